@@ -1,0 +1,1 @@
+//! Handlers: HTTP callbacks, worker subprocesses, Rust traits.

@@ -1,0 +1,1 @@
+//! Every store port in memory, with fault hooks, for tests and simulation.

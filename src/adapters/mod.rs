@@ -1,0 +1,15 @@
+//! L2a: implements the ports.
+//!
+//! | port | adapters |
+//! |---|---|
+//! | `clock` | `clock` |
+//! | `handler` | `handler::{http, command, rust}` |
+//! | `source` | `source::{range, inline, csv, ndjson}` |
+//! | `task_store`, `run_store`, `session_store`, `source_store`, `data_log` | `sql`, `memory` |
+//! | `lease_store` | `memory` |
+
+pub mod clock;
+pub mod handler;
+pub mod memory;
+pub mod source;
+pub mod sql;

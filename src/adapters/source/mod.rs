@@ -1,0 +1,1 @@
+//! Sources: ranges, inline lists, CSV and NDJSON.

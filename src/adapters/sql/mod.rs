@@ -1,0 +1,1 @@
+//! Every store port over a SQL database through sea-orm.

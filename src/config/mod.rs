@@ -1,0 +1,1 @@
+//! Checked options of the node.

@@ -1,0 +1,209 @@
+//! The vocabulary of numbers: every id, index, count and instant is a type of its own.
+//!
+//! Nothing here computes anything interesting. The types exist so that an index, a count, an attempt and an
+//! epoch can never be mixed up, and so that a value that was checked once at the border stays checked.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+/// The largest index and the largest count: both are stored as a signed 64-bit column.
+pub const INDEX_MAX: u64 = i64::MAX as u64;
+
+/// The 0-based position of an item in its task. At most [`INDEX_MAX`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ItemIndex(pub u64);
+
+impl ItemIndex {
+    /// The index `count` places further on.
+    #[inline]
+    pub fn plus(self, count: u64) -> ItemIndex {
+        ItemIndex(self.0 + count)
+    }
+}
+
+/// A number of items. At most [`INDEX_MAX`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ItemCount(pub u64);
+
+/// The 1-based number of a call of the handler for one item. It survives restarts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Attempt(NonZeroU32);
+
+impl Attempt {
+    /// The first attempt.
+    pub const FIRST: Attempt = Attempt(NonZeroU32::MIN);
+
+    /// The attempt with this 1-based number; 0 is read as the first.
+    #[inline]
+    pub fn new(number: u32) -> Attempt {
+        Attempt(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// The 1-based number.
+    #[inline]
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+
+    /// The attempt after this one.
+    #[inline]
+    pub fn next(self) -> Attempt {
+        Attempt(self.0.saturating_add(1))
+    }
+}
+
+/// An instant on the node's monotonic clock that also counts suspended time. Unit: nanoseconds since boot.
+/// Never compared between nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// This instant plus `wait`, saturating at the end of time.
+    #[inline]
+    pub fn plus(self, wait: Duration) -> Moment {
+        Moment(self.0.saturating_add(nanos(wait)))
+    }
+
+    /// This instant minus `wait`, saturating at boot.
+    #[inline]
+    pub fn minus(self, wait: Duration) -> Moment {
+        Moment(self.0.saturating_sub(nanos(wait)))
+    }
+
+    /// The time since `earlier`; zero when `earlier` is later.
+    #[inline]
+    pub fn since(self, earlier: Moment) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+fn nanos(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A wall-clock time. Unit: milliseconds since the Unix epoch. For people and for due times in the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct WallMs(pub i64);
+
+impl WallMs {
+    /// This time plus `wait`.
+    pub fn plus(self, wait: Duration) -> WallMs {
+        WallMs(self.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// The time from `earlier` to this one; zero when `earlier` is later.
+    pub fn since(self, earlier: WallMs) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+/// The number of a task, from a database sequence, never reused. Shown as `t42`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub i64);
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "t{}", self.0)
+    }
+}
+
+/// A text is not a task id: `t` and a positive number were expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a task id; one looks like t42")]
+pub struct NotATaskId(pub String);
+
+impl FromStr for TaskId {
+    type Err = NotATaskId;
+
+    fn from_str(text: &str) -> Result<TaskId, NotATaskId> {
+        let number = text.strip_prefix('t').and_then(|digits| digits.parse::<i64>().ok());
+        number.filter(|n| *n > 0).map(TaskId).ok_or_else(|| NotATaskId(text.to_owned()))
+    }
+}
+
+/// A contiguous index range of a task, the unit one node owns: task and 0-based number. Shown as `t42.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId {
+    /// The task the shard belongs to.
+    pub task: TaskId,
+    /// The number of the shard within its task; a split makes new ones.
+    pub no: u32,
+}
+
+impl fmt::Display for ShardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.task, self.no)
+    }
+}
+
+/// One ownership of a shard by one launcher: 1, 2, 3 …, for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunNo(pub u32);
+
+/// The fencing number of a run: raised by the database at each claim, opaque, only grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(pub u64);
+
+/// The identity of one claim; tells two epochs of the same number apart after a database rollback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimId(pub Uuid);
+
+/// One life of a node process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub Uuid);
+
+/// The growing number of a run's durable writes; starts at 1 in each run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CheckpointSeq(pub u64);
+
+impl CheckpointSeq {
+    /// The number after this one.
+    pub fn next(self) -> CheckpointSeq {
+        CheckpointSeq(self.0 + 1)
+    }
+}
+
+/// Which incarnation of an executor speaks; messages of an older one are dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Generation(pub u64);
+
+/// The short random id that a store gets at migration; the first part of every item key. `[a-z0-9]{6}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StoreId(pub String);
+
+impl StoreId {
+    /// The key of an item, the same for every attempt, run, node and redrive: `{store}-t42-3817`.
+    pub fn item_key(&self, task: TaskId, index: ItemIndex) -> String {
+        format!("{}-{}-{}", self.0, task, index.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn task_ids_read_back_as_they_are_shown() {
+        assert_eq!("t42".parse(), Ok(TaskId(42)));
+        assert_eq!(TaskId(42).to_string(), "t42");
+        for bad in ["42", "t0", "t-1", "t", "task", "t99999999999999999999"] {
+            assert!(bad.parse::<TaskId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn moments_saturate_instead_of_wrapping() {
+        assert_eq!(Moment(u64::MAX).plus(Duration::from_secs(1)), Moment(u64::MAX));
+        assert_eq!(Moment(5).minus(Duration::from_secs(1)), Moment(0));
+        assert_eq!(Moment(5).since(Moment(9)), Duration::ZERO);
+    }
+}

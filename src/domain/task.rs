@@ -1,0 +1,105 @@
+//! What a task is: what it means (fixed once it has dispatched) and how it is driven (may change while it runs).
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ItemCount, ItemIndex};
+use super::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+
+pub use super::settings::Rate;
+
+/// The largest window. Unit: items. (`design.md` §4; a bitmap of 128 KiB.)
+pub const WINDOW_ITEMS_MAX: u32 = 1 << 20;
+/// The smallest automatic window. Unit: items. (`design.md` §4.)
+pub const WINDOW_ITEMS_AUTO_MIN: u32 = 4096;
+
+/// The live settings of a task. Every key and default is described in `config.toml`, `[task_defaults]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tuning {
+    /// How fast.
+    pub rate: RateLimit,
+    /// How much at once.
+    pub burst: Burst,
+    /// Calls' items in flight at the same time.
+    pub concurrency: Auto<NonZeroU32>,
+    /// Bounds `concurrency = "auto"` only.
+    pub max_concurrency: NonZeroU32,
+    /// The distance from low water to the highest dispatchable index.
+    pub window: Auto<NonZeroU32>,
+    /// Items of one call.
+    pub batch: NonZeroU32,
+    /// How long a fresh item may wait for its batch to fill.
+    #[serde(with = "humantime_serde")]
+    pub batch_linger: Duration,
+    /// How long a call may take.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+    /// Attempts of an item before it is exhausted.
+    pub max_attempts: NonZeroU32,
+    /// The wait between attempts.
+    pub backoff: Backoff,
+    /// What exhaustion means.
+    pub on_exhausted: OnExhausted,
+    /// The errors that are tolerated. Its window is `error_window`.
+    pub error_budget: ErrorBudget,
+    /// How often progress is saved.
+    #[serde(with = "humantime_serde")]
+    pub checkpoint_interval: Duration,
+    /// Completions that may be unsaved: with what is in flight, the bound on repeats after a crash.
+    pub unsaved_max: Auto<NonZeroU32>,
+    /// How long an item may hold a full window before it is parked although in flight.
+    #[serde(with = "humantime_serde")]
+    pub straggler_after: Duration,
+    /// A longer retry wait parks the item.
+    #[serde(with = "humantime_serde")]
+    pub park_after: Duration,
+    /// Parked items per shard.
+    pub parked_max: u32,
+    /// One at a time, in index order.
+    pub ordered: bool,
+}
+
+impl Tuning {
+    /// The concurrency to begin with: `auto` is 64 until a latency is known (`config.toml`); ordered is 1.
+    pub fn concurrency_at_start(&self) -> u32 {
+        match self.concurrency {
+            _ if self.ordered => 1,
+            Auto::Auto => 64.max(2 * self.batch.get()).min(self.max_concurrency.get().max(self.batch.get())),
+            Auto::Fixed(number) => number.get(),
+        }
+    }
+
+    /// The window's size for a concurrency: `auto` is max(2 × concurrency, 4096); at most 1 Mi.
+    pub fn window_items(&self, concurrency: u32) -> u32 {
+        let wanted = match self.window {
+            _ if self.ordered => 64,
+            Auto::Auto => concurrency.saturating_mul(2).max(WINDOW_ITEMS_AUTO_MIN),
+            Auto::Fixed(number) => number.get(),
+        };
+        wanted.min(WINDOW_ITEMS_MAX)
+    }
+}
+
+/// The part of a shard that is pinned when the task starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardRange {
+    /// The first index.
+    pub start: ItemIndex,
+    /// One past the last index.
+    pub end: ItemIndex,
+}
+
+impl ShardRange {
+    /// How many items.
+    pub fn len(self) -> ItemCount {
+        ItemCount(self.end.0.saturating_sub(self.start.0))
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(self) -> bool {
+        self.len().0 == 0
+    }
+}

@@ -1,0 +1,223 @@
+//! What came of an attempt, in the one vocabulary that all handlers share.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::ids::{Attempt, ItemCount, ItemIndex, WallMs};
+use super::run::IndexRun;
+
+/// The longest message kept of a failure; the rest is cut. Unit: bytes. (`ux.md` §2.5: 1 KiB.)
+pub const MESSAGE_BYTES_MAX: usize = 1024;
+/// The longest code kept of a failure. Unit: bytes; the width of the column.
+pub const CODE_BYTES_MAX: usize = 64;
+/// The longest `output` kept of a failed item. Unit: bytes. (`ux.md` §2.5: 4 KiB.)
+pub const OUTPUT_BYTES_MAX: usize = 4096;
+
+/// How an item ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The handler did it.
+    Succeeded,
+    /// The handler says that there was nothing to do; not a failure.
+    Skipped,
+}
+
+/// Why an attempt did not succeed: a stable code that groups failures, and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Upper-case slug such as `TIMEOUT` or one of the handler's own; at most [`CODE_BYTES_MAX`] bytes.
+    pub code: Cow<'static, str>,
+    /// What happened, cut to [`MESSAGE_BYTES_MAX`] bytes.
+    pub message: String,
+    /// The handler's own JSON about the item, at most [`OUTPUT_BYTES_MAX`] bytes.
+    pub output: Option<String>,
+}
+
+impl Failure {
+    /// A failure whose texts are cut to their limits; control characters become spaces.
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl AsRef<str>) -> Failure {
+        let code = match code.into() {
+            Cow::Borrowed(code) => Cow::Borrowed(code),
+            Cow::Owned(code) => Cow::Owned(cut(&code, CODE_BYTES_MAX)),
+        };
+        Failure { code, message: cut(message.as_ref(), MESSAGE_BYTES_MAX), output: None }
+    }
+}
+
+/// Cuts `text` to at most `bytes_max` bytes at a character border, ending in `…(+n)` with the bytes left out,
+/// and replaces control characters, so that no stored text can drive a terminal or forge a log line.
+pub fn cut(text: &str, bytes_max: usize) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    if text.len() <= bytes_max {
+        return text.chars().map(clean).collect();
+    }
+    let room = bytes_max.saturating_sub(16);
+    let end = (0..=room).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let kept: String = text[..end].chars().map(clean).collect();
+    format!("{kept}…(+{})", text.len() - end)
+}
+
+/// What a handler asks for when an attempt did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Another attempt, after the task's back-off or after the time that the handler chose.
+    Retry {
+        /// The wait that the handler asked for; none leaves it to the task's back-off.
+        after: Option<Duration>,
+    },
+    /// No more attempts: the item is abandoned.
+    Abandon,
+}
+
+/// A run of items that one call (or several) settled well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// The items.
+    pub run: IndexRun,
+    /// Which attempt settled them.
+    pub attempt: Attempt,
+    /// How they ended.
+    pub outcome: Outcome,
+}
+
+/// One item whose attempt did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The item.
+    pub index: ItemIndex,
+    /// Which attempt failed.
+    pub attempt: Attempt,
+    /// Why.
+    pub failure: Failure,
+    /// What the handler wants done.
+    pub wish: Wish,
+}
+
+/// A run of items that the core lets go, and their attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dispatch {
+    /// The items.
+    pub run: IndexRun,
+    /// Their attempt.
+    pub attempt: Attempt,
+}
+
+/// What a call tells about the handler as a whole, beside the items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A call was understood; ends a series of rejections or bad replies.
+    Answered,
+    /// A reply could not be understood; three in a row stop the task.
+    BadReply(Failure),
+    /// The handler refuses us as such (401, 403, 404, 405, 415, 3xx, a command that can't be started);
+    /// three in a row stop the task.
+    Rejected(Failure),
+    /// The handler is gone for good (410); the task stops.
+    Gone(Failure),
+    /// The handler is overloaded (429, 503): the whole task pauses. No attempt, no error budget is charged.
+    BackPressure {
+        /// The time it asked for.
+        after: Option<Duration>,
+    },
+    /// The business has seen a newer epoch: this run ends at once, without a checkpoint.
+    Fenced,
+    /// A command in a reply.
+    Command(HandlerCommand),
+}
+
+/// A command that a business may send with a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandlerCommand {
+    /// Drain, then `stopped(business)`.
+    Stop {
+        /// Shown to people.
+        reason: String,
+    },
+    /// Nothing at or above `total` is dispatched any more; it becomes excluded.
+    Finish {
+        /// The new end; none means one past the highest index of this call.
+        total: Option<ItemCount>,
+    },
+    /// Stop dispatching for this long, then go on.
+    PauseFor(Duration),
+    /// A lower rate for a while.
+    SlowDown {
+        /// Items per second, as a task's rate.
+        rate: super::task::Rate,
+        /// How long.
+        lasting: Duration,
+        /// Shown to people.
+        reason: String,
+    },
+}
+
+/// What a checkpoint says about one item beside the bitmap. The last record of an item wins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SideRecord {
+    /// Unsettled, failed at least once, waits in the window: its attempts survive a restart.
+    Retrying(ItemTrouble),
+    /// Waits outside the window until a time.
+    Parked {
+        /// Attempts so far and why the last failed.
+        trouble: ItemTrouble,
+        /// When it is due again.
+        due_at: WallMs,
+    },
+    /// Failed for good.
+    Abandoned(ItemTrouble),
+    /// Settled well after trouble: its row goes away.
+    Cleared(ItemIndex),
+}
+
+impl SideRecord {
+    /// The item that the record is about.
+    pub fn index(&self) -> ItemIndex {
+        match self {
+            SideRecord::Retrying(trouble) | SideRecord::Abandoned(trouble) => trouble.index,
+            SideRecord::Parked { trouble, .. } => trouble.index,
+            SideRecord::Cleared(index) => *index,
+        }
+    }
+}
+
+/// An item that failed at least once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemTrouble {
+    /// The item.
+    pub index: ItemIndex,
+    /// How many attempts were made (an evicted item may have 0 finished ones).
+    pub attempts: u32,
+    /// Why the last one failed; none for an item that was parked while its first call was still out.
+    pub failure: Option<Failure>,
+    /// When the last attempt failed.
+    pub at: WallMs,
+}
+
+/// A parked item that is due, read back from the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParkedItem {
+    /// The item.
+    pub index: ItemIndex,
+    /// Attempts made so far.
+    pub attempts: u32,
+    /// When it is due.
+    pub due_at: WallMs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_at_a_character_and_say_how_much_is_missing() {
+        let text = "中".repeat(600);
+        let kept = cut(&text, MESSAGE_BYTES_MAX);
+        assert!(kept.len() <= MESSAGE_BYTES_MAX, "{}", kept.len());
+        assert!(kept.ends_with(&format!("…(+{})", 1800 - 3 * kept.matches('中').count())), "{kept}");
+    }
+
+    #[test]
+    fn control_characters_do_not_survive() {
+        assert_eq!(cut("a\x1b[31m\nb", 100), "a [31m b");
+    }
+}

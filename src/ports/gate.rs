@@ -1,0 +1,118 @@
+//! The gate that every departure passes: whether this node may still believe that it owns the shard.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::domain::ids::Moment;
+
+/// What a node session believes of itself; shared by the session's heartbeat and all its gates.
+///
+/// Only the heartbeat writes it. Trust decays by itself: no message is needed for dispatch to stop.
+#[derive(Debug, Default)]
+pub struct SessionTrust {
+    until: AtomicU64,
+    fenced: AtomicBool,
+}
+
+impl SessionTrust {
+    /// Extends trust to `until`; never shortens it.
+    pub fn extend(&self, until: Moment) {
+        self.until.fetch_max(until.0, Ordering::AcqRel);
+    }
+
+    /// Ends trust for good: this session was fenced.
+    pub fn fence(&self) {
+        self.fenced.store(true, Ordering::Release);
+    }
+
+    /// Whether the session was fenced.
+    pub fn is_fenced(&self) -> bool {
+        self.fenced.load(Ordering::Acquire)
+    }
+
+    /// The moment until which the session is trusted; zero once fenced.
+    pub fn until(&self) -> Moment {
+        if self.is_fenced() { Moment(0) } else { Moment(self.until.load(Ordering::Acquire)) }
+    }
+}
+
+/// The gate of one run: open while the session's or the lease's trust lasts and nobody closed it.
+///
+/// Closing is for good: a gate is never opened again under the same claim (`ownership.md`, rule 16).
+#[derive(Debug)]
+pub struct Gate {
+    session: std::sync::Arc<SessionTrust>,
+    lease_until: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl Gate {
+    /// An open gate that leans on the session's trust alone until a lease extends it.
+    pub fn new(session: std::sync::Arc<SessionTrust>) -> Gate {
+        Gate { session, lease_until: AtomicU64::new(0), closed: AtomicBool::new(false) }
+    }
+
+    /// A gate that is always open: for `try`, where nothing is owned.
+    pub fn always_open() -> Gate {
+        let session = SessionTrust::default();
+        session.extend(Moment(u64::MAX));
+        Gate::new(std::sync::Arc::new(session))
+    }
+
+    /// Extends the lease's trust to `until`; never shortens it.
+    pub fn extend_lease(&self, until: Moment) {
+        self.lease_until.fetch_max(until.0, Ordering::AcqRel);
+    }
+
+    /// Closes the gate for good.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether it was closed (trust may also have run out while it is not).
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// The moment at which the gate shuts by itself unless trust is extended.
+    pub fn trusted_until(&self) -> Moment {
+        if self.is_closed() || self.session.is_fenced() {
+            return Moment(0);
+        }
+        self.session.until().max(Moment(self.lease_until.load(Ordering::Acquire)))
+    }
+
+    /// Whether an item may leave at `now`.
+    pub fn is_open(&self, now: Moment) -> bool {
+        now < self.trusted_until()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn either_witness_keeps_the_gate_open_and_closing_is_for_good() {
+        let session = Arc::new(SessionTrust::default());
+        let gate = Gate::new(session.clone());
+        assert!(!gate.is_open(Moment(0)));
+        session.extend(Moment(10));
+        assert!(gate.is_open(Moment(9)) && !gate.is_open(Moment(10)));
+        gate.extend_lease(Moment(20));
+        assert!(gate.is_open(Moment(19)));
+        gate.close();
+        gate.extend_lease(Moment(30));
+        assert!(!gate.is_open(Moment(1)));
+    }
+
+    #[test]
+    fn a_fenced_session_shuts_every_gate_even_with_a_lease() {
+        let session = Arc::new(SessionTrust::default());
+        let gate = Gate::new(session.clone());
+        gate.extend_lease(Moment(20));
+        session.fence();
+        session.extend(Moment(50));
+        assert!(!gate.is_open(Moment(1)));
+    }
+}

@@ -1,0 +1,47 @@
+//! What the actors need from the world, as traits, and the values that they pass. No implementations.
+//!
+//! `clock`, `gate`, `handler`, `source`, `task_store`, `run_store`, `session_store`, `lease_store`, `data_log`.
+
+pub mod clock;
+pub mod data_log;
+pub mod gate;
+pub mod handler;
+pub mod lease_store;
+pub mod run_store;
+pub mod session_store;
+pub mod source;
+pub mod source_store;
+pub mod task_store;
+
+/// What an error of an adapter means to its caller; nobody looks at message texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// Worth another try of the same thing, with the same sequence number.
+    Transient,
+    /// Another try can't help.
+    Permanent,
+}
+
+/// A store could not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Locked, busy, disconnected, timed out: the outcome may be unknown; ask again with the same values.
+    #[error("store unavailable: {0}")]
+    Unavailable(String),
+    /// The request itself is wrong or the data is damaged.
+    #[error("store refused: {0}")]
+    Refused(String),
+    /// The schema is newer than this program.
+    #[error("the database was written by a newer windrow (migration {0}); this one can't read it")]
+    NewerSchema(String),
+}
+
+impl StoreError {
+    /// Whether another try may help.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            StoreError::Unavailable(_) => ErrorClass::Transient,
+            StoreError::Refused(_) | StoreError::NewerSchema(_) => ErrorClass::Permanent,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Ownership and progress of shards: claims and fenced checkpoints.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::counters::Counters;
+use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
+use crate::domain::lifecycle::{StopReason, Wish};
+use crate::domain::task::ShardRange;
+use crate::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
+
+/// A runnable shard without a live owner, as the restorer finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The shard.
+    pub shard: ShardId,
+    /// The epoch that was seen; a claim succeeds only while it is still this one.
+    pub epoch: Epoch,
+    /// The session that the row names; none means released.
+    pub session: Option<SessionId>,
+    /// What the task wants: a stopped one is claimed only to commit `stopped`.
+    pub wish: Wish,
+    /// Higher goes first.
+    pub priority: i32,
+    /// When the task was last started; older goes first.
+    pub waiting_since: WallMs,
+}
+
+/// A request to own a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// The shard.
+    pub shard: ShardId,
+    /// The epoch that was seen.
+    pub seen: Epoch,
+    /// The claim's new id, made before the request so that a lost answer can be read back.
+    pub claim: ClaimId,
+    /// The own session.
+    pub session: SessionId,
+    /// The wall clock, for `not_before` and the run's record.
+    pub now: WallMs,
+}
+
+/// A shard that is owned now, with everything read in or after the claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedShard {
+    /// The shard.
+    pub shard: ShardId,
+    /// The indexes.
+    pub range: ShardRange,
+    /// The new epoch.
+    pub epoch: Epoch,
+    /// The own claim.
+    pub claim: ClaimId,
+    /// The number of this run.
+    pub run: RunNo,
+    /// What the task wants.
+    pub wish: Wish,
+    /// The saved low water.
+    pub low_water: ItemIndex,
+    /// The saved high water.
+    pub high_water: ItemIndex,
+    /// The saved counters; `in_flight` is 0.
+    pub counters: Counters,
+    /// The checkpoint's bytes, empty before the first one.
+    pub blob: Vec<u8>,
+    /// Claims in a row without progress, this one included.
+    pub stalls: u32,
+    /// Unsettled items in the window that failed before: their attempts survive.
+    pub retrying: Vec<ItemTrouble>,
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimOutcome {
+    /// Owned.
+    Claimed(Box<ClaimedShard>),
+    /// Someone else was quicker, the shard isn't runnable, or the own session is fenced.
+    Lost,
+}
+
+/// How a run gives its shard back, with its last checkpoint, in the same transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunClose {
+    /// Still to be run: claimable at once by anyone (drain, hand-over).
+    Released,
+    /// Everything is settled.
+    Done,
+    /// The task stopped.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// The sentence shown to people.
+        text: String,
+    },
+    /// To be tried again by itself, not before a time.
+    Recovering {
+        /// When.
+        not_before: WallMs,
+        /// A machine slug.
+        reason: String,
+        /// The sentence shown to people.
+        text: String,
+    },
+}
+
+/// One fenced write of a run: progress and side records, atomically.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardCheckpoint {
+    /// The shard.
+    pub shard: ShardId,
+    /// The run's epoch.
+    pub epoch: Epoch,
+    /// The run's claim.
+    pub claim: ClaimId,
+    /// Grows with each write of the run; a repeat carries the same number.
+    pub seq: CheckpointSeq,
+    /// First index that is neither settled nor parked.
+    pub low_water: ItemIndex,
+    /// One past the highest index dispatched.
+    pub high_water: ItemIndex,
+    /// The counters of the shard; `in_flight` is not stored.
+    pub counters: Counters,
+    /// What lies above low water (`domain::checkpoint`).
+    pub blob: Vec<u8>,
+    /// Changes of item rows, one per item.
+    pub side: Vec<SideRecord>,
+    /// Lowers the shard's end: what was not dispatched at or above it is excluded for good.
+    pub finish_at: Option<ItemIndex>,
+    /// Ends the run.
+    pub close: Option<RunClose>,
+    /// The wall clock, for the rows' times.
+    pub now: WallMs,
+}
+
+/// What came of one checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointAck {
+    /// Durable (or was already: a repeat of the same number).
+    Stored,
+    /// Another claim owns the shard, or it isn't runnable any more: drop this shard only.
+    Fenced,
+}
+
+/// The live settings of a task, read when `control_rev` changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// The wish.
+    pub wish: Wish,
+    /// The revision.
+    pub rev: u64,
+    /// The settings.
+    pub tuning: crate::domain::task::Tuning,
+}
+
+/// Claims, reads and writes shards (`ownership.md`, rules 12–17).
+#[async_trait]
+pub trait RunStore: Send + Sync {
+    /// Shards that should run or be stopped and whose session is released, fenced, missing, or not in `alive`;
+    /// ordered by priority, then age; at most `limit`.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn candidates(
+        &self,
+        alive: &[SessionId],
+        now: WallMs,
+        restore_window: Duration,
+        limit: u32,
+    ) -> Result<Vec<Candidate>, StoreError>;
+
+    /// Claims a shard by compare-and-set under a live session and reads its progress.
+    ///
+    /// # Errors
+    /// `Unavailable` with an unknown outcome: call again with the same request; it recognises its own claim.
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError>;
+
+    /// Writes checkpoints of several shards in one transaction; one answer each, in order.
+    ///
+    /// # Errors
+    /// `Unavailable`: write again with the same numbers.
+    async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError>;
+
+    /// Parked items of a shard that are due before a time and after `after` in (due time, index) order.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn parked_due(
+        &self,
+        shard: ShardId,
+        before: WallMs,
+        after: Option<(WallMs, ItemIndex)>,
+        limit: u32,
+    ) -> Result<Vec<ParkedItem>, StoreError>;
+
+    /// When the next parked item of a shard is due.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError>;
+
+    /// The live settings of the shard's task.
+    ///
+    /// # Errors
+    /// When the store can't be read, or the task is gone.
+    async fn control(&self, shard: ShardId) -> Result<Control, StoreError>;
+}

@@ -1,0 +1,101 @@
+//! Node sessions: the heartbeat rows that say which node process lives.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::StoreError;
+use crate::domain::ids::{ClaimId, Epoch, SessionId, ShardId};
+use crate::domain::lifecycle::Wish;
+
+/// What a session says of itself when it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    /// Made by the node, never reused.
+    pub id: SessionId,
+    /// The node's name.
+    pub node: String,
+    /// This program's version.
+    pub version: String,
+    /// How long after its last heartbeat the others must wait before they may fence it.
+    pub promise: Duration,
+}
+
+/// A shard row of this session, read with the heartbeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnedShard {
+    /// The shard.
+    pub shard: ShardId,
+    /// Its epoch in the database.
+    pub epoch: Epoch,
+    /// Its claim in the database.
+    pub claim: ClaimId,
+    /// What its task wants.
+    pub wish: Wish,
+    /// The revision of its task's live settings.
+    pub control_rev: u64,
+}
+
+/// What a heartbeat found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heartbeat {
+    /// The session lives; these shards are its own.
+    Alive(Vec<OwnedShard>),
+    /// The session was fenced, or its row is gone: drop everything and begin a new one.
+    Fenced,
+}
+
+/// A session as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionView {
+    /// Its id.
+    pub id: SessionId,
+    /// Its node's name.
+    pub node: String,
+    /// The number that changes with each heartbeat.
+    pub heartbeat: i64,
+    /// Whether it was fenced.
+    pub fenced: bool,
+    /// Its promise, see [`NewSession::promise`].
+    pub promise: Duration,
+}
+
+/// Begins, beats, watches and fences sessions (`ownership.md`, rules 1–6, 11, 18).
+#[async_trait]
+pub trait SessionStore: Send + Sync {
+    /// Inserts the row of a new session.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn begin(&self, session: &NewSession) -> Result<(), StoreError>;
+
+    /// Moves the heartbeat by a random step where the session isn't fenced, and reads its shards.
+    ///
+    /// # Errors
+    /// An error changes nothing about trust.
+    async fn beat(&self, id: SessionId) -> Result<Heartbeat, StoreError>;
+
+    /// All sessions whose row exists.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn list(&self) -> Result<Vec<SessionView>, StoreError>;
+
+    /// Fences a session whose heartbeat is still `heartbeat`; says whether it is fenced now.
+    ///
+    /// # Errors
+    /// When the outcome is unknown.
+    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError>;
+
+    /// Fences every session but `survivor`, without waiting: only for the holder of the state directory's lock.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn fence_all_but(&self, survivor: SessionId) -> Result<u64, StoreError>;
+
+    /// Deletes the row of an ended session that no shard refers to; keeps it otherwise.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn end(&self, id: SessionId) -> Result<(), StoreError>;
+}
