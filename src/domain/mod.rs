@@ -5,11 +5,19 @@
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
 pub mod counters;
+pub mod error_budget;
+pub mod execution;
 pub mod ids;
 pub mod invariants;
+pub mod latency;
 pub mod lifecycle;
+pub mod pace;
+pub mod retry;
 pub mod run;
 pub mod settings;
 pub mod settings_text;
+pub mod stall;
 pub mod task;
 pub mod verdict;
+pub mod waiting;
+pub mod window;

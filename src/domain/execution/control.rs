@@ -1,0 +1,83 @@
+//! Commands from outside the lanes, and what a run takes over from the one before.
+
+use super::Execution;
+use super::types::{Command, Limits, Now, RunEnd};
+use crate::domain::ids::ItemIndex;
+use crate::domain::task::Tuning;
+use crate::domain::verdict::{ItemTrouble, ParkedItem};
+use crate::domain::waiting::{Doing, Place, Trouble};
+
+impl Execution {
+    pub(super) fn on_command(&mut self, command: Command, now: Now) {
+        match command {
+            Command::Tune(tuning) => self.tune(*tuning, now),
+            Command::Stop(end) => self.stop(end),
+            Command::Finish(end) => self.finish(end),
+        }
+    }
+
+    fn tune(&mut self, tuning: Tuning, now: Now) {
+        self.pace.set(tuning.rate, tuning.burst, tuning.batch.get(), now.moment);
+        self.budget.set(tuning.error_budget);
+        self.limits = Limits::of(&tuning);
+        self.tuning = tuning;
+        let (pace, latencies) = (&self.pace, &self.latencies);
+        self.limits.on_latency(&self.tuning, pace, latencies);
+        self.window.resize(self.limits.window);
+    }
+
+    /// Nothing at or above `end` is dispatched any more; what was dispatched still settles.
+    pub(super) fn finish(&mut self, end: ItemIndex) {
+        let end = end.max(self.high).max(self.range.start);
+        if end < self.end {
+            self.finish_at = Some(end);
+            self.unsaved += 1;
+            self.exclude(Some(end));
+        }
+    }
+
+    pub(super) fn exclude(&mut self, end: Option<ItemIndex>) {
+        if let Some(end) = end.filter(|end| *end < self.end) {
+            self.counters.excluded += self.end.0 - end.0;
+            self.end = end;
+        }
+    }
+
+    /// Whether a stop was asked for or the run is over, and how it ends.
+    pub fn ending(&self) -> Option<&RunEnd> {
+        match &self.phase {
+            super::Phase::Running => None,
+            super::Phase::Stopping(end) | super::Phase::Ended(end) => Some(end),
+        }
+    }
+
+    pub(super) fn restore_troubles(&mut self, retrying: Vec<ItemTrouble>, parked: Vec<ParkedItem>, now: Now) {
+        for row in retrying.into_iter().filter(|row| !self.window.is_settled(row.index)) {
+            let trouble = Trouble {
+                attempts: row.attempts,
+                place: Place::Window,
+                doing: Doing::Waiting(now.moment),
+                failure: row.failure,
+                at: row.at,
+                due_at: now.wall,
+                has_row: true,
+            };
+            self.high = self.high.max(row.index.plus(1));
+            self.troubles.put(row.index, trouble);
+        }
+        for row in parked {
+            let trouble = Trouble {
+                attempts: row.attempts,
+                place: Place::Outside,
+                doing: Doing::Waiting(now.moment.plus(row.due_at.since(now.wall))),
+                failure: None,
+                at: now.wall,
+                due_at: row.due_at,
+                has_row: true,
+            };
+            self.troubles.put(row.index, trouble);
+        }
+        self.counters.parked = 0;
+        self.counters.in_flight = 0;
+    }
+}

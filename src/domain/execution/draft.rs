@@ -1,0 +1,103 @@
+//! Checkpoints: one at a time, each a whole truth; what is not acknowledged stays unsaved.
+
+use std::collections::BTreeMap;
+
+use super::Execution;
+use super::types::{Phase, RunEnd, SIDE_RECORDS_MAX};
+use crate::domain::counters::Counters;
+use crate::domain::ids::ItemIndex;
+use crate::domain::verdict::SideRecord;
+
+/// A checkpoint before it is encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointDraft {
+    /// The core's own number of it, to be acknowledged.
+    pub no: u64,
+    /// First index that is neither settled nor parked.
+    pub low_water: ItemIndex,
+    /// One past the highest index dispatched.
+    pub high_water: ItemIndex,
+    /// As the store keeps them: items outside the window count as parked even while in flight.
+    pub counters: Counters,
+    /// Settled above low water: bit `j` is index `low_water + 1 + j`.
+    pub above: Vec<u64>,
+    /// Bits of `above` that count.
+    pub span: u32,
+    /// Item rows that change.
+    pub side: Vec<SideRecord>,
+    /// Where an early finish cuts the shard.
+    pub finish_at: Option<ItemIndex>,
+    /// Set in the last draft of a run.
+    pub end: Option<RunEnd>,
+}
+
+/// What was given to a checkpoint and not acknowledged yet.
+#[derive(Debug)]
+pub(super) struct Outstanding {
+    no: u64,
+    unsaved: u64,
+    side: BTreeMap<ItemIndex, SideRecord>,
+    finish_at: Option<ItemIndex>,
+}
+
+impl Execution {
+    /// Half of what may be unsaved is: do not wait for the tick.
+    pub(super) fn is_checkpoint_due(&self) -> bool {
+        self.outstanding.is_none()
+            && (self.side.len() >= SIDE_RECORDS_MAX / 2
+                || self.unsaved > 0 && self.unsaved >= self.limits.unsaved_max(&self.tuning, &self.speed) / 2)
+    }
+
+    /// A draft, unless one is outstanding, nothing changed, or the run may write nothing more.
+    pub(super) fn draft(&mut self) -> Option<CheckpointDraft> {
+        let end = match &self.phase {
+            Phase::Ended(RunEnd::Fenced) | Phase::Stopping(RunEnd::Fenced) => return None,
+            Phase::Ended(end) => Some(end.clone()),
+            Phase::Running | Phase::Stopping(_) => None,
+        };
+        let changed = self.unsaved > 0 || !self.side.is_empty() || end.is_some();
+        if self.outstanding.is_some() || !changed {
+            return None;
+        }
+        self.draft_no += 1;
+        let side = std::mem::take(&mut self.side);
+        side.keys().for_each(|index| self.troubles.mark_row(*index));
+        let mut above = Vec::new();
+        let span = self.window.copy_above(self.high, &mut above);
+        let draft = CheckpointDraft {
+            no: self.draft_no,
+            low_water: self.window.low_water(),
+            high_water: self.high,
+            counters: self.stored_counters(),
+            above,
+            span,
+            side: side.values().cloned().collect(),
+            finish_at: self.finish_at,
+            end,
+        };
+        let finish_at = self.finish_at.take();
+        self.outstanding = Some(Outstanding { no: self.draft_no, unsaved: self.unsaved, side, finish_at });
+        Some(draft)
+    }
+
+    /// Only what the acknowledged draft held is saved; what settled meanwhile stays unsaved.
+    pub(super) fn on_checkpoint_stored(&mut self, no: u64) {
+        if let Some(outstanding) = self.outstanding.take_if(|outstanding| outstanding.no == no) {
+            self.unsaved = self.unsaved.saturating_sub(outstanding.unsaved);
+        }
+    }
+
+    /// Nobody will acknowledge the outstanding draft any more: all of it goes into the next one.
+    pub(super) fn merge_outstanding(&mut self) {
+        if let Some(outstanding) = self.outstanding.take() {
+            for (index, record) in outstanding.side {
+                self.side.entry(index).or_insert(record);
+            }
+            self.finish_at = self.finish_at.or(outstanding.finish_at);
+        }
+    }
+
+    fn stored_counters(&self) -> Counters {
+        Counters { parked: self.troubles.outside(), in_flight: 0, ..self.counters }
+    }
+}

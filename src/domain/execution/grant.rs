@@ -1,0 +1,308 @@
+//! What leaves now: due retries first (they hold low water), then parked and fresh items.
+
+use super::Execution;
+use super::types::{Effects, Now, Phase, RunEnd, SIDE_RECORDS_MAX, Wait};
+use crate::domain::ids::{Attempt, ItemIndex, Moment};
+use crate::domain::run::IndexRun;
+use crate::domain::stall::StallReason;
+use crate::domain::verdict::Dispatch;
+use crate::domain::waiting::{Doing, Place, Trouble};
+
+/// How much may leave, and what bounds it.
+struct Room {
+    items: u32,
+    bound_by: Option<StallReason>,
+}
+
+impl Execution {
+    /// Appends what may leave to `fx.dispatch`, at most `want` items, and says when to ask again.
+    pub(super) fn grant(&mut self, want: u32, now: Now, fx: &mut Effects) {
+        fx.paced = self.pace.is_limited();
+        if self.end_if_over(fx) {
+            return;
+        }
+        if !matches!(self.phase, Phase::Running) || want == 0 {
+            let shut = matches!(self.phase, Phase::Running).then_some(StallReason::Trust);
+            self.stalls.on(shut, now.moment);
+            fx.wait = Wait::Completion;
+            return;
+        }
+        self.evict_stragglers(now);
+        let room = self.room(want, now);
+        let granted = if room.items == 0 { 0 } else { self.grant_within(room.items, now, fx) };
+        let reason = room
+            .bound_by
+            .filter(|_| granted >= room.items)
+            .or_else(|| (granted < room.items).then(|| self.why_nothing_is_left()).flatten());
+        self.stalls.on(reason, now.moment);
+        if granted == 0 {
+            self.starved = true;
+            fx.wait = self.when_to_ask_again(room.items, now);
+        }
+    }
+
+    /// Ends the run when nothing is in flight and nothing will be.
+    fn end_if_over(&mut self, fx: &mut Effects) -> bool {
+        if self.counters.in_flight == 0 {
+            let next = match &self.phase {
+                Phase::Stopping(end) => Some(end.clone()),
+                Phase::Running if self.is_all_settled() => Some(RunEnd::Done),
+                Phase::Running | Phase::Ended(_) => None,
+            };
+            if let Some(end) = next {
+                // A stop that arrives with the last item finds a task that is done.
+                let end = match end {
+                    RunEnd::Fenced => RunEnd::Fenced,
+                    _ if self.is_all_settled() => RunEnd::Done,
+                    end => end,
+                };
+                self.phase = Phase::Ended(end);
+                fx.wake_lanes = true;
+            }
+        }
+        let over = matches!(self.phase, Phase::Ended(_));
+        if over {
+            fx.wait = Wait::Ended;
+        }
+        over
+    }
+
+    fn is_all_settled(&self) -> bool {
+        self.window.low_water() >= self.end && self.troubles.is_empty()
+    }
+
+    /// The smallest of what the pace, the slots and the unsaved completions allow.
+    fn room(&mut self, want: u32, now: Now) -> Room {
+        let in_flight = u32::try_from(self.counters.in_flight).unwrap_or(u32::MAX);
+        let slots = self.handler_slots.unwrap_or(u32::MAX);
+        let free = self.limits.concurrency.min(slots).saturating_sub(in_flight);
+        let unsaved_max = self.limits.unsaved_max(&self.tuning, &self.speed);
+        let unsaved_room = u32::try_from(unsaved_max.saturating_sub(self.unsaved)).unwrap_or(u32::MAX);
+        let side_room = u32::try_from(SIDE_RECORDS_MAX.saturating_sub(self.side.len())).unwrap_or(0);
+        let bounds = [
+            (
+                free,
+                if slots < self.limits.concurrency {
+                    StallReason::HandlerSlots
+                } else {
+                    StallReason::Concurrency
+                },
+            ),
+            (unsaved_room, StallReason::Unsaved),
+            (side_room, StallReason::Checkpoint),
+        ];
+        let (bound, reason) =
+            bounds.into_iter().min_by_key(|(items, _)| *items).unwrap_or((free, StallReason::Concurrency));
+        let paused = self.pace.paused(now.moment).is_some();
+        let credit = self.pace.available(want.min(bound), now.moment);
+        let bound_by = match (paused, bound < want && credit == bound) {
+            (true, _) => Some(StallReason::BackPressure),
+            (false, true) => Some(reason),
+            (false, false) => None,
+        };
+        Room { items: self.whole_batches(credit, now), bound_by }
+    }
+
+    /// Items leave in whole batches, unless they have waited `batch_linger` for the batch to fill.
+    fn whole_batches(&mut self, credit: u32, now: Now) -> u32 {
+        let batch = self.tuning.batch.get();
+        if batch == 1 || credit == 0 {
+            return credit;
+        }
+        if credit >= batch {
+            self.short_since = None;
+            return credit - credit % batch;
+        }
+        let left = self.end.0.saturating_sub(self.cursor.0) + self.troubles.len() as u64;
+        let since = *self.short_since.get_or_insert(now.moment);
+        let waited = now.moment.since(since) >= self.tuning.batch_linger;
+        if waited || u64::from(credit) >= left {
+            self.short_since = None;
+            return credit;
+        }
+        0
+    }
+
+    fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
+        let mut granted = self.grant_due(Place::Window, room, now, fx);
+        if self.tuning.ordered && !self.troubles.is_empty() {
+            return self.depart(granted);
+        }
+        // At least a quarter of what is left goes to due parked items, the whole of it when nothing is fresh.
+        let left = room - granted;
+        let parked_first = left.div_ceil(4);
+        granted += self.grant_due(Place::Outside, parked_first, now, fx);
+        granted += self.grant_again(room - granted, fx);
+        granted += self.grant_fresh(room - granted, fx);
+        granted += self.grant_due(Place::Outside, room - granted, now, fx);
+        self.depart(granted)
+    }
+
+    fn depart(&mut self, granted: u32) -> u32 {
+        self.pace.take(granted);
+        self.counters.in_flight += u64::from(granted);
+        granted
+    }
+
+    fn grant_due(&mut self, place: Place, room: u32, now: Now, fx: &mut Effects) -> u32 {
+        let mut granted = 0;
+        while granted < room {
+            let Some((index, attempts)) = self.troubles.pop_due(place, now.moment) else { break };
+            fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt: Attempt::new(attempts + 1) });
+            granted += 1;
+        }
+        granted
+    }
+
+    fn grant_again(&mut self, room: u32, fx: &mut Effects) -> u32 {
+        let mut granted = 0;
+        while let Some(left) = std::num::NonZeroU32::new(room - granted) {
+            let Some(run) = self.again.pop_front() else { break };
+            let (now, later) = run.split(left);
+            if let Some(later) = later {
+                self.again.push_front(later);
+            }
+            push_fresh(fx, now);
+            granted += now.len();
+        }
+        granted
+    }
+
+    #[inline]
+    fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
+        let mut granted = 0;
+        let to = self.window.limit().min(self.end).min(self.source_ready);
+        while granted < room {
+            let Some(run) = self.window.unsettled(self.cursor, to, room - granted) else {
+                self.cursor = self.cursor.max(to.min(self.high));
+                break;
+            };
+            let run = match self.untroubled(run) {
+                Ok(run) => run,
+                Err(troubled) => {
+                    self.cursor = troubled.plus(1);
+                    continue;
+                }
+            };
+            self.cursor = run.end();
+            self.high = self.high.max(self.cursor);
+            push_fresh(fx, run);
+            granted += run.len();
+        }
+        granted
+    }
+
+    /// The part of a run before its first troubled item; the item itself when it stands at the front.
+    #[inline]
+    fn untroubled(&self, run: IndexRun) -> Result<IndexRun, ItemIndex> {
+        if run.first() >= self.high {
+            return Ok(run);
+        }
+        match self.troubles.lowest_in(run) {
+            None => Ok(run),
+            Some(index) => IndexRun::new(run.first(), (index.0 - run.first().0) as u32).ok_or(index),
+        }
+    }
+
+    /// Parks what has held a full window for `straggler_after` while slots are free, even in flight: everything
+    /// unsettled in the window's lower half, since its upper half was dispatched later and is done.
+    fn evict_stragglers(&mut self, now: Now) {
+        let held = !self.tuning.ordered
+            && self.cursor >= self.window.limit()
+            && self.cursor < self.end
+            && self.counters.in_flight < u64::from(self.limits.concurrency);
+        if !held {
+            self.full_since = None;
+            return;
+        }
+        let since = *self.full_since.get_or_insert(now.moment);
+        if now.moment.since(since) < self.tuning.straggler_after {
+            return;
+        }
+        self.full_since = None;
+        let half = self.window.low_water().plus(u64::from(self.window.size() / 2).max(1));
+        let mut from = self.window.low_water();
+        while let Some(run) = self.window.unsettled(from, half, 1).filter(|_| self.has_room_to_park()) {
+            from = run.end();
+            self.evict(run.first(), now);
+        }
+    }
+
+    fn evict(&mut self, index: ItemIndex, now: Now) {
+        if self.again.iter().any(|run| run.contains(index)) {
+            return;
+        }
+        if self.window.settle(IndexRun::one(index)).is_err() {
+            return;
+        }
+        let mut trouble = self.troubles.take(index).unwrap_or(Trouble {
+            attempts: 0,
+            place: Place::Window,
+            doing: Doing::InFlight,
+            failure: None,
+            at: now.wall,
+            due_at: now.wall,
+            has_row: false,
+        });
+        trouble.place = Place::Outside;
+        self.unsaved += 1;
+        self.record(index, &trouble);
+        self.troubles.put(index, trouble);
+    }
+
+    /// Why less left than there was room for.
+    fn why_nothing_is_left(&mut self) -> Option<StallReason> {
+        if self.cursor >= self.end {
+            return (self.counters.in_flight == 0).then_some(StallReason::RetryWait);
+        }
+        if self.tuning.ordered && !self.troubles.is_empty() {
+            return Some(StallReason::RetryWait);
+        }
+        if self.cursor >= self.source_ready {
+            return Some(StallReason::SourceWait);
+        }
+        if self.cursor < self.window.limit() {
+            return None;
+        }
+        Some(if self.has_room_to_park() { StallReason::WindowFull } else { StallReason::ParkedFull })
+    }
+
+    /// The earliest time at which something changes by itself; completions and events wake the lanes anyway.
+    fn when_to_ask_again(&mut self, room: u32, now: Now) -> Wait {
+        let mut earliest: Option<Moment> = None;
+        let mut consider = |moment: Moment| {
+            if moment > now.moment {
+                earliest = Some(earliest.map_or(moment, |e| e.min(moment)));
+            }
+        };
+        if room == 0 && self.pace.is_limited() {
+            consider(self.pace.next_at(self.tuning.batch.get()));
+        }
+        if let Some(paused) = self.pace.paused(now.moment) {
+            consider(paused);
+        }
+        if let Some(since) = self.short_since {
+            consider(since.plus(self.tuning.batch_linger).max(self.pace.next_at(1)));
+        }
+        if let Some(since) = self.full_since {
+            consider(since.plus(self.tuning.straggler_after));
+        }
+        for place in [Place::Window, Place::Outside] {
+            if let Some(due) = self.troubles.next_due(place) {
+                consider(due.max(self.pace.next_at(1)));
+            }
+        }
+        earliest.map_or(Wait::Completion, Wait::Until)
+    }
+}
+
+#[inline]
+fn push_fresh(fx: &mut Effects, run: IndexRun) {
+    if let Some(last) = fx.dispatch.last_mut()
+        && last.attempt == Attempt::FIRST
+        && last.run.try_extend(run)
+    {
+        return;
+    }
+    fx.dispatch.push(Dispatch { run, attempt: Attempt::FIRST });
+}

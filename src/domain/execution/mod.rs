@@ -1,0 +1,189 @@
+//! The core of a run: window, pace, retries, budget and progress composed into one state machine.
+//!
+//! `step(event, now, &mut effects)`: facts come in (what calls came to, commands, acknowledgements), decisions go out
+//! (what to dispatch, when to ask again, what to save). One event may carry a batch of facts, effects speak in index
+//! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
+//!
+//! `report` takes in what calls came to, `grant` decides what leaves, `draft` makes checkpoints, `control` obeys
+//! commands, `progress` tells people. Invariants: `domain::invariants`.
+
+mod control;
+mod draft;
+mod grant;
+mod progress;
+mod report;
+mod types;
+
+use std::collections::{BTreeMap, VecDeque};
+
+pub use draft::CheckpointDraft;
+pub use progress::Progress;
+pub use types::{
+    Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, SIDE_RECORDS_MAX, Start, Wait,
+};
+
+use super::counters::Counters;
+use super::error_budget::Meter;
+use super::ids::{ItemIndex, Moment, ShardId};
+use super::invariants::Invariant;
+use super::latency::Latencies;
+use super::pace::Pace;
+use super::run::IndexRun;
+use super::stall::Stalls;
+use super::task::{ShardRange, Tuning};
+use super::verdict::SideRecord;
+use super::waiting::Troubles;
+use super::window::Window;
+
+/// The state of one run. See the module.
+#[derive(Debug)]
+pub struct Execution {
+    shard: ShardId,
+    range: ShardRange,
+    /// One past the last index that will ever be dispatched: `range.end` unless the task was finished early.
+    end: ItemIndex,
+    tuning: Tuning,
+    limits: Limits,
+    phase: Phase,
+
+    window: Window,
+    /// Where the search for fresh items goes on.
+    cursor: ItemIndex,
+    /// One past the highest index ever dispatched.
+    high: ItemIndex,
+    /// Fresh items that came back without having left.
+    again: VecDeque<IndexRun>,
+    troubles: Troubles,
+    counters: Counters,
+
+    pace: Pace,
+    budget: Meter,
+    rejected_in_a_row: u32,
+    bad_replies_in_a_row: u32,
+    pauses_in_a_row: u32,
+
+    side: BTreeMap<ItemIndex, SideRecord>,
+    outstanding: Option<draft::Outstanding>,
+    draft_no: u64,
+    finish_at: Option<ItemIndex>,
+    unsaved: u64,
+
+    source_ready: ItemIndex,
+    handler_slots: Option<u32>,
+    latencies: Latencies,
+    speed: types::Speed,
+    stalls: Stalls,
+    full_since: Option<Moment>,
+    short_since: Option<Moment>,
+    starved: bool,
+}
+
+impl Execution {
+    /// A run that begins, or goes on from what was saved.
+    pub fn new(start: Start, now: Now) -> Execution {
+        let Start { shard, range, tuning, restored, has_data } = start;
+        let limits = Limits::of(&tuning);
+        let low = restored.low_water.max(range.start);
+        let mut execution = Execution {
+            shard,
+            range,
+            end: range.end,
+            phase: Phase::Running,
+            window: Window::restore(low, limits.window, &restored.above),
+            cursor: low,
+            high: restored.high_water.max(low),
+            again: VecDeque::new(),
+            troubles: Troubles::default(),
+            counters: restored.counters,
+            pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
+            budget: Meter::new(tuning.error_budget),
+            rejected_in_a_row: 0,
+            bad_replies_in_a_row: 0,
+            pauses_in_a_row: 0,
+            side: BTreeMap::new(),
+            outstanding: None,
+            draft_no: 0,
+            finish_at: None,
+            unsaved: 0,
+            source_ready: if has_data { low } else { range.end },
+            handler_slots: None,
+            latencies: Latencies::default(),
+            speed: types::Speed::new(now.moment),
+            stalls: Stalls::default(),
+            full_since: None,
+            short_since: None,
+            starved: false,
+            tuning,
+            limits,
+        };
+        execution.counters.excluded = 0;
+        execution.restore_troubles(restored.retrying, restored.parked, now);
+        execution.exclude(restored.excluded);
+        execution
+    }
+
+    /// Takes one event in and appends the decisions to `fx`, which the caller cleared.
+    pub fn step(&mut self, event: Event<'_>, now: Now, fx: &mut Effects) {
+        match event {
+            Event::Exchange { reports, want } => self.on_exchange(reports, want, now, fx),
+            Event::Command(command) => self.on_command(command, now),
+            Event::SourceReady(upto) => self.source_ready = self.source_ready.max(upto),
+            Event::HandlerSlots(slots) => self.handler_slots = slots,
+            Event::DraftCheckpoint => fx.checkpoint = self.draft(),
+            Event::CheckpointStored(no) => self.on_checkpoint_stored(no),
+            Event::LanesLost => self.on_lanes_lost(now),
+        }
+        #[cfg(debug_assertions)]
+        self.check(fx);
+    }
+
+    fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
+        self.on_reports(reports, now, fx);
+        self.on_time(now);
+        self.grant(want, now, fx);
+        fx.checkpoint_due |= self.is_checkpoint_due();
+    }
+
+    /// What depends on time alone: the speed meter and the automatic concurrency.
+    fn on_time(&mut self, now: Now) {
+        if self.speed.on(self.counters.settled(), now.moment) {
+            self.limits.on_latency(&self.tuning, &self.pace, &self.latencies);
+            self.window.resize(self.limits.window);
+            self.latencies.fade();
+        }
+    }
+
+    /// Lanes are gone with everything they had: nothing is in flight any more, and nothing of it is credited.
+    fn on_lanes_lost(&mut self, now: Now) {
+        self.troubles.lose_flights(now.moment);
+        self.counters.in_flight = 0;
+        self.again.clear();
+        self.cursor = self.window.low_water();
+        self.pace.empty(now.moment);
+        self.merge_outstanding();
+        if let Phase::Stopping(end) = &self.phase {
+            self.phase = Phase::Ended(end.clone());
+        }
+    }
+
+    /// Checks the cheap invariants; the caller counts what is broken, tests panic.
+    pub fn check(&self, fx: &mut Effects) {
+        let mut broken = |ok: bool, invariant: Invariant| {
+            if !ok {
+                fx.violations.push(invariant);
+            }
+        };
+        let counters = self.counters;
+        let outside = self.troubles.outside();
+        let low = self.window.low_water();
+        let accounted = counters.accounted() + self.troubles.outside_waiting();
+        broken(accounted <= self.range.len().0, Invariant::TermsAddUp);
+        let passed = low.0 - self.range.start.0 + self.window.settled_above();
+        broken(counters.settled() + outside == passed, Invariant::CountersMatchWindow);
+        broken(!self.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
+        broken(
+            self.cursor <= self.end.max(low) && low <= self.high.max(low),
+            Invariant::HighWaterInsideWindow,
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! What people see of a run.
+
+use std::time::Duration;
+
+use super::Execution;
+use super::types::{Now, Phase, total};
+use crate::domain::counters::Counters;
+use crate::domain::ids::{ItemCount, ItemIndex};
+use crate::domain::settings::Rate;
+use crate::domain::stall::StallReason;
+
+/// A picture of a run at one moment; its terms add up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// All terms but `pending`.
+    pub counters: Counters,
+    /// What is left.
+    pub pending: u64,
+    /// The sum.
+    pub total: ItemCount,
+    /// The lowest index that is neither settled nor parked.
+    pub low_water: ItemIndex,
+    /// One past the highest index dispatched.
+    pub high_water: ItemIndex,
+    /// The window's size.
+    pub window: u32,
+    /// Items that may be in flight.
+    pub concurrency: u32,
+    /// The rate in force; none is unpaced.
+    pub rate: Option<Rate>,
+    /// Completions that would be repeated after a crash now.
+    pub unsaved: u64,
+    /// Items that wait for a retry or are tried again.
+    pub troubled: u64,
+    /// Why nothing leaves, if so.
+    pub stall: Option<StallReason>,
+    /// Time spent stalled so far, in the order of `StallReason::ALL`.
+    pub stalled: [Duration; StallReason::ALL.len()],
+    /// The 95th percentile of how long calls take.
+    pub latency_p95: Option<Duration>,
+    /// Where the run stands.
+    pub phase: Phase,
+}
+
+impl Execution {
+    /// The picture now.
+    pub fn progress(&self, now: Now) -> Progress {
+        let counters = Counters { parked: self.troubles.outside_waiting(), ..self.counters };
+        Progress {
+            counters,
+            pending: counters.pending(total(self.range)),
+            total: total(self.range),
+            low_water: self.window.low_water(),
+            high_water: self.high,
+            window: self.window.size(),
+            concurrency: self.limits.concurrency,
+            rate: self.pace.rate(),
+            unsaved: self.unsaved,
+            troubled: self.troubles.len() as u64,
+            stall: self.stalls.current(),
+            stalled: self.stalls.spent(now.moment),
+            latency_p95: self.latencies.percentile(95),
+            phase: self.phase.clone(),
+        }
+    }
+
+    /// The lowest index whose rows may still be needed in order: rows before it can be dropped.
+    pub fn low_water(&self) -> ItemIndex {
+        self.window.low_water()
+    }
+
+    /// Where fresh items will be taken from next, to read ahead of it.
+    pub fn cursor(&self) -> ItemIndex {
+        self.cursor
+    }
+
+    /// One past the last index that will be dispatched.
+    pub fn end(&self) -> ItemIndex {
+        self.end
+    }
+}

@@ -1,0 +1,322 @@
+//! What calls came to: settle, retry, park, give up; and what the handler said about itself.
+
+use std::time::Duration;
+
+use super::Execution;
+use super::types::{Effects, Now, Phase, Reports, RunEnd};
+use crate::domain::ids::{Attempt, ItemIndex, Moment};
+use crate::domain::invariants::Invariant;
+use crate::domain::lifecycle::StopReason;
+use crate::domain::retry::{self, Verdict};
+use crate::domain::run::IndexRun;
+use crate::domain::settings::OnExhausted;
+use crate::domain::verdict::{
+    Dispatch, Failed, Failure, HandlerCommand, ItemTrouble, Outcome, Settled, SideRecord, Signal,
+};
+use crate::domain::waiting::{Doing, Place, Trouble};
+
+/// So many calls in a row that refuse us, or that can't be understood, stop the task. (`ux.md` §2.5.)
+const IN_A_ROW_MAX: u32 = 3;
+/// The first pause after 429/503 without `Retry-After`; doubled each time in a row up to the longest.
+const PAUSE_FIRST: Duration = Duration::from_secs(1);
+const PAUSE_LONGEST: Duration = Duration::from_secs(60);
+/// The longest `Retry-After` that is obeyed. (`ux.md` §2.5.)
+const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
+
+impl Execution {
+    pub(super) fn on_reports(&mut self, reports: &mut Reports, now: Now, fx: &mut Effects) {
+        if reports.is_empty() {
+            return;
+        }
+        for settled in reports.settled.drain(..) {
+            self.on_settled(settled, fx);
+        }
+        for failed in reports.failed.drain(..) {
+            self.on_failed(failed, now, fx);
+        }
+        for dispatch in reports.returned.drain(..) {
+            self.on_returned(dispatch, now, fx);
+        }
+        for signal in reports.signals.drain(..) {
+            self.on_signal(signal, now);
+        }
+        if reports.latencies.count() > 0 {
+            self.latencies.merge(&reports.latencies);
+            reports.latencies.clear();
+        }
+        fx.wake_lanes |= std::mem::take(&mut self.starved);
+    }
+
+    #[inline]
+    fn on_settled(&mut self, settled: Settled, fx: &mut Effects) {
+        let mut rest = Some(settled.run);
+        while let Some(run) = rest {
+            let troubled = self.troubles.lowest_in(run);
+            let (clean, next) = match troubled {
+                None => (Some(run), None),
+                Some(index) => {
+                    self.settle_troubled(index, settled, fx);
+                    let before = IndexRun::new(run.first(), (index.0 - run.first().0) as u32);
+                    (before, IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32))
+                }
+            };
+            if let Some(clean) = clean {
+                self.settle_clean(clean, settled, fx);
+            }
+            rest = next;
+        }
+    }
+
+    /// Items that were never in trouble: the fast path.
+    #[inline]
+    fn settle_clean(&mut self, run: IndexRun, settled: Settled, fx: &mut Effects) {
+        let all_new = settled.attempt == Attempt::FIRST
+            && run.end() <= self.high
+            && self.window.settle(run) == Ok(run.len());
+        if !all_new {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        self.count(settled.outcome, run.len());
+        self.land(run.len(), fx);
+        self.unsaved += u64::from(run.len());
+    }
+
+    fn settle_troubled(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
+        let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == settled.attempt.get();
+        if !self.troubles.get(index).is_some_and(expected) {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        if let Some(trouble) = self.troubles.take(index) {
+            self.close_place(index, &trouble, fx);
+            if trouble.has_row || trouble.place == Place::Outside {
+                self.side.insert(index, SideRecord::Cleared(index));
+            } else {
+                self.side.remove(&index);
+            }
+        }
+        self.count(settled.outcome, 1);
+        self.land(1, fx);
+        self.unsaved += 1;
+    }
+
+    /// Sets the bit of an item that leaves trouble, unless it is set already.
+    fn close_place(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        if trouble.place == Place::Window && self.window.settle(IndexRun::one(index)) != Ok(1) {
+            fx.violations.push(Invariant::ReportWasInFlight);
+        }
+    }
+
+    fn count(&mut self, outcome: Outcome, items: u32) {
+        match outcome {
+            Outcome::Succeeded => self.counters.succeeded += u64::from(items),
+            Outcome::Skipped => self.counters.skipped += u64::from(items),
+        }
+    }
+
+    fn land(&mut self, items: u32, fx: &mut Effects) {
+        match self.counters.in_flight.checked_sub(u64::from(items)) {
+            Some(left) => self.counters.in_flight = left,
+            None => fx.violations.push(Invariant::InFlightBounded),
+        }
+    }
+
+    fn on_failed(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
+        let Failed { index, attempt, failure, wish } = failed;
+        let known = self.troubles.take(index);
+        let was_in_flight = match &known {
+            Some(t) => t.doing == Doing::InFlight && t.attempts + 1 == attempt.get(),
+            None => attempt == Attempt::FIRST && index < self.high && !self.window.is_settled(index),
+        };
+        if !was_in_flight {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            known.into_iter().for_each(|trouble| self.troubles.put(index, trouble));
+            return;
+        }
+        self.land(1, fx);
+        let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
+        trouble.attempts = attempt.get();
+        trouble.failure = Some(failure);
+        trouble.at = now.wall;
+        if self.budget.on_failed_attempt(now.moment) {
+            self.recover_from_failures();
+        }
+        let spread = retry::spread(self.shard.task, index, attempt);
+        let verdict =
+            retry::decide(wish, attempt, self.tuning.max_attempts.get(), &self.tuning.backoff, spread);
+        self.obey(index, trouble, verdict, now, fx);
+    }
+
+    fn obey(&mut self, index: ItemIndex, trouble: Trouble, verdict: Verdict, now: Now, fx: &mut Effects) {
+        match verdict {
+            Verdict::RetryAfter(wait) => self.wait_for_retry(index, trouble, wait, now),
+            Verdict::GivenUp => self.abandon(index, &trouble, fx),
+            Verdict::Exhausted if self.tuning.on_exhausted == OnExhausted::Abandon => {
+                self.abandon(index, &trouble, fx);
+            }
+            Verdict::Exhausted => {
+                let text = format!("item {} used all {} attempts", index.0, trouble.attempts);
+                self.stop(RunEnd::Stopped { reason: StopReason::ItemExhausted, text });
+                self.wait_for_retry(index, trouble, Duration::ZERO, now);
+            }
+        }
+    }
+
+    /// Short waits stay in the window, long ones park, as long as there is room.
+    fn wait_for_retry(&mut self, index: ItemIndex, mut trouble: Trouble, wait: Duration, now: Now) {
+        let long = wait > self.tuning.park_after && !self.tuning.ordered;
+        let parks = long && trouble.place == Place::Window && self.has_room_to_park();
+        if parks && self.window.settle(IndexRun::one(index)).is_ok() {
+            trouble.place = Place::Outside;
+            self.unsaved += 1;
+        }
+        trouble.doing = Doing::Waiting(now.moment.plus(wait));
+        trouble.due_at = now.wall.plus(wait);
+        self.record(index, &trouble);
+        self.troubles.put(index, trouble);
+    }
+
+    pub(super) fn has_room_to_park(&self) -> bool {
+        self.troubles.outside() < u64::from(self.tuning.parked_max)
+    }
+
+    /// The row that a checkpoint keeps of a troubled item.
+    pub(super) fn record(&mut self, index: ItemIndex, trouble: &Trouble) {
+        let row = item_trouble(index, trouble);
+        let record = match trouble.place {
+            Place::Window => SideRecord::Retrying(row),
+            Place::Outside => SideRecord::Parked { trouble: row, due_at: trouble.due_at },
+        };
+        self.side.insert(index, record);
+    }
+
+    fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        self.close_place(index, trouble, fx);
+        self.side.insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
+        self.counters.abandoned += 1;
+        self.unsaved += 1;
+        if self.budget.is_abandoned_exceeded(self.counters.abandoned, self.range.len()) {
+            let text = format!(
+                "{} items were abandoned, more than the error budget allows; the last one said {}",
+                self.counters.abandoned,
+                trouble.failure.as_ref().map_or("nothing", |failure| failure.code.as_ref())
+            );
+            self.stop(RunEnd::Stopped { reason: StopReason::ErrorBudget, text });
+        }
+    }
+
+    fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
+        self.land(dispatch.run.len(), fx);
+        let mut rest = Some(dispatch.run);
+        while let Some(run) = rest.take() {
+            let Some(index) = self.troubles.lowest_in(run) else {
+                self.again.push_back(run);
+                return;
+            };
+            if let Some(before) = IndexRun::new(run.first(), (index.0 - run.first().0) as u32) {
+                self.again.push_back(before);
+            }
+            if let Some(mut trouble) = self.troubles.take(index) {
+                trouble.doing = Doing::Waiting(now.moment);
+                self.troubles.put(index, trouble);
+            }
+            rest = IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32);
+        }
+    }
+
+    fn on_signal(&mut self, signal: Signal, now: Now) {
+        match signal {
+            Signal::Answered => {
+                (self.rejected_in_a_row, self.bad_replies_in_a_row, self.pauses_in_a_row) = (0, 0, 0);
+            }
+            Signal::BadReply(failure) => {
+                self.bad_replies_in_a_row += 1;
+                self.stop_if_too_many(self.bad_replies_in_a_row, StopReason::HandlerRejected, &failure);
+            }
+            Signal::Rejected(failure) => {
+                self.rejected_in_a_row += 1;
+                self.stop_if_too_many(self.rejected_in_a_row, StopReason::HandlerRejected, &failure);
+            }
+            Signal::Gone(failure) => {
+                self.stop_if_too_many(IN_A_ROW_MAX, StopReason::HandlerGone, &failure);
+            }
+            Signal::BackPressure { after } => self.back_off(after, now),
+            Signal::Fenced => self.stop(RunEnd::Fenced),
+            Signal::Command(command) => self.on_handler_command(command, now),
+        }
+    }
+
+    fn stop_if_too_many(&mut self, in_a_row: u32, reason: StopReason, failure: &Failure) {
+        if in_a_row >= IN_A_ROW_MAX {
+            let text = format!("{}: {}", failure.code, failure.message);
+            self.stop(RunEnd::Stopped { reason, text });
+        }
+    }
+
+    /// Calls that were out together answer together: only the first of a pause counts as one more in a row.
+    fn back_off(&mut self, after: Option<Duration>, now: Now) {
+        let until = match after {
+            Some(after) => now.moment.plus(after.min(RETRY_AFTER_LONGEST)),
+            None if self.pace.paused(now.moment).is_some() => return,
+            None => {
+                let doubled = PAUSE_FIRST.saturating_mul(1 << self.pauses_in_a_row.min(10));
+                self.pauses_in_a_row += 1;
+                now.moment.plus(doubled.min(PAUSE_LONGEST))
+            }
+        };
+        self.pace.pause_until(until);
+    }
+
+    fn on_handler_command(&mut self, command: HandlerCommand, now: Now) {
+        match command {
+            HandlerCommand::Stop { reason } => {
+                self.stop(RunEnd::Stopped { reason: StopReason::Business, text: reason });
+            }
+            HandlerCommand::Finish { total } => {
+                let end = total.map_or(self.high, |total| ItemIndex(total.0));
+                self.finish(end);
+            }
+            HandlerCommand::PauseFor(span) => self.pace.pause_until(now.moment.plus(span)),
+            HandlerCommand::SlowDown { rate, lasting, .. } => {
+                self.pace.slow_down(rate, now.moment.plus(lasting), now.moment);
+            }
+        }
+    }
+
+    fn recover_from_failures(&mut self) {
+        let budget = self.budget.budget();
+        let allowed = budget.failed_attempts.map_or(0.0, |rate| rate.as_per_second());
+        let text = format!("more than {allowed} failed attempts a second over {:?}", budget.window);
+        self.stop(RunEnd::Recovering { reason: "error_budget", text });
+    }
+
+    /// Begins to drain, unless the run ends already; a fence overrides everything.
+    pub(super) fn stop(&mut self, end: RunEnd) {
+        match (&self.phase, &end) {
+            (Phase::Running, _) => self.phase = Phase::Stopping(end),
+            (Phase::Stopping(_), RunEnd::Fenced) => self.phase = Phase::Stopping(end),
+            // A stop for good outranks an end that would run on by itself.
+            (Phase::Stopping(RunEnd::HandedOver | RunEnd::Recovering { .. }), RunEnd::Stopped { .. }) => {
+                self.phase = Phase::Stopping(end);
+            }
+            (Phase::Stopping(_) | Phase::Ended(_), _) => {}
+        }
+    }
+}
+
+fn fresh_trouble(now: Now) -> Trouble {
+    Trouble {
+        attempts: 0,
+        place: Place::Window,
+        doing: Doing::Waiting(Moment(0)),
+        failure: None,
+        at: now.wall,
+        due_at: now.wall,
+        has_row: false,
+    }
+}
+
+pub(super) fn item_trouble(index: ItemIndex, trouble: &Trouble) -> ItemTrouble {
+    ItemTrouble { index, attempts: trouble.attempts, failure: trouble.failure.clone(), at: trouble.at }
+}

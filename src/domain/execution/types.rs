@@ -1,0 +1,305 @@
+//! What goes into a step and what comes out of it.
+
+use std::time::Duration;
+
+use crate::domain::counters::Counters;
+use crate::domain::ids::{ItemCount, ItemIndex, Moment, ShardId, WallMs};
+use crate::domain::invariants::Invariant;
+use crate::domain::latency::Latencies;
+use crate::domain::lifecycle::StopReason;
+use crate::domain::pace::Pace;
+use crate::domain::settings::Auto;
+use crate::domain::task::{ShardRange, Tuning};
+use crate::domain::verdict::{Dispatch, Failed, ItemTrouble, ParkedItem, Settled, Signal};
+
+use super::draft::CheckpointDraft;
+
+/// Failures that wait to be written: above this nothing more is dispatched until a checkpoint took them.
+/// (`engine.md` §5: a statement carries at most 4,000 rows; five of them are one transaction of well under 1 s.)
+pub const SIDE_RECORDS_MAX: usize = 20_000;
+/// The smallest automatic bound on unsaved completions. (`engine.md` §5.)
+const UNSAVED_AUTO_MIN: u64 = 100_000;
+/// The automatic concurrency before a latency is known, and at least. (`config.toml`.)
+const CONCURRENCY_AUTO_MIN: u32 = 64;
+/// Calls that make a latency known.
+const LATENCY_CALLS_MIN: u64 = 20;
+
+/// The time, both ways: the core never reads a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Monotonic.
+    pub moment: Moment,
+    /// For people and for the store.
+    pub wall: WallMs,
+}
+
+/// What a run starts from.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The shard.
+    pub shard: ShardId,
+    /// Its indexes.
+    pub range: ShardRange,
+    /// The settings.
+    pub tuning: Tuning,
+    /// What was saved; [`Restored::fresh`] for the first run.
+    pub restored: Restored,
+    /// Whether rows must be read before items can leave (`Event::SourceReady`).
+    pub has_data: bool,
+}
+
+/// Saved progress.
+#[derive(Clone, Debug, Default)]
+pub struct Restored {
+    /// First index that is neither settled nor parked.
+    pub low_water: ItemIndex,
+    /// One past the highest index dispatched.
+    pub high_water: ItemIndex,
+    /// The saved counters.
+    pub counters: Counters,
+    /// Settled above low water: bit `j` is index `low_water + 1 + j`.
+    pub above: Vec<u64>,
+    /// Unsettled items in the window that failed before.
+    pub retrying: Vec<ItemTrouble>,
+    /// Items outside the window.
+    pub parked: Vec<ParkedItem>,
+    /// Where an early finish cut the shard, if it did.
+    pub excluded: Option<ItemIndex>,
+}
+
+impl Restored {
+    /// The progress of a shard that never ran.
+    pub fn fresh(range: ShardRange) -> Restored {
+        Restored { low_water: range.start, high_water: range.start, ..Restored::default() }
+    }
+}
+
+/// What a lane reports in one exchange. The buffers are the lane's and are reused.
+#[derive(Clone, Debug, Default)]
+pub struct Reports {
+    /// Settled well, neighbours joined.
+    pub settled: Vec<Settled>,
+    /// Failed attempts.
+    pub failed: Vec<Failed>,
+    /// Granted but not departed (stale, gate shut, back-pressure): due again, uncharged.
+    pub returned: Vec<Dispatch>,
+    /// What calls told about the handler.
+    pub signals: Vec<Signal>,
+    /// How long calls took.
+    pub latencies: Latencies,
+}
+
+impl Reports {
+    /// Whether there is nothing to report.
+    pub fn is_empty(&self) -> bool {
+        self.settled.is_empty()
+            && self.failed.is_empty()
+            && self.returned.is_empty()
+            && self.signals.is_empty()
+    }
+
+    /// Adds a settled run, joining it to the last one where they touch.
+    #[inline]
+    pub fn settle(&mut self, settled: Settled) {
+        if let Some(last) = self.settled.last_mut()
+            && last.attempt == settled.attempt
+            && last.outcome == settled.outcome
+            && last.run.try_extend(settled.run)
+        {
+            return;
+        }
+        self.settled.push(settled);
+    }
+}
+
+/// An instruction from outside the lanes.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// New live settings.
+    Tune(Box<Tuning>),
+    /// Grant nothing more; end when nothing is in flight.
+    Stop(RunEnd),
+    /// The task ends at this index for good.
+    Finish(ItemIndex),
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A lane reports and asks for work.
+    Exchange {
+        /// What its calls came to; taken in and left empty.
+        reports: &'a mut Reports,
+        /// How many items it could start now; 0 while the gate is shut.
+        want: u32,
+    },
+    /// Someone wants something.
+    Command(Command),
+    /// Rows below this index can be read.
+    SourceReady(ItemIndex),
+    /// How many items the handler can work on at once.
+    HandlerSlots(Option<u32>),
+    /// Make a checkpoint, unless one is outstanding or nothing changed.
+    DraftCheckpoint,
+    /// The draft of this number is durable.
+    CheckpointStored(u64),
+    /// All lanes ended without reporting.
+    LanesLost,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// Everything is settled.
+    Done,
+    /// Handed over: the shard is released, still to be run.
+    HandedOver,
+    /// The task stopped.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// A sentence for people.
+        text: String,
+    },
+    /// To be tried again by itself.
+    Recovering {
+        /// A machine slug.
+        reason: &'static str,
+        /// A sentence for people.
+        text: String,
+    },
+    /// Someone else owns the shard: nothing more is written.
+    Fenced,
+}
+
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Dispatching.
+    Running,
+    /// Draining.
+    Stopping(RunEnd),
+    /// Nothing is in flight and nothing will be.
+    Ended(RunEnd),
+}
+
+/// When a lane should ask again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// At once.
+    #[default]
+    Now,
+    /// At this time at the latest.
+    Until(Moment),
+    /// When a call of its own ends or someone wakes it.
+    Completion,
+    /// Never: the run ended.
+    Ended,
+}
+
+/// What a step decided. The buffer is the caller's and is reused.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Items to start now.
+    pub dispatch: Vec<Dispatch>,
+    /// When to ask again, if nothing was granted.
+    pub wait: Wait,
+    /// Whether a rate limits the task: then a grant must depart within `pace::STALE_AFTER` or come back.
+    pub paced: bool,
+    /// Other lanes that found nothing may find something now.
+    pub wake_lanes: bool,
+    /// A checkpoint should be drafted soon.
+    pub checkpoint_due: bool,
+    /// The draft that was asked for.
+    pub checkpoint: Option<CheckpointDraft>,
+    /// Invariants found broken.
+    pub violations: Vec<Invariant>,
+}
+
+impl Effects {
+    /// Empties the buffer for the next step.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.dispatch.clear();
+        self.wait = Wait::Now;
+        self.paced = false;
+        self.wake_lanes = false;
+        self.checkpoint_due = false;
+        self.checkpoint = None;
+        self.violations.clear();
+    }
+}
+
+/// The numbers that follow from the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Items in flight.
+    pub concurrency: u32,
+    /// Items in the window.
+    pub window: u32,
+}
+
+impl Limits {
+    /// The numbers to begin with.
+    pub fn of(tuning: &Tuning) -> Limits {
+        let concurrency = tuning.concurrency_at_start();
+        Limits { concurrency, window: tuning.window_items(concurrency) }
+    }
+
+    /// `auto` concurrency: rate × p95 × 1.5 by Little's law, never below 64, at most `max_concurrency`.
+    pub(super) fn on_latency(&mut self, tuning: &Tuning, pace: &Pace, latencies: &Latencies) {
+        let known = latencies.count() >= LATENCY_CALLS_MIN;
+        let (Auto::Auto, false, true, Some(rate)) = (tuning.concurrency, tuning.ordered, known, pace.rate())
+        else {
+            return;
+        };
+        let Some(p95) = latencies.percentile(95) else { return };
+        let needed = rate.items_in(p95.saturating_mul(3) / 2);
+        let least = u64::from(CONCURRENCY_AUTO_MIN.max(2 * tuning.batch.get()));
+        let most = u64::from(tuning.max_concurrency.get()).max(u64::from(tuning.batch.get()));
+        self.concurrency = u32::try_from(needed.max(least).min(most)).unwrap_or(u32::MAX);
+        self.window = tuning.window_items(self.concurrency);
+    }
+
+    /// How many completions may be unsaved: `auto` is max(10 × concurrency, 100,000, 5 × settled in a second).
+    pub(super) fn unsaved_max(&self, tuning: &Tuning, speed: &Speed) -> u64 {
+        match tuning.unsaved_max {
+            Auto::Fixed(number) => u64::from(number.get()),
+            Auto::Auto => (10 * u64::from(self.concurrency)).max(UNSAVED_AUTO_MIN).max(5 * speed.settled),
+        }
+    }
+}
+
+/// How many items were settled in the last second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speed {
+    since: Moment,
+    settled_then: u64,
+    /// Items in the last whole second, or in the present one when those are more.
+    pub(super) settled: u64,
+}
+
+impl Speed {
+    pub(super) fn new(now: Moment) -> Speed {
+        Speed { since: now, settled_then: 0, settled: 0 }
+    }
+
+    /// Takes the number settled so far; says whether a second is over.
+    #[inline]
+    pub(super) fn on(&mut self, settled: u64, now: Moment) -> bool {
+        let count = settled.saturating_sub(self.settled_then);
+        let span = now.since(self.since);
+        if span < Duration::from_secs(1) {
+            self.settled = self.settled.max(count);
+            return false;
+        }
+        let per_second = u128::from(count) * 1_000_000_000 / span.as_nanos();
+        *self = Speed { since: now, settled_then: settled, settled: per_second as u64 };
+        true
+    }
+}
+
+/// The total of a range, for the sum.
+pub(super) fn total(range: ShardRange) -> ItemCount {
+    range.len()
+}

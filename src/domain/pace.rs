@@ -1,0 +1,216 @@
+//! The permitted departure times of item attempts: an exact token bucket.
+//!
+//! Promise: in every interval, attempts ≤ ∫ rate dt + burst, across live changes, pauses and runs (a run starts
+//! empty). No floats and no lost fractions: one item costs `period_ns` units and each nanosecond earns `items`
+//! units, so the rate is met exactly in the long run.
+//!
+//! A credit is drawn at `now` but the call departs later, at most [`STALE_AFTER`] later (older grants are given
+//! back). So the bucket's cap leaves that much of the burst free; `tests/model/pace.rs` checks the promise over
+//! all intervals, and would fail with the cap at the full burst.
+
+use std::time::Duration;
+
+use super::ids::Moment;
+use super::settings::{Burst, Rate, RateLimit};
+
+/// A grant that has not departed after this long goes back, its credit lost. (`engine.md` §3, measured.)
+pub const STALE_AFTER: Duration = Duration::from_millis(2);
+/// The cap must cover what a late timer costs: tokio's timers round up to 1 ms, and 3 ms lost nothing measurable.
+const TIMER_SLACK: Duration = Duration::from_millis(3);
+/// What an idle task may catch up; longer stalls are lost, so that no burst follows them.
+const CATCH_UP: Duration = Duration::from_millis(10);
+/// The smallest default burst. Unit: items. (`config.toml`, `burst`.)
+const BURST_ITEMS_DEFAULT_MIN: u64 = 4;
+
+/// How many items the task may send at once above its rate.
+pub fn burst_items(burst: Burst, rate: Rate, batch: u32) -> u64 {
+    match burst {
+        Burst::Items(items) => u64::from(items.get()),
+        Burst::Span(span) => rate.items_in(span).max(2 * u64::from(batch)).max(BURST_ITEMS_DEFAULT_MIN),
+    }
+}
+
+/// The smallest burst that lets a batch leave at this rate; a smaller one is refused at the border.
+pub fn burst_items_min(rate: Rate, batch: u32) -> u64 {
+    u64::from(batch) + rate.items_in(STALE_AFTER)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bucket {
+    rate: Rate,
+    cap_items: u64,
+    /// Unit: `1 / period_ns` items.
+    credit: u128,
+}
+
+impl Bucket {
+    fn new(rate: Rate, burst: u64, batch: u32) -> Bucket {
+        let batch = u64::from(batch);
+        let wanted = (batch + rate.items_in(TIMER_SLACK)).max(rate.items_in(CATCH_UP)).max(2);
+        let room = burst.saturating_sub(rate.items_in(STALE_AFTER));
+        Bucket { rate, cap_items: wanted.min(room).max(1), credit: 0 }
+    }
+
+    fn cost(&self) -> u128 {
+        u128::from(self.rate.period_ns())
+    }
+
+    fn earn(&mut self, span: Duration) {
+        let earned = span.as_nanos().saturating_mul(u128::from(self.rate.items()));
+        let cap = self.cost() * u128::from(self.cap_items);
+        self.credit = self.credit.saturating_add(earned).min(cap);
+    }
+
+    fn items(&self) -> u64 {
+        u64::try_from(self.credit / self.cost()).unwrap_or(u64::MAX)
+    }
+
+    fn time_until(&self, items: u64) -> Duration {
+        let wanted = self.cost() * u128::from(items.clamp(1, self.cap_items));
+        let missing = wanted.saturating_sub(self.credit);
+        let nanos = missing.div_ceil(u128::from(self.rate.items()));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// A lower rate for a while, asked for by the business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SlowDown {
+    rate: Rate,
+    until: Moment,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    limit: RateLimit,
+    burst: Burst,
+    batch: u32,
+    slow: Option<SlowDown>,
+    bucket: Option<Bucket>,
+    filled_at: Moment,
+    paused_until: Moment,
+}
+
+impl Pace {
+    /// An empty bucket at `now`.
+    pub fn new(limit: RateLimit, burst: Burst, batch: u32, now: Moment) -> Pace {
+        let mut pace = Pace {
+            limit,
+            burst,
+            batch: batch.max(1),
+            slow: None,
+            bucket: None,
+            filled_at: now,
+            paused_until: Moment(0),
+        };
+        pace.rebuild();
+        pace
+    }
+
+    /// Changes the settings from `now` on: what the old rate earned until now is kept as far as it fits.
+    pub fn set(&mut self, limit: RateLimit, burst: Burst, batch: u32, now: Moment) {
+        self.refill(now);
+        (self.limit, self.burst, self.batch) = (limit, burst, batch.max(1));
+        self.rebuild();
+    }
+
+    /// Lowers the rate to at most `rate` until `until`.
+    pub fn slow_down(&mut self, rate: Rate, until: Moment, now: Moment) {
+        self.refill(now);
+        self.slow = Some(SlowDown { rate, until });
+        self.rebuild();
+    }
+
+    /// Nothing departs before `until`; never shortens an earlier pause.
+    pub fn pause_until(&mut self, until: Moment) {
+        self.paused_until = self.paused_until.max(until);
+    }
+
+    /// Whether the pace holds everything back at `now`, and until when.
+    pub fn paused(&self, now: Moment) -> Option<Moment> {
+        (now < self.paused_until).then_some(self.paused_until)
+    }
+
+    /// Forgets all credit: a new run, or lanes that were lost with their grants.
+    pub fn empty(&mut self, now: Moment) {
+        self.refill(now);
+        if let Some(bucket) = &mut self.bucket {
+            bucket.credit = 0;
+        }
+    }
+
+    /// How many items may depart at `now`, at most `want`. Time that goes backwards earns nothing.
+    pub fn available(&mut self, want: u32, now: Moment) -> u32 {
+        if self.paused(now).is_some() {
+            return 0;
+        }
+        self.refill(now);
+        let items = self.bucket.map_or(u64::MAX, |bucket| bucket.items());
+        u32::try_from(items.min(u64::from(want))).unwrap_or(want)
+    }
+
+    /// Pays for `items` that were available at this moment.
+    pub fn take(&mut self, items: u32) {
+        if let Some(bucket) = &mut self.bucket {
+            bucket.credit = bucket.credit.saturating_sub(bucket.cost() * u128::from(items));
+        }
+    }
+
+    /// When `items` (or as many as fit the cap) may depart, if nothing else changes.
+    pub fn next_at(&self, items: u32) -> Moment {
+        let earned_at =
+            self.bucket.map_or(self.filled_at, |b| self.filled_at.plus(b.time_until(u64::from(items))));
+        earned_at.max(self.paused_until)
+    }
+
+    /// Whether a rate limits the task now.
+    pub fn is_limited(&self) -> bool {
+        self.bucket.is_some()
+    }
+
+    /// The rate in force, a slow-down included.
+    pub fn rate(&self) -> Option<Rate> {
+        self.bucket.map(|bucket| bucket.rate)
+    }
+
+    fn refill(&mut self, now: Moment) {
+        if let Some(slow) = self.slow.filter(|slow| now >= slow.until) {
+            self.earn(slow.until);
+            self.slow = None;
+            self.rebuild();
+        }
+        self.earn(now);
+    }
+
+    fn earn(&mut self, now: Moment) {
+        if let Some(bucket) = &mut self.bucket {
+            bucket.earn(now.since(self.filled_at));
+        }
+        self.filled_at = self.filled_at.max(now);
+    }
+
+    /// Makes the bucket of the rate in force; whole items of credit survive as far as they fit.
+    fn rebuild(&mut self) {
+        let kept = self.bucket.map_or(0, |bucket| bucket.items());
+        let limit = match self.limit {
+            RateLimit::Unlimited => None,
+            RateLimit::Limited(rate) => Some(rate),
+        };
+        let rate = match (limit, self.slow.map(|slow| slow.rate)) {
+            (Some(rate), Some(slow)) if slower(slow, rate) => Some(slow),
+            (None, slow) => slow,
+            (rate, _) => rate,
+        };
+        self.bucket = rate.map(|rate| {
+            let mut bucket = Bucket::new(rate, burst_items(self.burst, rate, self.batch), self.batch);
+            bucket.credit = bucket.cost() * u128::from(kept.min(bucket.cap_items));
+            bucket
+        });
+    }
+}
+
+/// Whether `a` is the lower rate.
+fn slower(a: Rate, b: Rate) -> bool {
+    u128::from(a.items()) * u128::from(b.period_ns()) < u128::from(b.items()) * u128::from(a.period_ns())
+}
