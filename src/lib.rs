@@ -7,5 +7,6 @@
 pub mod domain;
 pub mod ports;
 
+pub mod actors;
 pub mod adapters;
 pub mod config;

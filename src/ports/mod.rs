@@ -7,6 +7,7 @@ pub mod data_log;
 pub mod gate;
 pub mod handler;
 pub mod lease_store;
+pub mod provision;
 pub mod run_store;
 pub mod session_store;
 pub mod source;

@@ -68,6 +68,10 @@ pub struct ClaimedShard {
     pub blob: Vec<u8>,
     /// Claims in a row without progress, this one included.
     pub stalls: u32,
+    /// How often the shard recovered by itself since its task was last started.
+    pub recoveries: u32,
+    /// Where an early finish cut the shard, if it did; `range` is as it was pinned.
+    pub finish_at: Option<ItemIndex>,
     /// Unsettled items in the window that failed before: their attempts survive.
     pub retrying: Vec<ItemTrouble>,
 }
@@ -182,6 +186,20 @@ pub trait RunStore: Send + Sync {
     /// # Errors
     /// `Unavailable`: write again with the same numbers.
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError>;
+
+    /// Gives a shard back without progress: a row of the own session that this node does not run (`ownership.md`,
+    /// rule 5), or a run whose state is lost. What was saved stays; `close` says what the shard does next.
+    ///
+    /// # Errors
+    /// `Unavailable`: ask again; `Fenced` in the answer means that somebody else owns it by now.
+    async fn release(
+        &self,
+        shard: ShardId,
+        epoch: Epoch,
+        claim: ClaimId,
+        close: &RunClose,
+        now: WallMs,
+    ) -> Result<CheckpointAck, StoreError>;
 
     /// Parked items of a shard that are due before a time and after `after` in (due time, index) order.
     ///

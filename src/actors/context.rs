@@ -1,0 +1,136 @@
+//! What every actor of a node is given: clocks, stores, runtimes, times. Built once by the composition root.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::run_cell::RunCell;
+use super::tree::Tree;
+use crate::domain::execution::Progress;
+use crate::domain::ids::{ShardId, TaskId};
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
+use crate::ports::lease_store::LeaseStore;
+use crate::ports::provision::Provider;
+use crate::ports::run_store::RunStore;
+use crate::ports::session_store::SessionStore;
+use crate::ports::task_store::TaskStore;
+
+/// The times that ownership rests on; `config.toml` explains each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// How long a lease, and a silent heartbeat, is believed.
+    pub lease_ttl: Duration,
+    /// How often leases are renewed.
+    pub lease_renew: Duration,
+    /// How often the session's heart beats.
+    pub heartbeat: Duration,
+    /// How often the restorer scans.
+    pub restore_scan: Duration,
+    /// Older tasks don't restart by themselves.
+    pub restore_window: Duration,
+    /// Recoveries before `stopped(recoveries_exhausted)`.
+    pub restore_max: u32,
+    /// The first and the longest wait before a recovery.
+    pub restore_backoff: (Duration, Duration),
+    /// How often data log lines are written.
+    pub data_log_flush: Duration,
+    /// How long calls may take to end when the node shuts down.
+    pub drain_timeout: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        let seconds = Duration::from_secs;
+        Times {
+            lease_ttl: seconds(15),
+            lease_renew: seconds(3),
+            heartbeat: seconds(1),
+            restore_scan: seconds(1),
+            restore_window: seconds(30 * 24 * 3600),
+            restore_max: 10,
+            restore_backoff: (seconds(15), seconds(600)),
+            data_log_flush: seconds(1),
+            drain_timeout: seconds(30),
+        }
+    }
+}
+
+/// See the module.
+pub struct NodeContext {
+    /// The node's name, the root of every path.
+    pub node: String,
+    /// This program's version.
+    pub version: String,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// What people see.
+    pub tree: Tree,
+    /// Where lanes, handlers and readers run.
+    pub work: Handle,
+    /// Where heartbeats and lease I/O run: a thread of its own, so that load can never cost the lease.
+    pub vital: Handle,
+    /// Lanes of a run that no rate limits.
+    pub lanes_unpaced: usize,
+    /// Shards.
+    pub runs: Arc<dyn RunStore>,
+    /// Tasks.
+    pub tasks: Arc<dyn TaskStore>,
+    /// Sessions, over a connection of their own.
+    pub sessions: Arc<dyn SessionStore>,
+    /// Leases outside the database, if there are.
+    pub leases: Option<Arc<dyn LeaseStore>>,
+    /// Lines.
+    pub data_log: Arc<dyn DataLog>,
+    /// Handlers and sources.
+    pub provider: Arc<dyn Provider>,
+    /// Times.
+    pub times: Times,
+    /// Whether this process holds the state directory's lock: older sessions here are dead.
+    pub exclusive: bool,
+    /// The runs that are live on this node.
+    pub directory: RunDirectory,
+}
+
+/// The live runs of a node, for people who look at them: no actor is asked.
+#[derive(Clone, Default)]
+pub struct RunDirectory(Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>);
+
+impl RunDirectory {
+    /// The progress of each live shard of a task.
+    pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+        let cells: Vec<Arc<RunCell>> = {
+            let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            cells.values().filter(|cell| cell.shard.task == task).cloned().collect()
+        };
+        cells.into_iter().map(|cell| (cell.shard, cell.progress())).collect()
+    }
+
+    /// How many runs are live.
+    pub fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether no run is live.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Invariants found broken by the live runs.
+    pub fn violations(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|cell| cell.violations()).sum()
+    }
+
+    pub(crate) fn enter(&self, cell: Arc<RunCell>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cell.shard, cell);
+    }
+
+    pub(crate) fn leave(&self, cell: &Arc<RunCell>) {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cells.get(&cell.shard).is_some_and(|known| Arc::ptr_eq(known, cell)) {
+            cells.remove(&cell.shard);
+        }
+    }
+}

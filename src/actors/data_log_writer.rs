@@ -1,0 +1,145 @@
+//! Batches data log lines. The way to it is a bounded queue: when it is full lines are dropped and counted, so that
+//! a chatty handler never slows the items.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::{Mutex, mpsc};
+
+use super::context::NodeContext;
+use super::policy::Kind;
+use super::run_cell::LogSink;
+use super::tree::{Activity, Address, Leaf};
+use crate::ports::data_log::DataLogLine;
+
+/// Lines that may wait.
+const QUEUE_MAX: usize = 10_000;
+/// Lines of one write. (`config.toml`, `data_log.batch`.)
+const BATCH_MAX: usize = 200;
+
+/// The queue; it outlives restarts of the writer.
+#[derive(Clone)]
+pub(crate) struct LogQueue {
+    sender: mpsc::Sender<DataLogLine>,
+    receiver: Arc<Mutex<mpsc::Receiver<DataLogLine>>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl LogQueue {
+    pub(crate) fn new() -> LogQueue {
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        LogQueue { sender, receiver: Arc::new(Mutex::new(receiver)), dropped: Arc::default() }
+    }
+
+    /// Where lanes put lines.
+    pub(crate) fn sink(&self) -> LogSink {
+        let queue = self.clone();
+        Arc::new(move |line| {
+            if queue.sender.try_send(line).is_err() {
+                queue.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    }
+}
+
+pub(crate) enum Msg {
+    Flush,
+    Flushed,
+}
+
+pub(crate) struct State {
+    node: Arc<NodeContext>,
+    queue: LogQueue,
+    me: Address<Msg>,
+    leaf: Leaf,
+    writing: bool,
+}
+
+pub(crate) struct DataLogWriter;
+
+impl Actor for DataLogWriter {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = (Arc<NodeContext>, LogQueue);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<Msg>,
+        (node, queue): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        let leaf = node.tree.enter(&format!("{}/data-log-writer", node.node), Kind::DataLogWriter);
+        let me = Address::new(me, leaf.clone());
+        me.tell_after(node.times.data_log_flush, Msg::Flush);
+        Ok(State { node, queue, me, leaf, writing: false })
+    }
+
+    async fn handle(&self, _: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Flush => {
+                state.flush();
+                state.me.tell_after(state.node.times.data_log_flush, Msg::Flush);
+            }
+            Msg::Flushed => state.writing = false,
+        }
+        Ok(())
+    }
+
+    /// What still waits is written before the end.
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        write_all(&state.node, &state.queue).await;
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    fn flush(&mut self) {
+        let dropped = self.queue.dropped.load(Ordering::Relaxed);
+        let waiting = QUEUE_MAX - self.queue.sender.capacity();
+        self.leaf.say(Activity::Ok, format!("{waiting} waiting, {dropped} dropped"));
+        if self.writing || waiting == 0 {
+            return;
+        }
+        self.writing = true;
+        let (node, queue, me) = (self.node.clone(), self.queue.clone(), self.me.clone());
+        tokio::spawn(async move {
+            write_all(&node, &queue).await;
+            me.tell(Msg::Flushed);
+        });
+    }
+}
+
+async fn write_all(node: &NodeContext, queue: &LogQueue) {
+    let mut receiver = queue.receiver.lock().await;
+    let mut lines = Vec::with_capacity(BATCH_MAX);
+    while let Ok(line) = receiver.try_recv() {
+        lines.push(line);
+        if lines.len() == BATCH_MAX {
+            write(node, queue, &mut lines).await;
+        }
+    }
+    if !lines.is_empty() {
+        write(node, queue, &mut lines).await;
+    }
+}
+
+/// Log lines are not worth holding the items back: after one more try they are dropped and counted.
+async fn write(node: &NodeContext, queue: &LogQueue, lines: &mut Vec<DataLogLine>) {
+    let mut written = node.data_log.append(lines).await;
+    if written.is_err() {
+        written = node.data_log.append(lines).await;
+    }
+    if let Err(error) = written {
+        queue.dropped.fetch_add(lines.len() as u64, Ordering::Relaxed);
+        tracing::warn!(%error, lines = lines.len(), "data log lines dropped");
+    }
+    lines.clear();
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.leaf.leave();
+    }
+}

@@ -1,0 +1,342 @@
+//! A lane: the loop that moves items between the core and the handler. All its decisions are the core's.
+//!
+//! One exchange reports what ended and asks for more, for many items at once. A call is polled once before it is
+//! stored, so a handler that is ready at once costs no queue. A lane must run `unconstrained`: under tokio's
+//! cooperative budget 100,000 sleeping calls poll each other to death (`performance.md` A3); it yields by itself.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+
+use super::lane_reply::{Reporter, give_back};
+use super::run_cell::{Exchanged, RunCell, Superseded};
+use crate::domain::execution::{Effects, Reports, Wait};
+use crate::domain::ids::{Generation, Moment, WallMs};
+use crate::domain::pace::STALE_AFTER;
+use crate::domain::run::IndexRun;
+use crate::domain::verdict::Dispatch;
+use crate::ports::handler::{Call, CallItems, CallRows, Reply};
+use crate::ports::source::{RowChunk, SourceError};
+
+/// Items asked for at once, at most: the mutex is held for microseconds. (`engine.md` §1.)
+const CHUNK_MAX: u32 = 1024;
+/// Completions taken in before the next exchange, at most.
+const DRAIN_MAX: usize = 512;
+/// Below this a round is short and the next may be bigger; above the other it must be smaller.
+const ROUND_SHORT: Duration = Duration::from_micros(50);
+const ROUND_LONG: Duration = Duration::from_micros(200);
+/// Rounds between two yields to the other tasks of the thread.
+const ROUNDS_PER_YIELD: u32 = 16;
+/// While the gate is shut, how often to look whether trust came back.
+const GATE_RECHECK: Duration = Duration::from_millis(50);
+
+/// What a lane tells its executor while it runs.
+#[derive(Debug)]
+pub(crate) enum LaneNote {
+    /// A checkpoint is due before its time.
+    CheckpointDue,
+    /// A row can't be read.
+    SourceFault(SourceError),
+}
+
+/// What a lane needs.
+pub(crate) struct Lane {
+    pub(crate) cell: Arc<RunCell>,
+    pub(crate) generation: Generation,
+    pub(crate) note: Arc<dyn Fn(LaneNote) + Send + Sync>,
+}
+
+/// A call that is out, and what it was for.
+struct Flight<'a> {
+    items: Option<CallItems>,
+    departed: Moment,
+    call: BoxFuture<'a, Answer>,
+}
+
+enum Answer {
+    Reply(Reply),
+    NoRows(SourceError),
+}
+
+impl Future for Flight<'_> {
+    type Output = (CallItems, Moment, Answer);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Poll::Ready(answer) = self.call.as_mut().poll(cx) else { return Poll::Pending };
+        let items = self.items.take().unwrap_or_else(|| CallItems::Many(Vec::new()));
+        Poll::Ready((items, self.departed, answer))
+    }
+}
+
+/// Buffers that are reused from round to round.
+struct Round {
+    reports: Reports,
+    fx: Effects,
+    reporter: Reporter,
+    chunk: u32,
+    last: Moment,
+    rows: Option<Arc<RowChunk>>,
+    rounds: u32,
+}
+
+/// Runs a lane to the end of its run.
+///
+/// # Errors
+/// `Superseded` when its executor is no more.
+pub(crate) async fn run_lane(lane: Lane) -> Result<(), Superseded> {
+    let cell: &RunCell = &lane.cell;
+    let mut flight: FuturesUnordered<Flight<'_>> = FuturesUnordered::new();
+    let mut round = Round {
+        reports: Reports::default(),
+        fx: Effects::default(),
+        reporter: Reporter::new(cell.shard, cell.logs.clone()),
+        chunk: 64,
+        last: cell.clock.now(),
+        rows: None,
+        rounds: 0,
+    };
+    loop {
+        let exchanged = exchange(&lane, &mut round)?;
+        if !round.fx.dispatch.is_empty() {
+            start(&lane, &mut round, &mut flight, exchanged.moment).await;
+        } else if round.fx.wait == Wait::Ended {
+            return Ok(());
+        } else if round.reports.is_empty() {
+            park(&lane, &mut round, &mut flight).await?;
+        }
+        drain_ready(&lane, &mut round, &mut flight).await;
+        round.rounds += 1;
+        if round.rounds >= ROUNDS_PER_YIELD {
+            round.rounds = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
+    let exchanged = lane.cell.exchange(lane.generation, &mut round.reports, round.chunk, &mut round.fx)?;
+    if exchanged.ask_checkpoint {
+        (lane.note)(LaneNote::CheckpointDue);
+    }
+    let took = exchanged.moment.since(round.last);
+    round.last = exchanged.moment;
+    if took < ROUND_SHORT {
+        round.chunk = (round.chunk * 2).min(CHUNK_MAX);
+    } else if took > ROUND_LONG {
+        round.chunk = (round.chunk / 2).max(1);
+    }
+    Ok(exchanged)
+}
+
+/// Starts what was granted. Paced items read the clock one by one: what waited too long behind a slow call goes
+/// back, so that the burst that was promised holds.
+async fn start<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    flight: &mut FuturesUnordered<Flight<'a>>,
+    granted_at: Moment,
+) {
+    let batch = lane.cell.batch.load(Ordering::Relaxed) as u32;
+    let dispatch = std::mem::take(&mut round.fx.dispatch);
+    let paced = round.fx.paced;
+    let mut departed = granted_at;
+    for call in Calls::new(&dispatch, batch) {
+        if paced {
+            departed = lane.cell.clock.now();
+            if departed.since(granted_at) > STALE_AFTER {
+                give_back(&call, &mut round.reports);
+                continue;
+            }
+        }
+        start_one(lane, round, flight, call, departed).await;
+    }
+    // The buffer goes back, so that the next exchange needs no new one.
+    round.fx.dispatch = dispatch;
+}
+
+#[inline]
+async fn start_one<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    flight: &mut FuturesUnordered<Flight<'a>>,
+    items: CallItems,
+    departed: Moment,
+) {
+    let cell = &lane.cell;
+    let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
+    let call: BoxFuture<'a, Answer> = match rows_of(cell, &items, &mut round.rows) {
+        Some(rows) => {
+            let mut call = cell.handler.process(Call { items: items.clone(), rows, gate_time: departed, timeout });
+            // The first poll happens here: a handler that is ready at once never enters the queue.
+            match std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await {
+                Poll::Ready(reply) => {
+                    let wall = WallMs(cell.clock.wall_micros(departed) / 1000);
+                    return round.reporter.report(&items, reply, wall, &mut round.reports);
+                }
+                Poll::Pending => Box::pin(async move { Answer::Reply(call.await) }),
+            }
+        }
+        None => Box::pin(fetch_and_call(cell, items.clone(), departed, timeout)),
+    };
+    flight.push(Flight { items: Some(items), departed, call });
+}
+
+/// The data of a call's items, if every block of it is ready.
+#[inline]
+fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
+    let Some(feed) = &cell.rows else { return Some(CallRows::default()) };
+    let mut chunks: Vec<Arc<RowChunk>> = Vec::with_capacity(1);
+    for (index, _) in items.iter() {
+        let holds = |chunk: &Arc<RowChunk>| chunk.first() <= index && index < chunk.end();
+        if chunks.iter().any(holds) {
+            continue;
+        }
+        if !cached.as_ref().is_some_and(holds) {
+            *cached = feed.ready(index);
+        }
+        chunks.push(cached.clone().filter(|chunk| holds(chunk))?);
+    }
+    Some(CallRows { chunks })
+}
+
+/// A call whose rows must be read again first: a retry far behind, or a resumed one.
+async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, timeout: Duration) -> Answer {
+    let mut chunks: Vec<Arc<RowChunk>> = Vec::new();
+    if let Some(feed) = &cell.rows {
+        for (index, _) in items.iter() {
+            if chunks.iter().any(|chunk| chunk.first() <= index && index < chunk.end()) {
+                continue;
+            }
+            match feed.fetch(index).await {
+                Ok(chunk) => chunks.push(chunk),
+                Err(error) => return Answer::NoRows(error),
+            }
+        }
+    }
+    let rows = CallRows { chunks };
+    Answer::Reply(cell.handler.process(Call { items, rows, gate_time: departed, timeout }).await)
+}
+
+/// Waits for a completion, a wake-up or the time that the core named. The second exchange happens after the wait
+/// was registered: without it a wake-up in between would be lost.
+async fn park<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    flight: &mut FuturesUnordered<Flight<'a>>,
+) -> Result<(), Superseded> {
+    let notified = lane.cell.wake().notified();
+    tokio::pin!(notified);
+    notified.as_mut().enable();
+    let exchanged = exchange(lane, round)?;
+    if !round.fx.dispatch.is_empty() {
+        start(lane, round, flight, exchanged.moment).await;
+        return Ok(());
+    }
+    let until = match &round.fx.wait {
+        Wait::Now | Wait::Ended => return Ok(()),
+        Wait::Until(moment) => Some(*moment),
+        Wait::Completion => (!exchanged.gate_open).then(|| exchanged.moment.plus(GATE_RECHECK)),
+    };
+    let alarm = async {
+        match until {
+            Some(moment) => lane.cell.clock.sleep_until(moment).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        Some(done) = flight.next(), if !flight.is_empty() => land(lane, round, done),
+        () = &mut notified => {}
+        () = alarm => {}
+    }
+    Ok(())
+}
+
+/// Takes in what is ready without waiting.
+async fn drain_ready<'a>(lane: &'a Lane, round: &mut Round, flight: &mut FuturesUnordered<Flight<'a>>) {
+    if flight.is_empty() {
+        return;
+    }
+    std::future::poll_fn(|cx| {
+        for _ in 0..DRAIN_MAX {
+            match flight.poll_next_unpin(cx) {
+                Poll::Ready(Some(done)) => land(lane, round, done),
+                Poll::Ready(None) | Poll::Pending => break,
+            }
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, Moment, Answer)) {
+    let cell = &lane.cell;
+    let now = cell.clock.now();
+    round.reports.latencies.record(now.since(departed));
+    match answer {
+        Answer::Reply(reply) => {
+            let wall = WallMs(cell.clock.wall_micros(now) / 1000);
+            round.reporter.report(&items, reply, wall, &mut round.reports);
+        }
+        Answer::NoRows(error) => {
+            give_back(&items, &mut round.reports);
+            (lane.note)(LaneNote::SourceFault(error));
+        }
+    }
+}
+
+/// Cuts granted runs into calls of at most `batch` items.
+struct Calls<'a> {
+    dispatches: &'a [Dispatch],
+    at: usize,
+    /// What is left of the dispatch at `at`.
+    rest: Option<IndexRun>,
+    batch: u32,
+}
+
+impl<'a> Calls<'a> {
+    fn new(dispatches: &'a [Dispatch], batch: u32) -> Calls<'a> {
+        Calls { dispatches, at: 0, rest: dispatches.first().map(|d| d.run), batch: batch.max(1) }
+    }
+
+    /// The next at most `most` neighbours with one attempt.
+    #[inline]
+    fn piece(&mut self, most: u32) -> Option<Dispatch> {
+        let run = self.rest?;
+        let attempt = self.dispatches[self.at].attempt;
+        let most = std::num::NonZeroU32::new(most)?;
+        let (piece, rest) = run.split(most);
+        self.rest = rest;
+        if rest.is_none() {
+            self.at += 1;
+            self.rest = self.dispatches.get(self.at).map(|d| d.run);
+        }
+        Some(Dispatch { run: piece, attempt })
+    }
+}
+
+impl Iterator for Calls<'_> {
+    type Item = CallItems;
+
+    #[inline]
+    fn next(&mut self) -> Option<CallItems> {
+        let first = self.piece(self.batch)?;
+        if first.run.len() == self.batch || self.rest.is_none() {
+            return Some(CallItems::One(first));
+        }
+        let mut pieces = vec![first];
+        let mut count = first.run.len();
+        while count < self.batch {
+            let Some(piece) = self.piece(self.batch - count) else { break };
+            count += piece.run.len();
+            pieces.push(piece);
+        }
+        Some(CallItems::Many(pieces))
+    }
+}

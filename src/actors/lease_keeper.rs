@@ -1,0 +1,164 @@
+//! Does the lease I/O for all shards in few round trips, on the vital runtime.
+//!
+//! One trip at a time; what is asked meanwhile goes into the next. Without a lease store (database only) the
+//! session's heartbeat is the only witness: a lease is then granted without any trust of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::context::NodeContext;
+use super::policy::Kind;
+use super::tree::{Activity, Address, Leaf};
+use crate::domain::ids::Moment;
+use crate::ports::StoreError;
+use crate::ports::lease_store::{LeaseKey, LeaseReply};
+
+/// What was found out about one lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseAnswer {
+    /// The lease store answered a request that was sent at this moment.
+    Said(LeaseReply, Moment),
+    /// There is no lease store: the session is the witness.
+    SessionOnly,
+    /// Nothing is known.
+    Unknown(StoreError),
+}
+
+/// Who hears the answer.
+pub(crate) type AnswerSink = Box<dyn FnOnce(LeaseAnswer) + Send>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Acquire,
+    /// Extend; set an absent one again only while the session itself is trusted.
+    Renew {
+        reassert: bool,
+    },
+    Release,
+}
+
+pub(crate) enum Msg {
+    Ask { key: LeaseKey, wanted: Wanted, answer: AnswerSink },
+    TripDone,
+}
+
+struct Question {
+    key: LeaseKey,
+    wanted: Wanted,
+    answer: AnswerSink,
+}
+
+pub(crate) struct State {
+    node: Arc<NodeContext>,
+    me: Address<Msg>,
+    leaf: Leaf,
+    waiting: Vec<Question>,
+    on_trip: bool,
+}
+
+pub(crate) struct LeaseKeeper;
+
+impl Actor for LeaseKeeper {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = (Arc<NodeContext>, super::supervisor::Lines);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<Msg>,
+        (node, lines): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        let leaf = node.tree.enter(&format!("{}/lease-keeper", node.node), Kind::LeaseKeeper);
+        let me = Address::new(me, leaf.clone());
+        lines.lease_keeper.plug(me.clone());
+        Ok(State { node, me, leaf, waiting: Vec::new(), on_trip: false })
+    }
+
+    async fn handle(&self, _: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Ask { key, wanted, answer } => state.waiting.push(Question { key, wanted, answer }),
+            Msg::TripDone => state.on_trip = false,
+        }
+        state.travel();
+        Ok(())
+    }
+
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    fn travel(&mut self) {
+        if self.on_trip || self.waiting.is_empty() {
+            return;
+        }
+        let questions = std::mem::take(&mut self.waiting);
+        if self.node.leases.is_none() {
+            questions.into_iter().for_each(|question| (question.answer)(LeaseAnswer::SessionOnly));
+            return;
+        }
+        self.on_trip = true;
+        self.leaf.say(Activity::Ok, format!("{} leases on a trip", questions.len()));
+        let (node, me) = (self.node.clone(), self.me.clone());
+        self.node.vital.spawn(async move {
+            trip(&node, questions).await;
+            me.tell(Msg::TripDone);
+        });
+    }
+}
+
+/// One round trip for each kind of question.
+async fn trip(node: &NodeContext, questions: Vec<Question>) {
+    let kinds = [
+        Wanted::Release,
+        Wanted::Renew { reassert: false },
+        Wanted::Renew { reassert: true },
+        Wanted::Acquire,
+    ];
+    let mut left = questions;
+    for kind in kinds {
+        let (asked, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|q| q.wanted == kind);
+        left = others;
+        if !asked.is_empty() {
+            ask(node, kind, asked).await;
+        }
+    }
+}
+
+async fn ask(node: &NodeContext, wanted: Wanted, questions: Vec<Question>) {
+    let Some(leases) = &node.leases else { return };
+    let keys: Vec<LeaseKey> = questions.iter().map(|question| question.key).collect();
+    let ttl = node.times.lease_ttl;
+    let sent = node.clock.now();
+    let trip = async {
+        match wanted {
+            Wanted::Acquire => leases.acquire(&keys, ttl).await,
+            Wanted::Renew { reassert } => leases.renew(&keys, ttl, reassert).await,
+            Wanted::Release => leases.release(&keys).await.map(|()| vec![LeaseReply::Absent; keys.len()]),
+        }
+    };
+    // Much shorter than the renewal interval, so that one hanging trip does not cost the next.
+    let replies = tokio::time::timeout(node.times.lease_renew.min(Duration::from_secs(1)), trip)
+        .await
+        .unwrap_or_else(|_| Err(StoreError::Unavailable("the lease store did not answer in time".into())));
+    match replies {
+        Ok(replies) => questions
+            .into_iter()
+            .zip(replies)
+            .for_each(|(question, reply)| (question.answer)(LeaseAnswer::Said(reply, sent))),
+        Err(error) => {
+            questions.into_iter().for_each(|question| (question.answer)(LeaseAnswer::Unknown(error.clone())));
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.leaf.leave();
+    }
+}

@@ -1,0 +1,113 @@
+//! Guards the trust of one run: renews its lease, extends its gate, and ends the run when the lease is lost.
+//!
+//! Trust itself decays in the gate, by time alone: if this actor dies, dispatch stops when trust runs out.
+
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::context::NodeContext;
+use super::lease_keeper::{self, LeaseAnswer, Wanted};
+use super::policy::Kind;
+use super::tree::{Activity, Address, Leaf, Line};
+use crate::domain::trust;
+use crate::ports::gate::{Gate, SessionTrust};
+use crate::ports::lease_store::{LeaseKey, LeaseReply};
+
+pub(crate) enum Msg {
+    Renew,
+    Answered(LeaseAnswer),
+}
+
+pub(crate) struct Arguments {
+    pub(crate) node: Arc<NodeContext>,
+    pub(crate) path: String,
+    pub(crate) key: LeaseKey,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) session: Arc<SessionTrust>,
+    pub(crate) keeper: Line<lease_keeper::Msg>,
+    /// Called once, when the lease is someone else's.
+    pub(crate) on_lost: Arc<dyn Fn() + Send + Sync>,
+}
+
+pub(crate) struct State {
+    arguments: Arguments,
+    me: Address<Msg>,
+    leaf: Leaf,
+}
+
+pub(crate) struct LeaseRenewer;
+
+impl Actor for LeaseRenewer {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = Arguments;
+
+    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
+        let leaf = arguments.node.tree.enter(&arguments.path, Kind::LeaseRenewer);
+        let me = Address::new(me, leaf.clone());
+        me.tell(Msg::Renew);
+        Ok(State { arguments, me, leaf })
+    }
+
+    async fn handle(&self, me: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Renew => state.renew(),
+            Msg::Answered(answer) => {
+                if state.on_answer(&answer) {
+                    me.stop(Some("lease lost".into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    fn renew(&mut self) {
+        let Arguments { node, key, session, keeper, gate, .. } = &self.arguments;
+        let now = node.clock.now();
+        let left = gate.trusted_until().since(now);
+        self.leaf.say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
+        let reassert = session.until() > now;
+        let me = self.me.clone();
+        let answer = Box::new(move |answer| {
+            me.tell(Msg::Answered(answer));
+        });
+        keeper.tell(lease_keeper::Msg::Ask { key: *key, wanted: Wanted::Renew { reassert }, answer });
+        self.me.tell_after(node.times.lease_renew, Msg::Renew);
+    }
+
+    /// Says whether the lease is lost.
+    fn on_answer(&mut self, answer: &LeaseAnswer) -> bool {
+        let Arguments { node, gate, on_lost, .. } = &self.arguments;
+        match answer {
+            LeaseAnswer::Said(LeaseReply::Held, sent) => {
+                gate.extend_lease(trust::trusted_until(*sent, node.times.lease_ttl));
+                false
+            }
+            LeaseAnswer::Said(LeaseReply::Lost, _) => {
+                gate.close();
+                on_lost();
+                true
+            }
+            LeaseAnswer::Said(LeaseReply::Absent, _) | LeaseAnswer::SessionOnly => false,
+            LeaseAnswer::Unknown(error) => {
+                tracing::warn!(actor = self.leaf.path(), %error, "lease not renewed; trust decays");
+                false
+            }
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.leaf.leave();
+    }
+}

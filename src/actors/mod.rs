@@ -1,0 +1,27 @@
+//! L2b: the supervision tree. The only place that knows ractor; it sees ports, never adapters.
+//!
+//! ```text
+//! Supervisor             owns the node's capacity ledger; admits, starts, stops, restarts; answers the façade
+//! ├─ Session             heartbeat row, knows when this session was fenced
+//! ├─ Restorer            finds runnable shards without a live owner and offers them
+//! ├─ LeaseKeeper         lease I/O for all shards in few round trips
+//! ├─ CheckpointWriter    group-commits what launchers report
+//! ├─ DataLogWriter       batches data log lines
+//! └─ Launcher            one per owned shard
+//!    ├─ LeaseRenewer     guards this shard's trust; its end ends the run
+//!    └─ WindowExecutor   owns the lanes, which pace, dispatch and settle
+//! ```
+//!
+//! No message per item: items move between the core and the handler inside the lanes (`lane`), which share one
+//! `run_cell` with their executor. Parents know children, children never name parents: they end, or report through
+//! a closure that they were given. Nothing blocks a mailbox on the network or the database.
+
+pub mod context;
+pub mod policy;
+pub mod tree;
+
+pub(crate) mod lane;
+pub(crate) mod lane_reply;
+pub(crate) mod row_feed;
+pub(crate) mod run_cell;
+pub(crate) mod window_executor;

@@ -1,0 +1,226 @@
+//! What the lanes of one run share with their executor and launcher: the core behind a mutex, and what it drives.
+//!
+//! A lane locks the core once per exchange, never across an await. The generation is compared under that lock: a
+//! lane of an executor that died gets no grant and its reports are dropped.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::row_feed::RowFeed;
+use crate::domain::execution::{Effects, Event, Execution, Now, Progress, Reports};
+use crate::domain::ids::{Generation, Moment, ShardId, WallMs};
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLogLine;
+use crate::ports::gate::Gate;
+use crate::ports::handler::Handler;
+
+/// A lane belongs to an executor that is no more; it must end without reporting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superseded;
+
+/// The core panicked inside a step: its state can't be trusted, the run must be restored from the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CoreBroken;
+
+/// Where lanes put log lines; full means that lines are dropped and counted.
+pub(crate) type LogSink = Arc<dyn Fn(DataLogLine) + Send + Sync>;
+
+struct Guarded {
+    execution: Execution,
+    generation: Generation,
+}
+
+/// See the module.
+pub(crate) struct RunCell {
+    pub(crate) shard: ShardId,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) rows: Option<Arc<RowFeed>>,
+    pub(crate) logs: LogSink,
+    /// Unit: nanoseconds; changes live.
+    pub(crate) timeout_ns: AtomicU64,
+    /// Items of one call; changes live.
+    pub(crate) batch: AtomicUsize,
+    core: Mutex<Guarded>,
+    wake: Notify,
+    lanes: AtomicUsize,
+    lanes_gone: Notify,
+    checkpoint_asked: AtomicBool,
+    violations: AtomicU64,
+}
+
+/// What a run drives.
+pub(crate) struct CellParts {
+    pub(crate) shard: ShardId,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) rows: Option<Arc<RowFeed>>,
+    pub(crate) logs: LogSink,
+    pub(crate) execution: Execution,
+    pub(crate) timeout: std::time::Duration,
+    pub(crate) batch: u32,
+}
+
+impl RunCell {
+    pub(crate) fn new(parts: CellParts) -> RunCell {
+        RunCell {
+            shard: parts.shard,
+            gate: parts.gate,
+            handler: parts.handler,
+            clock: parts.clock,
+            rows: parts.rows,
+            logs: parts.logs,
+            timeout_ns: AtomicU64::new(u64::try_from(parts.timeout.as_nanos()).unwrap_or(u64::MAX)),
+            batch: AtomicUsize::new(parts.batch as usize),
+            core: Mutex::new(Guarded { execution: parts.execution, generation: Generation(0) }),
+            wake: Notify::new(),
+            lanes: AtomicUsize::new(0),
+            lanes_gone: Notify::new(),
+            checkpoint_asked: AtomicBool::new(false),
+            violations: AtomicU64::new(0),
+        }
+    }
+
+    /// The time, both ways.
+    pub(crate) fn now(&self) -> Now {
+        self.at(self.clock.now())
+    }
+
+    fn at(&self, moment: Moment) -> Now {
+        Now { moment, wall: WallMs(self.clock.wall_micros(moment) / 1000) }
+    }
+
+    /// Reports what came back and asks for up to `want` items. Says whether a checkpoint should be asked for now.
+    pub(crate) fn exchange(
+        &self,
+        generation: Generation,
+        reports: &mut Reports,
+        want: u32,
+        fx: &mut Effects,
+    ) -> Result<Exchanged, Superseded> {
+        fx.clear();
+        let now = self.at(self.clock.now());
+        let gate_open = self.gate.is_open(now.moment);
+        let want = if gate_open { want } else { 0 };
+        let mut core = self.core.lock().map_err(|_| Superseded)?;
+        if core.generation != generation {
+            return Err(Superseded);
+        }
+        core.execution.step(Event::Exchange { reports, want }, now, fx);
+        drop(core);
+        if !fx.violations.is_empty() {
+            self.on_violations(fx);
+        }
+        if fx.wake_lanes {
+            self.wake.notify_waiters();
+        }
+        let ask = fx.checkpoint_due && !self.checkpoint_asked.swap(true, Ordering::AcqRel);
+        Ok(Exchanged { moment: now.moment, gate_open, ask_checkpoint: ask })
+    }
+
+    /// One event from outside the lanes; wakes them, since it may change what they may do.
+    pub(crate) fn tell(&self, event: Event<'_>, fx: &mut Effects) -> Result<(), CoreBroken> {
+        fx.clear();
+        if matches!(event, Event::DraftCheckpoint) {
+            self.checkpoint_asked.store(false, Ordering::Release);
+        }
+        let now = self.now();
+        self.core.lock().map_err(|_| CoreBroken)?.execution.step(event, now, fx);
+        self.on_violations(fx);
+        self.wake.notify_waiters();
+        Ok(())
+    }
+
+    /// Silences every lane of earlier generations and tells the core that they are lost.
+    pub(crate) fn begin_generation(&self, fx: &mut Effects) -> Result<Generation, CoreBroken> {
+        fx.clear();
+        let now = self.now();
+        let mut core = self.core.lock().map_err(|_| CoreBroken)?;
+        core.generation = Generation(core.generation.0 + 1);
+        let generation = core.generation;
+        core.execution.step(Event::LanesLost, now, fx);
+        drop(core);
+        self.on_violations(fx);
+        Ok(generation)
+    }
+
+    /// Silences every lane without starting new ones.
+    pub(crate) fn silence(&self) {
+        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        core.generation = Generation(core.generation.0 + 1);
+        drop(core);
+        self.wake.notify_waiters();
+    }
+
+    /// The picture now; after a panic inside the core still the last one, for people only.
+    pub(crate) fn progress(&self) -> Progress {
+        let now = self.now();
+        self.peek(|execution| execution.progress(now))
+    }
+
+    /// Looks at the core.
+    pub(crate) fn peek<T>(&self, look: impl FnOnce(&Execution) -> T) -> T {
+        let core: MutexGuard<'_, Guarded> = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        look(&core.execution)
+    }
+
+    /// Wakes parked lanes.
+    pub(crate) fn wake(&self) -> &Notify {
+        &self.wake
+    }
+
+    /// How many invariants were found broken so far.
+    pub(crate) fn violations(&self) -> u64 {
+        self.violations.load(Ordering::Relaxed)
+    }
+
+    fn on_violations(&self, fx: &Effects) {
+        for invariant in &fx.violations {
+            self.violations.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(shard = %self.shard, invariant = invariant.id(), "invariant broken");
+        }
+    }
+
+    /// Counts a lane until the guard is dropped.
+    pub(crate) fn count_lane(self: &Arc<RunCell>) -> LaneGuard {
+        self.lanes.fetch_add(1, Ordering::AcqRel);
+        LaneGuard(self.clone())
+    }
+
+    /// Ends when no lane is left. Cancel safe.
+    pub(crate) async fn lanes_gone(&self) {
+        loop {
+            let gone = self.lanes_gone.notified();
+            if self.lanes.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            gone.await;
+        }
+    }
+}
+
+/// What an exchange tells beside its effects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchanged {
+    /// The time that it was made at.
+    pub(crate) moment: Moment,
+    /// Whether this node may still believe that it owns the shard.
+    pub(crate) gate_open: bool,
+    /// Whether the executor should be told to draft a checkpoint; said once per draft.
+    pub(crate) ask_checkpoint: bool,
+}
+
+/// Counts a lane for as long as it lives, also when it is aborted or panics.
+pub(crate) struct LaneGuard(Arc<RunCell>);
+
+impl Drop for LaneGuard {
+    fn drop(&mut self) {
+        if self.0.lanes.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.lanes_gone.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The node's session: one heartbeat row, one write a second however many shards, on a thread of its own.
+//!
+//! It extends the trust that all gates lean on, and hears here that it was fenced. A fenced session is over: the
+//! node drops everything, carries nothing over, and begins a new one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::task::AbortHandle;
+use uuid::Uuid;
+
+use super::context::NodeContext;
+use super::policy::Kind;
+use super::tree::{Activity, Address, Leaf};
+use crate::domain::ids::{Moment, SessionId};
+use crate::domain::trust;
+use crate::ports::StoreError;
+use crate::ports::gate::SessionTrust;
+use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard};
+
+/// A session and what it believes of itself.
+#[derive(Clone)]
+pub(crate) struct Life {
+    pub(crate) id: SessionId,
+    pub(crate) trust: Arc<SessionTrust>,
+}
+
+/// What the parent is told.
+pub(crate) enum News {
+    /// A session lives from now on.
+    Begun(Life),
+    /// A heartbeat sent at this moment found these shards.
+    Shards(SessionId, Moment, Vec<OwnedShard>),
+    /// The session was fenced.
+    Fenced(SessionId),
+}
+
+/// Where news go.
+pub(crate) type NewsSink = Arc<dyn Fn(News) + Send + Sync>;
+
+pub(crate) enum Msg {
+    Begin,
+    Begun(Life, Result<(), StoreError>),
+    Beat(SessionId, Moment, Result<Heartbeat, StoreError>),
+}
+
+pub(crate) struct State {
+    node: Arc<NodeContext>,
+    news: NewsSink,
+    me: Address<Msg>,
+    leaf: Leaf,
+    life: Option<Life>,
+    beating: Option<AbortHandle>,
+}
+
+pub(crate) struct Session;
+
+impl Actor for Session {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = (Arc<NodeContext>, NewsSink);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<Msg>,
+        (node, news): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        let leaf = node.tree.enter(&format!("{}/session", node.node), Kind::Session);
+        let me = Address::new(me, leaf.clone());
+        me.tell(Msg::Begin);
+        Ok(State { node, news, me, leaf, life: None, beating: None })
+    }
+
+    async fn handle(&self, _: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Begin => state.begin(),
+            Msg::Begun(life, outcome) => state.on_begun(life, outcome),
+            Msg::Beat(id, sent, outcome) => state.on_beat(id, sent, outcome),
+        }
+        Ok(())
+    }
+
+    /// Every run has released its shards by now: the row can go.
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.end_beating();
+        if let Some(life) = state.life.take()
+            && let Err(error) = state.node.sessions.end(life.id).await
+        {
+            tracing::warn!(actor = state.leaf.path(), %error, "session row stays; it will be fenced");
+        }
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    fn begin(&mut self) {
+        let life = Life { id: SessionId(Uuid::new_v4()), trust: Arc::default() };
+        let (node, me) = (self.node.clone(), self.me.clone());
+        self.node.vital.spawn(async move {
+            let outcome = insert(&node, &life).await;
+            me.tell(Msg::Begun(life, outcome));
+        });
+    }
+
+    fn on_begun(&mut self, life: Life, outcome: Result<(), StoreError>) {
+        if let Err(error) = outcome {
+            tracing::warn!(actor = self.leaf.path(), %error, "session not begun; trying again");
+            return self.me.tell_after(self.node.times.heartbeat, Msg::Begin);
+        }
+        self.life = Some(life.clone());
+        (self.news)(News::Begun(life.clone()));
+        let (node, me) = (self.node.clone(), self.me.clone());
+        let beating = self.node.vital.spawn(async move { beat_on(&node, &life, &me).await });
+        self.beating = Some(beating.abort_handle());
+    }
+
+    fn on_beat(&mut self, id: SessionId, sent: Moment, outcome: Result<Heartbeat, StoreError>) {
+        if self.life.as_ref().is_none_or(|life| life.id != id) {
+            return;
+        }
+        match outcome {
+            Ok(Heartbeat::Alive(shards)) => {
+                self.leaf.say(Activity::Ok, format!("{} shards", shards.len()));
+                (self.news)(News::Shards(id, sent, shards));
+            }
+            Ok(Heartbeat::Fenced) => {
+                tracing::error!(actor = self.leaf.path(), "session fenced: another node took over");
+                self.life = None;
+                (self.news)(News::Fenced(id));
+                self.begin();
+            }
+            Err(error) => {
+                self.leaf.say(Activity::Backoff, "heartbeat not written; trust decays");
+                tracing::warn!(actor = self.leaf.path(), %error, "heartbeat not written; trust decays");
+            }
+        }
+    }
+
+    fn end_beating(&mut self) {
+        self.beating.take().iter().for_each(AbortHandle::abort);
+    }
+}
+
+async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
+    let session = NewSession {
+        id: life.id,
+        node: node.node.clone(),
+        version: node.version.clone(),
+        promise: node.times.lease_ttl,
+    };
+    node.sessions.begin(&session).await?;
+    if node.exclusive {
+        // Whoever holds the state directory's lock knows that every older session here is dead.
+        node.sessions.fence_all_but(life.id).await?;
+    }
+    Ok(())
+}
+
+/// Beats until the session is fenced. Trust counts from the time a heartbeat was sent, never from its answer.
+async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>) {
+    loop {
+        let sent = node.clock.now();
+        let patience = node.times.lease_ttl / 3;
+        let outcome = tokio::time::timeout(patience, node.sessions.beat(life.id))
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Unavailable("the heartbeat was not answered in time".into())));
+        let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
+        match &outcome {
+            Ok(Heartbeat::Alive(_)) => {
+                life.trust.extend(trust::trusted_until(sent, node.times.lease_ttl));
+            }
+            Ok(Heartbeat::Fenced) => life.trust.fence(),
+            Err(_) => {}
+        }
+        if !me.tell(Msg::Beat(life.id, sent, outcome)) || fenced {
+            return;
+        }
+        let waited = node.clock.now().since(sent);
+        tokio::time::sleep(node.times.heartbeat.saturating_sub(waited).max(Duration::from_millis(1))).await;
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.end_beating();
+        self.leaf.leave();
+    }
+}

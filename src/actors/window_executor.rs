@@ -1,0 +1,269 @@
+//! Owns the lanes of one run: starts them, hears when they end, asks the core for checkpoints, passes commands on.
+//!
+//! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft; its parent
+//! restarts it on the same `RunCell`, after the old lanes are gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+
+use super::lane::{Lane, LaneNote, run_lane};
+use super::policy::Kind;
+use super::run_cell::{CoreBroken, RunCell, Superseded};
+use super::tree::{Activity, Address, Leaf, Tree};
+use crate::domain::execution::{CheckpointDraft, Command, Effects, Event, RunEnd};
+use crate::domain::ids::Generation;
+use crate::domain::lifecycle::StopReason;
+use crate::ports::source::SourceError;
+
+/// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
+const FIRST_TICK: Duration = Duration::from_millis(50);
+/// The wait before an unreadable block is tried again.
+const REREAD_AFTER: Duration = Duration::from_secs(1);
+
+/// What it hears.
+pub(crate) enum Msg {
+    Tick,
+    CheckpointDue,
+    Stored(u64),
+    LaneEnded(Generation, Result<Result<(), Superseded>, tokio::task::JoinError>),
+    SourceFault(SourceError),
+    Reread,
+    Slots(Option<u32>),
+    Steer(Command),
+    /// Abort the calls in flight; the run ends as already commanded, or as given.
+    Abort(RunEnd),
+}
+
+/// Where drafts go.
+pub(crate) type DraftSink = Arc<dyn Fn(CheckpointDraft) + Send + Sync>;
+
+pub(crate) struct Arguments {
+    pub(crate) cell: Arc<RunCell>,
+    pub(crate) path: String,
+    pub(crate) tree: Tree,
+    pub(crate) work: Handle,
+    pub(crate) lanes: usize,
+    pub(crate) interval: Duration,
+    pub(crate) drafts: DraftSink,
+}
+
+pub(crate) struct State {
+    arguments: Arguments,
+    leaf: Leaf,
+    me: Address<Msg>,
+    generation: Generation,
+    tasks: Vec<AbortHandle>,
+    lanes_open: usize,
+    wait: Duration,
+    fx: Effects,
+    ended: bool,
+}
+
+pub(crate) struct WindowExecutor;
+
+impl Actor for WindowExecutor {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = Arguments;
+
+    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
+        let leaf = arguments.tree.enter(&arguments.path, Kind::WindowExecutor);
+        let me = Address::new(me, leaf.clone());
+        let mut fx = Effects::default();
+        let generation = arguments.cell.begin_generation(&mut fx).map_err(broken)?;
+        let mut state = State {
+            arguments,
+            leaf,
+            me,
+            generation,
+            tasks: Vec::new(),
+            lanes_open: 0,
+            wait: FIRST_TICK,
+            fx,
+            ended: false,
+        };
+        state.start_lanes();
+        state.watch_slots();
+        state.read_ahead();
+        state.me.tell_after(state.wait, Msg::Tick);
+        Ok(state)
+    }
+
+    async fn handle(&self, _: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Tick => state.on_tick(),
+            Msg::CheckpointDue => state.draft(),
+            Msg::Stored(no) => state.on_stored(no),
+            Msg::LaneEnded(generation, end) => state.on_lane_ended(generation, end),
+            Msg::SourceFault(error) => state.on_source_fault(error),
+            Msg::Reread => {
+                state.read_ahead();
+                Ok(())
+            }
+            Msg::Slots(slots) => state.tell(Event::HandlerSlots(slots)),
+            Msg::Steer(command) => state.tell(Event::Command(command)),
+            Msg::Abort(end) => state.on_abort(end),
+        }
+        .map_err(broken)
+    }
+
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+fn broken(_: CoreBroken) -> ActorProcessingErr {
+    ActorProcessingErr::from("the core broke inside a step")
+}
+
+impl State {
+    fn start_lanes(&mut self) {
+        for _ in 0..self.arguments.lanes.max(1) {
+            let me = self.me.clone();
+            let note = Arc::new(move |note: LaneNote| {
+                me.tell(match note {
+                    LaneNote::CheckpointDue => Msg::CheckpointDue,
+                    LaneNote::SourceFault(error) => Msg::SourceFault(error),
+                });
+            });
+            let cell = self.arguments.cell.clone();
+            let guard = cell.count_lane();
+            let lane = Lane { cell, generation: self.generation, note };
+            let running = self.arguments.work.spawn(async move {
+                let _counted = guard;
+                tokio::task::unconstrained(run_lane(lane)).await
+            });
+            self.tasks.push(running.abort_handle());
+            self.lanes_open += 1;
+            let (me, generation) = (self.me.clone(), self.generation);
+            tokio::spawn(async move {
+                me.tell(Msg::LaneEnded(generation, running.await));
+            });
+        }
+    }
+
+    /// The handler's slots bound the concurrency from the first exchange on.
+    fn watch_slots(&mut self) {
+        let mut slots = self.arguments.cell.handler.slots();
+        let me = self.me.clone();
+        let watching = tokio::spawn(async move {
+            loop {
+                let now = *slots.borrow_and_update();
+                if !me.tell(Msg::Slots(now)) || slots.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+        self.tasks.push(watching.abort_handle());
+    }
+
+    fn read_ahead(&mut self) {
+        let Some(feed) = self.arguments.cell.rows.clone() else { return };
+        let (cell, me) = (self.arguments.cell.clone(), self.me.clone());
+        let reading = self.arguments.work.spawn(async move {
+            let mut fx = Effects::default();
+            let places = || cell.peek(|execution| (execution.low_water(), execution.cursor()));
+            let on_ready = |upto| {
+                if cell.tell(Event::SourceReady(upto), &mut fx).is_err() {
+                    tracing::error!(shard = %cell.shard, "rows were read for a run whose core broke");
+                }
+            };
+            if let Err(error) = feed.read_ahead(places, on_ready).await {
+                me.tell(Msg::SourceFault(error));
+            }
+        });
+        self.tasks.push(reading.abort_handle());
+    }
+
+    fn tell(&mut self, event: Event<'_>) -> Result<(), CoreBroken> {
+        self.arguments.cell.tell(event, &mut self.fx)
+    }
+
+    fn on_tick(&mut self) -> Result<(), CoreBroken> {
+        self.wait = (self.wait * 2).min(self.arguments.interval);
+        self.me.tell_after(self.wait, Msg::Tick);
+        let progress = self.arguments.cell.progress();
+        let draining = self.arguments.cell.peek(|execution| execution.ending().is_some());
+        let activity = if draining { Activity::Draining } else { Activity::Ok };
+        let text = format!(
+            "in flight {}/{}  low water {}",
+            progress.counters.in_flight, progress.concurrency, progress.low_water.0
+        );
+        self.leaf.say(activity, text);
+        self.draft()
+    }
+
+    fn draft(&mut self) -> Result<(), CoreBroken> {
+        self.tell(Event::DraftCheckpoint)?;
+        if let Some(draft) = self.fx.checkpoint.take() {
+            self.ended |= draft.end.is_some();
+            (self.arguments.drafts)(draft);
+        }
+        Ok(())
+    }
+
+    /// The last draft may have had to wait for the one before it.
+    fn on_stored(&mut self, no: u64) -> Result<(), CoreBroken> {
+        self.tell(Event::CheckpointStored(no))?;
+        if self.lanes_open == 0 && !self.ended { self.draft() } else { Ok(()) }
+    }
+
+    fn on_lane_ended(
+        &mut self,
+        generation: Generation,
+        end: Result<Result<(), Superseded>, tokio::task::JoinError>,
+    ) -> Result<(), CoreBroken> {
+        if generation != self.generation {
+            return Ok(());
+        }
+        self.lanes_open -= 1;
+        match end {
+            Ok(Ok(())) if self.lanes_open == 0 => self.draft(),
+            Ok(Ok(())) => Ok(()),
+            // Its core was poisoned, or it panicked: this executor is over, its parent decides.
+            Ok(Err(Superseded)) => Err(CoreBroken),
+            Err(error) => {
+                tracing::error!(actor = self.leaf.path(), %error, "lane panicked");
+                Err(CoreBroken)
+            }
+        }
+    }
+
+    fn on_source_fault(&mut self, error: SourceError) -> Result<(), CoreBroken> {
+        match error {
+            SourceError::Unreadable(text) => {
+                tracing::warn!(actor = self.leaf.path(), text, "source unreadable; trying again");
+                self.me.tell_after(REREAD_AFTER, Msg::Reread);
+                Ok(())
+            }
+            SourceError::Changed(text) | SourceError::BadRow(text) => {
+                let end = RunEnd::Stopped { reason: StopReason::SourceChanged, text };
+                self.tell(Event::Command(Command::Stop(end)))
+            }
+        }
+    }
+
+    /// The calls are dropped; the core hears that their lanes are lost, and that ends a stopping run.
+    fn on_abort(&mut self, end: RunEnd) -> Result<(), CoreBroken> {
+        self.tell(Event::Command(Command::Stop(end)))?;
+        self.tasks.drain(..).for_each(|task| task.abort());
+        self.generation = self.arguments.cell.begin_generation(&mut self.fx)?;
+        self.lanes_open = 0;
+        self.draft()
+    }
+}
+
+impl Drop for State {
+    /// Also when the actor is killed: its lanes get no grant and report nothing from here on.
+    fn drop(&mut self) {
+        self.arguments.cell.silence();
+        self.tasks.iter().for_each(AbortHandle::abort);
+        self.leaf.leave();
+    }
+}

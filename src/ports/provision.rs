@@ -1,0 +1,42 @@
+//! What a run works with: its task's handler and source, found by whoever composes the node.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::handler::HandlerFactory;
+use super::source::Source;
+use super::task_store::TaskView;
+
+/// What a run works with.
+#[derive(Clone)]
+pub struct Provision {
+    /// Opens the handler.
+    pub handler: Arc<dyn HandlerFactory>,
+    /// The items.
+    pub source: Arc<dyn Source>,
+}
+
+/// A task can't be provided for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProvisionError {
+    /// The source is not what it was when the task began.
+    #[error("{0}")]
+    SourceChanged(String),
+    /// No call can ever succeed as things are (no such command, bad URL).
+    #[error("{0}")]
+    HandlerUnusable(String),
+    /// Not now; worth another try.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Finds handlers and sources.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// The handler and source of a task.
+    ///
+    /// # Errors
+    /// See [`ProvisionError`].
+    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError>;
+}
