@@ -5,6 +5,7 @@
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
+pub mod capacity;
 pub mod checkpoint;
 pub mod counters;
 pub mod ids;
@@ -15,4 +16,5 @@ pub mod settings;
 pub mod settings_serde;
 pub mod settings_text;
 pub mod task;
+pub mod trust;
 pub mod verdict;
