@@ -1,9 +1,12 @@
 //! L0, the pure core: no I/O, clock, async, randomness or logging. It decides; the layers above act.
 //!
-//! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings`, `task`, `lifecycle`.
+//! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
+//! `settings_serde`), `task`, `lifecycle`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
+pub mod capacity;
+pub mod checkpoint;
 pub mod counters;
 pub mod error_budget;
 pub mod execution;
@@ -15,9 +18,11 @@ pub mod pace;
 pub mod retry;
 pub mod run;
 pub mod settings;
+pub mod settings_serde;
 pub mod settings_text;
 pub mod stall;
 pub mod task;
+pub mod trust;
 pub mod verdict;
 pub mod waiting;
 pub mod window;

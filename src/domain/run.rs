@@ -37,6 +37,7 @@ impl IndexRun {
     }
 
     /// How many indexes, at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "a run is never empty")]
     #[inline]
     pub fn len(self) -> u32 {
         self.len.get()

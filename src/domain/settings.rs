@@ -1,10 +1,11 @@
-//! The settings of a task as checked values. How people write them is `settings_text`.
+//! The settings of a task as checked values. How people write them is `settings_text`, how serde does
+//! `settings_serde`.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Items per period, exact: `500/s` is 500 items in 1 s, `1/h` one item in an hour. Never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     items: u64,
     period_ns: u64,
@@ -49,7 +50,7 @@ impl Rate {
 }
 
 /// How fast a task may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateLimit {
     /// As fast as the handler answers.
     Unlimited,
@@ -58,7 +59,7 @@ pub enum RateLimit {
 }
 
 /// How many items may leave at once above the steady rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burst {
     /// So much time's worth of the rate; the default is 100 ms, never below max(2 × batch, 4) items.
     Span(Duration),
@@ -67,7 +68,7 @@ pub enum Burst {
 }
 
 /// A number, or one that the platform derives from other settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Auto<T> {
     /// Derived; the setting's documentation says how.
     Auto,
@@ -76,7 +77,7 @@ pub enum Auto<T> {
 }
 
 /// The wait before another attempt: exponential from `first` to `max`, spread by `jitter_percent`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The wait after the first failed attempt.
     pub first: Duration,
@@ -89,7 +90,7 @@ pub struct Backoff {
 }
 
 /// What happens to an item that has used all its attempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnExhausted {
     /// It is abandoned and the task goes on.
     Abandon,
@@ -98,7 +99,7 @@ pub enum OnExhausted {
 }
 
 /// How many abandoned items a task may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbandonedLimit {
     /// This many.
     Count(u64),
@@ -108,7 +109,7 @@ pub enum AbandonedLimit {
 
 /// The errors that a task may have. More failed attempts than `failed_attempts` over `window` make it
 /// `recovering`; more abandoned items than `abandoned` stop it. Both may be absent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorBudget {
     /// The rate of failed attempts.
     pub failed_attempts: Option<Rate>,

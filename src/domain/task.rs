@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{ItemCount, ItemIndex};
 use super::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use super::settings_serde::TuningText;
 
 pub use super::settings::Rate;
 
@@ -17,7 +18,7 @@ pub const WINDOW_ITEMS_AUTO_MIN: u32 = 4096;
 
 /// The live settings of a task. Every key and default is described in `config.toml`, `[task_defaults]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "TuningText", into = "TuningText")]
 pub struct Tuning {
     /// How fast.
     pub rate: RateLimit,
@@ -32,10 +33,8 @@ pub struct Tuning {
     /// Items of one call.
     pub batch: NonZeroU32,
     /// How long a fresh item may wait for its batch to fill.
-    #[serde(with = "humantime_serde")]
     pub batch_linger: Duration,
     /// How long a call may take.
-    #[serde(with = "humantime_serde")]
     pub timeout: Duration,
     /// Attempts of an item before it is exhausted.
     pub max_attempts: NonZeroU32,
@@ -46,15 +45,12 @@ pub struct Tuning {
     /// The errors that are tolerated. Its window is `error_window`.
     pub error_budget: ErrorBudget,
     /// How often progress is saved.
-    #[serde(with = "humantime_serde")]
     pub checkpoint_interval: Duration,
     /// Completions that may be unsaved: with what is in flight, the bound on repeats after a crash.
     pub unsaved_max: Auto<NonZeroU32>,
     /// How long an item may hold a full window before it is parked although in flight.
-    #[serde(with = "humantime_serde")]
     pub straggler_after: Duration,
     /// A longer retry wait parks the item.
-    #[serde(with = "humantime_serde")]
     pub park_after: Duration,
     /// Parked items per shard.
     pub parked_max: u32,

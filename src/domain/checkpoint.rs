@@ -1,0 +1,293 @@
+//! The bytes of a checkpoint: what is settled or parked above low water, and an extension section.
+//!
+//! The format is `reliability.md` §4; golden files in `tests/golden/checkpoint` pin version 1 for good. The codec
+//! never panics and never guesses: whatever isn't exactly what a writer makes is [`Corrupt`], and the task stops
+//! (`checkpoint_corrupt`) instead of running items again or, worse, leaving some out.
+//!
+//! ```text
+//! 0xB7, version 1, encoding {0 empty, 1 bitmap, 2 runs}, flags 0
+//! varint span         highest index of the set − low water; 0 when the set is empty
+//! u64le  low water    must equal the row's column
+//! bitmap              ceil(span / 8) bytes; bit j ⇔ low water + 1 + j is in the set; unused bits 0
+//! runs                varint lengths, in turn not in the set and in the set; their sum is span
+//! varint length, and that many bytes of extension
+//! u32le  CRC32C of everything before
+//! ```
+
+mod bytes;
+
+use bytes::{Reader, push_varint};
+
+use super::ids::ItemIndex;
+
+/// The largest span. Unit: indexes; the largest window (`design.md` §4).
+pub const SPAN_MAX: u32 = 1 << 20;
+
+const MAGIC: u8 = 0xB7;
+const VERSION: u8 = 1;
+const ENCODING_EMPTY: u8 = 0;
+const ENCODING_BITMAP: u8 = 1;
+const ENCODING_RUNS: u8 = 2;
+
+/// A checkpoint as it was read: low water and the set above it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The first index that is neither settled nor parked; never in the set.
+    pub low_water: ItemIndex,
+    /// How far the set reaches: its highest index is `low_water + span`; 0 when it is empty.
+    pub span: u32,
+    /// Bit j of the stream (bit j % 64 of word j / 64) ⇔ index `low_water + 1 + j` is in the set. As many words as
+    /// `span` bits need; bits from `span` on are 0.
+    pub words: Vec<u64>,
+    /// The extension section, not looked into.
+    pub extension: Vec<u8>,
+}
+
+impl Snapshot {
+    /// Whether an index is in the set.
+    pub fn contains(&self, index: ItemIndex) -> bool {
+        let Some(bit) = index.0.checked_sub(self.low_water.0 + 1).filter(|bit| *bit < u64::from(self.span))
+        else {
+            return false;
+        };
+        let word = usize::try_from(bit / 64).ok().and_then(|word| self.words.get(word));
+        word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    }
+
+    /// How many indexes are in the set.
+    pub fn len(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.span == 0
+    }
+}
+
+/// Bytes are not a checkpoint of this row. Nobody may guess what they meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Corrupt {
+    /// The bytes end before the checkpoint does, also when there are none.
+    #[error("the checkpoint is cut off")]
+    Truncated,
+    /// The checksum doesn't match.
+    #[error("the checkpoint's checksum is {found:08x}, its bytes make {made:08x}")]
+    Checksum {
+        /// What is written.
+        found: u32,
+        /// What the bytes make.
+        made: u32,
+    },
+    /// The first byte is another one.
+    #[error("the first byte is {0:#04x}, a checkpoint begins with 0xb7")]
+    Magic(u8),
+    /// Written by a newer program.
+    #[error("the checkpoint has version {0}; this program reads version 1")]
+    Version(u8),
+    /// There is no such encoding.
+    #[error("the checkpoint has encoding {0}; there are 0, 1 and 2")]
+    Encoding(u8),
+    /// Flags are reserved.
+    #[error("the checkpoint has flags {0:#04x}; none are known")]
+    Flags(u8),
+    /// It belongs to another state of the row.
+    #[error("the checkpoint was written for low water {found}, the row says {expected}")]
+    LowWater {
+        /// What the bytes say.
+        found: u64,
+        /// What the row says.
+        expected: u64,
+    },
+    /// The span exceeds [`SPAN_MAX`], or doesn't fit the encoding.
+    #[error("the checkpoint has a span of {0}; it is 1 to 1048576, and 0 only where the set is empty")]
+    Span(u64),
+    /// A number is written in more than 10 bytes, or in more than it needs.
+    #[error("a number of the checkpoint is written in too many bytes")]
+    Varint,
+    /// The highest bit isn't set, or one beyond it is.
+    #[error("the checkpoint's bitmap doesn't end at its span")]
+    Bitmap,
+    /// The runs don't sum up to the span, one but the first is empty, or the last isn't in the set.
+    #[error("the checkpoint's runs don't end at its span")]
+    Runs,
+    /// Something follows the extension section.
+    #[error("the checkpoint has {0} bytes too many")]
+    Trailing(usize),
+}
+
+/// The bytes of a checkpoint: the smaller of the two encodings.
+///
+/// `words` is the set above low water as in [`Snapshot::words`]; words of zeros at the end are ignored. At most
+/// [`SPAN_MAX`] bits count: the window is never larger, so a caller can't exceed it.
+///
+/// ```
+/// use windrow::domain::checkpoint::{decode, encode};
+/// use windrow::domain::ids::ItemIndex;
+///
+/// let bytes = encode(ItemIndex(100), &[0b101], &[]); // 101 and 103 are settled
+/// let snapshot = decode(&bytes, ItemIndex(100)).expect("just written");
+/// assert!(snapshot.contains(ItemIndex(103)) && !snapshot.contains(ItemIndex(102)));
+/// ```
+///
+/// # Panics
+/// When the set reaches beyond [`SPAN_MAX`].
+pub fn encode(low_water: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
+    let span = span_of(words);
+    assert!(span <= SPAN_MAX, "a window of more than {SPAN_MAX} items can't be checkpointed");
+    let runs = if span == 0 { None } else { runs_if_smaller(words, span) };
+    let encoding = match (span, &runs) {
+        (0, _) => ENCODING_EMPTY,
+        (_, Some(_)) => ENCODING_RUNS,
+        (_, None) => ENCODING_BITMAP,
+    };
+    let mut out = Vec::with_capacity(32 + bitmap_bytes(span) + extension.len());
+    out.extend([MAGIC, VERSION, encoding, 0]);
+    push_varint(&mut out, u64::from(span));
+    out.extend(low_water.0.to_le_bytes());
+    match runs {
+        Some(runs) => out.extend(runs),
+        None => out.extend(words.iter().flat_map(|word| word.to_le_bytes()).take(bitmap_bytes(span))),
+    }
+    push_varint(&mut out, extension.len() as u64);
+    out.extend(extension);
+    let checksum = crc32c::crc32c(&out);
+    out.extend(checksum.to_le_bytes());
+    out
+}
+
+fn bitmap_bytes(span: u32) -> usize {
+    span.div_ceil(8) as usize
+}
+
+/// One past the highest bit that is set.
+fn span_of(words: &[u64]) -> u32 {
+    let Some(last) = words.iter().rposition(|word| *word != 0) else { return 0 };
+    let bits = last as u64 * 64 + u64::from(64 - words[last].leading_zeros());
+    u32::try_from(bits).unwrap_or(u32::MAX)
+}
+
+/// The runs encoding, or none once it is no smaller than the bitmap. The cap keeps it cheap: a set full of holes is
+/// given up after as many bytes as the bitmap has.
+fn runs_if_smaller(words: &[u64], span: u32) -> Option<Vec<u8>> {
+    let mut runs = Vec::new();
+    let (mut at, mut in_set) = (0, false);
+    while at < span {
+        let end = run_end(words, at, in_set, span);
+        push_varint(&mut runs, u64::from(end - at));
+        if runs.len() >= bitmap_bytes(span) {
+            return None;
+        }
+        (at, in_set) = (end, !in_set);
+    }
+    Some(runs)
+}
+
+/// The first bit from `at` on that is not `in_set`, or `span`.
+fn run_end(words: &[u64], at: u32, in_set: bool, span: u32) -> u32 {
+    let flip = if in_set { u64::MAX } else { 0 };
+    let mut word_no = (at / 64) as usize;
+    let mut others = (words[word_no] ^ flip) & (u64::MAX << (at % 64));
+    while others == 0 {
+        word_no += 1;
+        match words.get(word_no) {
+            Some(word) if word_no < span.div_ceil(64) as usize => others = word ^ flip,
+            _ => return span,
+        }
+    }
+    (word_no as u32 * 64 + others.trailing_zeros()).min(span)
+}
+
+/// Reads the bytes of a checkpoint. No bytes at all are an error too: before the first checkpoint there is none.
+///
+/// # Errors
+/// See [`Corrupt`]: whatever isn't exactly what a writer makes.
+pub fn decode(bytes: &[u8], expected_low_water: ItemIndex) -> Result<Snapshot, Corrupt> {
+    let mut reader = Reader(check_sum(bytes)?);
+    let encoding = read_head(&mut reader)?;
+    let span = read_span(&mut reader, encoding)?;
+    let low_water = u64::from_le_bytes(reader.take_array()?);
+    if low_water != expected_low_water.0 {
+        return Err(Corrupt::LowWater { found: low_water, expected: expected_low_water.0 });
+    }
+    let words = match encoding {
+        ENCODING_EMPTY => Vec::new(),
+        ENCODING_BITMAP => read_bitmap(&mut reader, span)?,
+        _ => read_runs(&mut reader, span)?,
+    };
+    let extension_bytes = reader.take_varint()?;
+    let extension_bytes = usize::try_from(extension_bytes).map_err(|_| Corrupt::Truncated)?;
+    let extension = reader.take(extension_bytes)?.to_vec();
+    match reader.0.len() {
+        0 => Ok(Snapshot { low_water: ItemIndex(low_water), span, words, extension }),
+        left => Err(Corrupt::Trailing(left)),
+    }
+}
+
+/// Everything before the checksum. A newer version may put it elsewhere, so the head is looked at first.
+fn check_sum(bytes: &[u8]) -> Result<&[u8], Corrupt> {
+    let (body, sum) = bytes.split_last_chunk::<4>().ok_or(Corrupt::Truncated)?;
+    match *body {
+        [MAGIC, VERSION, ..] => {}
+        [MAGIC, version, ..] => return Err(Corrupt::Version(version)),
+        [other, ..] => return Err(Corrupt::Magic(other)),
+        [] => return Err(Corrupt::Truncated),
+    }
+    let (found, made) = (u32::from_le_bytes(*sum), crc32c::crc32c(body));
+    if found == made { Ok(body) } else { Err(Corrupt::Checksum { found, made }) }
+}
+
+fn read_head(reader: &mut Reader<'_>) -> Result<u8, Corrupt> {
+    match reader.take_array()? {
+        [_, _, encoding, _] if encoding > ENCODING_RUNS => Err(Corrupt::Encoding(encoding)),
+        [_, _, encoding, 0] => Ok(encoding),
+        [_, _, _, flags] => Err(Corrupt::Flags(flags)),
+    }
+}
+
+fn read_span(reader: &mut Reader<'_>, encoding: u8) -> Result<u32, Corrupt> {
+    let span = reader.take_varint()?;
+    let is_empty = encoding == ENCODING_EMPTY;
+    match u32::try_from(span) {
+        Ok(fits) if fits <= SPAN_MAX && (fits == 0) == is_empty => Ok(fits),
+        _ => Err(Corrupt::Span(span)),
+    }
+}
+
+fn read_bitmap(reader: &mut Reader<'_>, span: u32) -> Result<Vec<u64>, Corrupt> {
+    let bytes = reader.take(bitmap_bytes(span))?;
+    let words = bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    let words: Vec<u64> = words.collect();
+    if span_of(&words) == span { Ok(words) } else { Err(Corrupt::Bitmap) }
+}
+
+fn read_runs(reader: &mut Reader<'_>, span: u32) -> Result<Vec<u64>, Corrupt> {
+    let mut words = vec![0; span.div_ceil(64) as usize];
+    let (mut at, mut in_set) = (0_u32, false);
+    while at < span {
+        let len = reader.take_varint()?;
+        let is_sound = len <= u64::from(span - at) && (len > 0 || at == 0 && !in_set);
+        let len = u32::try_from(len).ok().filter(|_| is_sound).ok_or(Corrupt::Runs)?;
+        if in_set {
+            set_bits(&mut words, at, at + len);
+        }
+        (at, in_set) = (at + len, !in_set);
+    }
+    // `in_set` was turned after the last run: the highest index must be in the set.
+    if in_set { Err(Corrupt::Runs) } else { Ok(words) }
+}
+
+fn set_bits(words: &mut [u64], from: u32, to: u32) {
+    for (word, base) in words.iter_mut().zip((0_u32..).step_by(64)).skip((from / 64) as usize) {
+        if base >= to {
+            break;
+        }
+        let low = from.saturating_sub(base);
+        let high = (to - base).min(64);
+        *word |= (u64::MAX << low) & (u64::MAX >> (64 - high));
+    }
+}

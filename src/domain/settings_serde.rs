@@ -1,0 +1,200 @@
+//! The serde form of settings: their text (`settings_text`), and a plain number where a number is meant.
+//!
+//! Also the serde form of [`Tuning`], which is the table `[task_defaults]` of `config.toml`: there the window of the
+//! error budget is a key of its own.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use super::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
+use super::settings_text::{ByteSize, TextError, parse_span, span_text};
+use super::task::Tuning;
+
+/// Reads a text, or a number as if it had been written as text.
+struct TextOrNumber<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a number")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+}
+
+macro_rules! reads_text {
+    ($($type:ty),+) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
+                from.deserialize_any(TextOrNumber(PhantomData))
+            }
+        }
+    )+};
+}
+
+macro_rules! writes_text {
+    ($($type:ty),+) => {$(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+    )+};
+}
+
+reads_text!(Rate, RateLimit, Burst, Auto<NonZeroU32>, Backoff, OnExhausted, ErrorBudget, ByteSize);
+writes_text!(Rate, RateLimit, Burst, Backoff, OnExhausted, ErrorBudget, ByteSize);
+
+impl Serialize for Auto<NonZeroU32> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Auto::Auto => to.serialize_str("auto"),
+            Auto::Fixed(number) => to.serialize_u32(number.get()),
+        }
+    }
+}
+
+/// The serde form of a `Duration`: `"15s"`.
+pub mod span {
+    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, span_text};
+
+    /// Writes the span as people would.
+    ///
+    /// # Errors
+    /// When the format refuses.
+    pub fn serialize<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&span_text(*span))
+    }
+
+    /// Reads a span as people write it.
+    ///
+    /// # Errors
+    /// When it isn't one.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        parse_span(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+/// [`Tuning`] as it is written: the keys of `[task_defaults]`.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TuningText {
+    rate: RateLimit,
+    burst: Burst,
+    concurrency: Auto<NonZeroU32>,
+    max_concurrency: NonZeroU32,
+    window: Auto<NonZeroU32>,
+    batch: NonZeroU32,
+    #[serde(with = "span")]
+    batch_linger: Duration,
+    #[serde(with = "span")]
+    timeout: Duration,
+    max_attempts: NonZeroU32,
+    backoff: Backoff,
+    on_exhausted: OnExhausted,
+    error_budget: ErrorBudget,
+    #[serde(with = "span")]
+    error_window: Duration,
+    #[serde(with = "span")]
+    checkpoint_interval: Duration,
+    unsaved_max: Auto<NonZeroU32>,
+    #[serde(with = "span")]
+    straggler_after: Duration,
+    #[serde(with = "span")]
+    park_after: Duration,
+    parked_max: u32,
+    ordered: bool,
+}
+
+impl From<TuningText> for Tuning {
+    fn from(text: TuningText) -> Tuning {
+        Tuning {
+            rate: text.rate,
+            burst: text.burst,
+            concurrency: text.concurrency,
+            max_concurrency: text.max_concurrency,
+            window: text.window,
+            batch: text.batch,
+            batch_linger: text.batch_linger,
+            timeout: text.timeout,
+            max_attempts: text.max_attempts,
+            backoff: text.backoff,
+            on_exhausted: text.on_exhausted,
+            error_budget: ErrorBudget { window: text.error_window, ..text.error_budget },
+            checkpoint_interval: text.checkpoint_interval,
+            unsaved_max: text.unsaved_max,
+            straggler_after: text.straggler_after,
+            park_after: text.park_after,
+            parked_max: text.parked_max,
+            ordered: text.ordered,
+        }
+    }
+}
+
+impl From<Tuning> for TuningText {
+    fn from(tuning: Tuning) -> TuningText {
+        TuningText {
+            rate: tuning.rate,
+            burst: tuning.burst,
+            concurrency: tuning.concurrency,
+            max_concurrency: tuning.max_concurrency,
+            window: tuning.window,
+            batch: tuning.batch,
+            batch_linger: tuning.batch_linger,
+            timeout: tuning.timeout,
+            max_attempts: tuning.max_attempts,
+            backoff: tuning.backoff,
+            on_exhausted: tuning.on_exhausted,
+            error_window: tuning.error_budget.window,
+            error_budget: tuning.error_budget,
+            checkpoint_interval: tuning.checkpoint_interval,
+            unsaved_max: tuning.unsaved_max,
+            straggler_after: tuning.straggler_after,
+            park_after: tuning.park_after,
+            parked_max: tuning.parked_max,
+            ordered: tuning.ordered,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRITTEN: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,
+"batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,"backoff":"1s..60s x2 jitter 20%",
+"on_exhausted":"abandon","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
+"unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false}"#;
+
+    #[test]
+    fn a_tuning_reads_and_writes_like_the_configuration() {
+        let tuning: Tuning = serde_json::from_str(WRITTEN).expect("the text is sound");
+        assert_eq!(tuning.error_budget.window, Duration::from_secs(30));
+        let written = serde_json::to_string(&tuning).expect("a tuning can be written");
+        assert_eq!(written, WRITTEN.replace('\n', ""));
+    }
+
+    #[test]
+    fn an_unknown_setting_is_refused() {
+        let text = WRITTEN.replacen("\"rate\"", "\"rats\"", 1);
+        let error = serde_json::from_str::<Tuning>(&text).expect_err("there are no rats");
+        assert!(error.to_string().contains("unknown field `rats`"), "{error}");
+    }
+}

@@ -1,0 +1,243 @@
+//! What a node may believe of its own ownership, and when it may doubt another's: arithmetic on send times.
+//!
+//! `ownership.md` rules 3, 7 and 9. Safety never rests on it (the database decides); it keeps two nodes from working
+//! on one shard at the same time. All moments are of the own boot-time clock, which counts suspended time.
+//!
+//! - Trust counts from when a request was *sent*: the witness may have counted from then on.
+//! - Silence counts from when the *reply* arrived that first showed the value: the owner may have beaten until then.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::ids::{Moment, SessionId};
+
+/// The least margin. (`reliability.md` §3.3: clock rate error and the gate's own latency.)
+const MARGIN_MIN: Duration = Duration::from_secs(2);
+
+/// How long a witness (a session's heartbeat or a lease) vouches for its owner, and what the owner believes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    lasts: Duration,
+    margin: Duration,
+}
+
+impl Term {
+    /// The term of a witness that others respect for `lasts` (a lease's TTL, a session's promise). The margin is
+    /// max(2 s, 15 %), but never more than 40 %: a short term, as tests have, must leave time to work in.
+    pub fn new(lasts: Duration) -> Term {
+        let margin = MARGIN_MIN.max(lasts * 3 / 20).min(lasts * 2 / 5);
+        Term { lasts, margin }
+    }
+
+    /// How long others wait.
+    pub fn lasts(self) -> Duration {
+        self.lasts
+    }
+
+    /// How much earlier the owner stops.
+    pub fn margin(self) -> Duration {
+        self.margin
+    }
+
+    /// The end of the trust that a request sent at `sent` and answered well has earned.
+    pub fn trusted_until(self, sent: Moment) -> Moment {
+        sent.plus(self.lasts - self.margin)
+    }
+
+    /// When a request sent at `sent` should be followed by the next, given how often to renew: never later than
+    /// half of what is trusted, so that one lost request doesn't end it.
+    pub fn renew_at(self, sent: Moment, renew: Duration) -> Moment {
+        sent.plus(renew.min((self.lasts - self.margin) / 2))
+    }
+}
+
+/// What a node believes of one witness of its own. Begins without trust.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    until: Option<Moment>,
+}
+
+impl Trust {
+    /// A request sent at `sent` was answered well. An answer to an older request than the newest takes nothing back.
+    pub fn on_success(&mut self, term: Term, sent: Moment) {
+        let until = term.trusted_until(sent);
+        self.until = Some(self.until.map_or(until, |held| held.max(until)));
+    }
+
+    /// The witness said that it vouches for someone else, or for nobody. Errors and timeouts are not that.
+    pub fn on_loss(&mut self) {
+        self.until = None;
+    }
+
+    /// Whether there is trust at this moment.
+    pub fn is_trusted(self, now: Moment) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+
+    /// When trust ends; none when there is none.
+    pub fn until(self) -> Option<Moment> {
+        self.until
+    }
+
+    /// The trust in a shard: either witness is enough (rule 7).
+    #[must_use]
+    pub fn or(self, other: Trust) -> Trust {
+        Trust { until: self.until.max(other.until) }
+    }
+}
+
+/// A session's value that has not changed since a reply showed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    heartbeat: i64,
+    since: Moment,
+    promise: Duration,
+}
+
+/// Watches the heartbeats of other sessions for silence.
+#[derive(Clone, Debug, Default)]
+pub struct SilenceWatch {
+    seen: HashMap<SessionId, Seen>,
+}
+
+impl SilenceWatch {
+    /// A watch that has seen nothing yet.
+    pub fn new() -> SilenceWatch {
+        SilenceWatch::default()
+    }
+
+    /// A reply that arrived at `reply_at` shows this heartbeat of a session, and how long its owner promised to be
+    /// believed without one.
+    pub fn observe(&mut self, session: SessionId, heartbeat: i64, promise: Duration, reply_at: Moment) {
+        let seen = self.seen.entry(session).or_insert(Seen { heartbeat, since: reply_at, promise });
+        if seen.heartbeat != heartbeat {
+            *seen = Seen { heartbeat, since: reply_at, promise };
+        }
+    }
+
+    /// Forgets a session that no longer matters, or whose silence must be measured anew (rule 11).
+    pub fn forget(&mut self, session: SessionId) {
+        self.seen.remove(&session);
+    }
+
+    /// Forgets every session that `keep` doesn't know.
+    pub fn retain(&mut self, keep: impl Fn(SessionId) -> bool) {
+        self.seen.retain(|session, _| keep(*session));
+    }
+
+    /// The heartbeat under which a session may be fenced: it has been silent for its owner's whole promise.
+    /// None while it may live, or was never seen.
+    pub fn silent_heartbeat(&self, session: SessionId, now: Moment) -> Option<i64> {
+        let seen = self.seen.get(&session)?;
+        (now >= seen.since.plus(seen.promise)).then_some(seen.heartbeat)
+    }
+
+    /// The next moment after `now` at which a watched session's time is up, if nothing more is heard of it.
+    pub fn next_due(&self, now: Moment) -> Option<Moment> {
+        self.seen.values().map(|seen| seen.since.plus(seen.promise)).filter(|due| *due > now).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment(0).plus(Duration::from_millis(ms))
+    }
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn the_margin_is_that_of_the_rules_and_leaves_short_terms_usable() {
+        assert_eq!(Term::new(ms(15_000)).margin(), ms(2_250));
+        assert_eq!(Term::new(ms(6_000)).margin(), ms(2_000));
+        for ttl in [1, 10, 500, 1_000, 4_000, 5_000, 600_000] {
+            let term = Term::new(ms(ttl));
+            assert!(term.margin() * 2 < ms(ttl) && !term.margin().is_zero(), "{ttl} ms: {:?}", term.margin());
+        }
+    }
+
+    #[test]
+    fn trust_counts_from_sending_and_ends_before_others_may_take_over() {
+        let term = Term::new(ms(15_000));
+        let mut trust = Trust::default();
+        assert!(!trust.is_trusted(at(0)));
+        trust.on_success(term, at(1_000));
+        assert_eq!(trust.until(), Some(at(13_750)));
+        assert!(trust.is_trusted(at(13_749)) && !trust.is_trusted(at(13_750)));
+    }
+
+    #[test]
+    fn a_late_answer_to_an_old_request_shortens_nothing() {
+        let term = Term::new(ms(15_000));
+        let mut trust = Trust::default();
+        trust.on_success(term, at(5_000));
+        trust.on_success(term, at(1_000));
+        assert_eq!(trust.until(), Some(term.trusted_until(at(5_000))));
+    }
+
+    #[test]
+    fn either_witness_carries_a_shard_and_a_loss_takes_only_its_own() {
+        let term = Term::new(ms(15_000));
+        let (mut lease, mut session) = (Trust::default(), Trust::default());
+        assert_eq!(lease.or(session), Trust::default());
+        session.on_success(term, at(0));
+        lease.on_success(term, at(2_000));
+        assert_eq!(lease.or(session), lease);
+        lease.on_loss();
+        assert_eq!(lease.or(session), session);
+    }
+
+    #[test]
+    fn renewal_comes_early_enough_for_a_second_try() {
+        let term = Term::new(ms(15_000));
+        assert_eq!(term.renew_at(at(0), ms(3_000)), at(3_000));
+        let short = Term::new(ms(1_000));
+        assert_eq!(short.renew_at(at(0), ms(3_000)), at(300));
+    }
+
+    #[test]
+    fn silence_counts_from_the_first_reply_that_showed_the_value() {
+        let session = SessionId(Uuid::from_u128(1));
+        let mut watch = SilenceWatch::new();
+        assert_eq!(watch.silent_heartbeat(session, at(99_999)), None, "never seen is not silent");
+        watch.observe(session, 7, ms(6_000), at(1_000));
+        watch.observe(session, 7, ms(6_000), at(5_000));
+        assert_eq!(watch.next_due(at(5_000)), Some(at(7_000)));
+        assert_eq!(watch.silent_heartbeat(session, at(6_999)), None);
+        assert_eq!(watch.silent_heartbeat(session, at(7_000)), Some(7));
+        watch.observe(session, 9, ms(6_000), at(7_100));
+        assert_eq!(watch.silent_heartbeat(session, at(13_099)), None);
+        assert_eq!(watch.silent_heartbeat(session, at(13_100)), Some(9));
+        assert_eq!(watch.next_due(at(13_100)), None);
+    }
+
+    #[test]
+    fn an_owner_that_comes_back_with_an_old_value_is_measured_anew() {
+        let session = SessionId(Uuid::from_u128(1));
+        let mut watch = SilenceWatch::new();
+        watch.observe(session, 7, ms(6_000), at(0));
+        watch.observe(session, 9, ms(6_000), at(1_000));
+        watch.observe(session, 7, ms(6_000), at(2_000));
+        assert_eq!(watch.silent_heartbeat(session, at(7_999)), None);
+        watch.forget(session);
+        assert_eq!(watch.silent_heartbeat(session, at(50_000)), None);
+    }
+
+    #[test]
+    fn an_owner_stops_before_any_candidate_may_fence_it() {
+        // The owner's last good heartbeat is sent at 0; the earliest reply that can show it arrives at 0 as well.
+        for promise in [ms(300), ms(1_000), ms(6_000), ms(15_000)] {
+            let term = Term::new(promise);
+            let session = SessionId(Uuid::from_u128(1));
+            let mut watch = SilenceWatch::new();
+            watch.observe(session, 1, promise, at(0));
+            assert_eq!(watch.silent_heartbeat(session, term.trusted_until(at(0))), None);
+        }
+    }
+}

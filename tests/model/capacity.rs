@@ -1,0 +1,267 @@
+//! The capacity ledger against a twin that keeps a plain list and adds it up each time.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use windrow::domain::capacity::{Capacity, Ledger, Load, Obstacle, PASSED_OVER_MAX, Request};
+use windrow::domain::ids::{Moment, ShardId, TaskId, WallMs};
+use windrow::domain::settings::{Rate, RateLimit};
+
+fn rate(items: u64) -> Rate {
+    Rate::per_second(items).expect("a legal rate")
+}
+
+fn limit(items: u64) -> RateLimit {
+    RateLimit::Limited(rate(items))
+}
+
+fn shard(task: i64) -> ShardId {
+    ShardId { task: TaskId(task), no: 0 }
+}
+
+fn request(task: i64, items: u64, priority: i32, since: i64) -> Request {
+    Request { shard: shard(task), rate: limit(items), priority, waiting_since: WallMs(since) }
+}
+
+fn load(items: u64) -> Load {
+    Load(u128::from(items) * 1_000_000)
+}
+
+fn seconds(seconds: u64) -> Moment {
+    Moment(0).plus(Duration::from_secs(seconds))
+}
+
+/// Who was booked, in order.
+fn admitted(ledger: &mut Ledger, waiting: &[Request], now: Moment) -> Vec<i64> {
+    let answers = ledger.admit(waiting, now);
+    answers.iter().filter(|answer| answer.outcome.is_ok()).map(|answer| answer.shard.task.0).collect()
+}
+
+#[test]
+fn the_line_goes_by_priority_then_by_age() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(300)), rate(1000));
+    let waiting =
+        [request(1, 100, 0, 5), request(2, 100, 0, 4), request(3, 100, 9, 6), request(4, 100, -1, 0)];
+    assert_eq!(admitted(&mut ledger, &waiting, seconds(0)), [3, 2, 1]);
+    assert_eq!(ledger.free(), Load(0));
+}
+
+#[test]
+fn a_passed_over_shard_blocks_those_behind_it_after_a_minute() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
+    ledger.reserve(shard(1), limit(600)).expect("it fits");
+    let big = request(2, 800, 0, 0);
+    assert_eq!(admitted(&mut ledger, &[big], seconds(0)), [] as [i64; 0], "nobody overtakes it yet");
+    assert_eq!(admitted(&mut ledger, &[big, request(3, 100, 0, 1)], seconds(100)), [3]);
+    let almost = seconds(100).plus(PASSED_OVER_MAX).minus(Duration::from_nanos(1));
+    assert_eq!(admitted(&mut ledger, &[big, request(4, 100, 0, 2)], almost), [4]);
+
+    let later = seconds(100).plus(PASSED_OVER_MAX);
+    let answers = ledger.admit(&[big, request(5, 100, 0, 3)], later);
+    let refusal = answers[1].outcome.expect_err("it would fit, but must wait");
+    assert_eq!(refusal.obstacle, Obstacle::Behind(shard(2)));
+    assert_eq!(refusal.to_string(), "t2.0 has waited longer and goes first");
+
+    for task in [1, 3, 4] {
+        assert!(ledger.release(shard(task)).is_some());
+    }
+    assert_eq!(admitted(&mut ledger, &[big, request(5, 100, 0, 3)], later), [2, 5]);
+}
+
+#[test]
+fn one_that_leaves_the_line_begins_anew() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
+    ledger.reserve(shard(1), limit(600)).expect("it fits");
+    let big = request(2, 800, 0, 0);
+    assert_eq!(admitted(&mut ledger, &[big, request(3, 100, 0, 1)], seconds(0)), [3]);
+    assert_eq!(admitted(&mut ledger, &[], seconds(50)), [] as [i64; 0]);
+    assert_eq!(admitted(&mut ledger, &[big, request(4, 100, 0, 1)], seconds(100)), [4]);
+}
+
+#[test]
+fn one_that_never_fits_is_told_so_and_blocks_nobody() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
+    let waiting = [request(1, 1001, 9, 0), request(2, 1000, 0, 0)];
+    for at in [0, 1000] {
+        let answers = ledger.admit(&waiting, seconds(at));
+        let refusal = answers[0].outcome.expect_err("too big");
+        assert_eq!(refusal.obstacle, Obstacle::TooBig);
+        assert!(
+            refusal.to_string().starts_with("it needs 1001/s, more than the node's whole capacity of 1000/s")
+        );
+        assert!(answers[1].outcome.is_ok());
+        ledger.release(shard(2));
+    }
+}
+
+#[test]
+fn a_raise_that_does_not_fit_says_what_would() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
+    ledger.reserve(shard(1), limit(600)).expect("it fits");
+    ledger.reserve(shard(2), limit(300)).expect("it fits");
+    let refusal = ledger.change(shard(1), limit(701)).expect_err("one too many");
+    assert_eq!(refusal.to_string(), "it needs 701/s, 700/s of the node's 1000/s would fit now");
+    assert_eq!(ledger.held_by(shard(1)), Some(Load(600_000_000)), "a refused change leaves the booking");
+    assert!(ledger.change(shard(1), limit(700)).is_ok());
+    assert_eq!(ledger.free(), Load(0));
+}
+
+#[test]
+fn an_unpaced_task_reserves_what_the_node_says_and_no_capacity_admits_everything() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(2500)), rate(1000));
+    assert!(ledger.reserve(shard(1), RateLimit::Unlimited).is_ok());
+    assert!(ledger.reserve(shard(2), RateLimit::Unlimited).is_ok());
+    let refusal = ledger.reserve(shard(3), RateLimit::Unlimited).expect_err("500/s are left");
+    assert_eq!(
+        (refusal.obstacle, refusal.need, refusal.free),
+        (Obstacle::Full, Load(1_000_000_000), Load(500_000_000))
+    );
+    ledger.set_capacity(Capacity::Unlimited);
+    assert!((3..100).all(|task| ledger.reserve(shard(task), limit(1_000_000_000)).is_ok()));
+    for task in 1..100 {
+        assert!(ledger.release(shard(task)).is_some());
+    }
+    assert_eq!((ledger.held_sum(), ledger.held_shards()), (Load(0), 0), "nothing leaks");
+}
+
+#[test]
+fn rounding_never_overbooks() {
+    let third = "1/3s".parse::<Rate>().expect("a rate");
+    let mut ledger = Ledger::new(Capacity::Limited(rate(1)), rate(1));
+    let fits = (1..9).take_while(|task| ledger.reserve(shard(*task), RateLimit::Limited(third)).is_ok());
+    assert_eq!(fits.count(), 2, "three thirds, each rounded up, are more than one");
+    assert_eq!(Load::needed_by(third).to_string(), "0.333334/s");
+}
+
+/// The twin: a list, and everything computed from it each time.
+struct Twin {
+    capacity: u64,
+    held: Vec<(i64, u64)>,
+    passed: HashMap<i64, Moment>,
+}
+
+impl Twin {
+    fn sum(&self) -> u64 {
+        self.held.iter().map(|(_, items)| items).sum()
+    }
+
+    fn fits(&self, items: u64) -> bool {
+        self.sum() + items <= self.capacity
+    }
+
+    fn reserve(&mut self, task: i64, items: u64) -> bool {
+        let may = self.held.iter().all(|(other, _)| *other != task) && self.fits(items);
+        if may {
+            self.held.push((task, items));
+        }
+        may
+    }
+
+    fn change(&mut self, task: i64, items: u64) -> bool {
+        let Some(at) = self.held.iter().position(|(other, _)| *other == task) else { return false };
+        let others = self.sum() - self.held[at].1;
+        let may = items <= self.held[at].1 || others + items <= self.capacity;
+        if may {
+            self.held[at].1 = items;
+        }
+        may
+    }
+
+    fn admit(&mut self, waiting: &[Request], items_of: &HashMap<i64, u64>, now: Moment) -> Vec<i64> {
+        let mut line = waiting.to_vec();
+        line.sort_by(|a, b| {
+            b.priority
+                .cmp(&a.priority)
+                .then(a.waiting_since.cmp(&b.waiting_since))
+                .then(a.shard.cmp(&b.shard))
+        });
+        let tasks: Vec<i64> = line.iter().map(|request| request.shard.task.0).collect();
+        self.passed.retain(|task, _| tasks.contains(task));
+        let mut admitted = vec![];
+        for (at, task) in tasks.iter().enumerate() {
+            if self.reserve(*task, items_of[task]) {
+                self.passed.remove(task);
+                admitted.push(*task);
+                for before in
+                    tasks[..at].iter().filter(|before| !self.held.iter().any(|(held, _)| held == *before))
+                {
+                    if items_of[before] <= self.capacity {
+                        self.passed.entry(*before).or_insert(now);
+                    }
+                }
+            } else if !self.held.iter().any(|(held, _)| held == task)
+                && items_of[task] <= self.capacity
+                && self.passed.get(task).is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
+            {
+                break;
+            }
+        }
+        admitted
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Reserve(i64, u64),
+    Change(i64, u64),
+    Release(i64),
+    SetCapacity(u64),
+    Admit(Vec<(i64, u64, i32, i64)>, u64),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let (task, items) = (1..8_i64, 1..60_u64);
+    prop_oneof![
+        (task.clone(), items.clone()).prop_map(|(task, items)| Step::Reserve(task, items)),
+        (task.clone(), items.clone()).prop_map(|(task, items)| Step::Change(task, items)),
+        task.clone().prop_map(Step::Release),
+        (20..120_u64).prop_map(Step::SetCapacity),
+        (prop::collection::vec((task, items, -1..2_i32, 0..3_i64), 0..6), 0..40_u64)
+            .prop_map(|(line, wait)| Step::Admit(line, wait)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn the_ledger_does_what_its_twin_does(steps in prop::collection::vec(any_step(), 1..80)) {
+        let mut ledger = Ledger::new(Capacity::Limited(rate(100)), rate(1000));
+        let mut twin = Twin { capacity: 100, held: vec![], passed: HashMap::new() };
+        let mut now = seconds(0);
+        for step in steps {
+            let before = ledger.held_sum();
+            match step {
+                Step::Reserve(task, items) => {
+                    let booked = ledger.reserve(shard(task), limit(items)).is_ok();
+                    prop_assert_eq!(booked, twin.reserve(task, items));
+                    if booked { twin.passed.remove(&task); }
+                }
+                Step::Change(task, items) => {
+                    prop_assert_eq!(ledger.change(shard(task), limit(items)).is_ok(), twin.change(task, items));
+                }
+                Step::Release(task) => {
+                    let at = twin.held.iter().position(|(held, _)| *held == task);
+                    let items = at.map(|at| load(twin.held.remove(at).1));
+                    prop_assert_eq!(ledger.release(shard(task)), items);
+                }
+                Step::SetCapacity(items) => {
+                    ledger.set_capacity(Capacity::Limited(rate(items)));
+                    twin.capacity = items;
+                }
+                Step::Admit(mut line, wait) => {
+                    now = now.plus(Duration::from_secs(wait));
+                    line.sort();
+                    line.dedup_by_key(|entry| entry.0);
+                    let items_of = line.iter().map(|entry| (entry.0, entry.1)).collect();
+                    let waiting: Vec<Request> = line.into_iter()
+                        .map(|(task, items, priority, since)| request(task, items, priority, since)).collect();
+                    prop_assert_eq!(admitted(&mut ledger, &waiting, now), twin.admit(&waiting, &items_of, now));
+                }
+            }
+            prop_assert_eq!(ledger.held_sum(), load(twin.sum()));
+            prop_assert_eq!(ledger.held_shards(), twin.held.len());
+            // Only a lowered capacity may leave more booked than there is, and then it only falls.
+            prop_assert!(ledger.held_sum() <= before.max(load(twin.capacity)));
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The transition table against the status function: every task of up to three shards, every verb, exhaustively.
+//! And `docs/lifecycle.md`, which is made of the table.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use windrow::domain::lifecycle::{
+    Edge, ShardState, Shards, Standing, Status, Verb, Wish, decide, edges, status_of,
+};
+
+/// A task as a store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Task {
+    wish: Wish,
+    status: Status,
+    shards: Vec<ShardState>,
+    awaiting: bool,
+    finalized: bool,
+}
+
+impl Task {
+    fn new(shards: usize) -> Task {
+        Task {
+            wish: Wish::Rest,
+            status: Status::Created,
+            shards: vec![ShardState::Idle; shards],
+            awaiting: false,
+            finalized: false,
+        }
+    }
+
+    fn shards(&self) -> Shards<'_> {
+        Shards { states: &self.shards, awaiting_business: self.awaiting, finalized: self.finalized }
+    }
+
+    fn with(&self, no: usize, state: ShardState) -> Task {
+        let mut task = self.clone();
+        task.shards[no] = state;
+        task
+    }
+
+    /// What a verb does to the rows, before the table is asked; one task for each shard that it may be about.
+    /// Only what can really arrive: a run reports only while it owns its shard.
+    fn rows_after(&self, verb: Verb) -> Vec<Task> {
+        let of = |from: &[ShardState], to| {
+            let shards = (0..self.shards.len()).filter(|no| from.contains(&self.shards[*no]));
+            shards.map(|no| self.with(no, to)).collect::<Vec<_>>()
+        };
+        let claimable = !self.awaiting && !self.status.is_terminal();
+        match verb {
+            Verb::Claimed if claimable => {
+                of(&[ShardState::Idle, ShardState::Recovering], ShardState::Running)
+            }
+            Verb::Claimed => vec![],
+            Verb::Released => of(&[ShardState::Running], ShardState::Idle),
+            Verb::Recovered => of(&[ShardState::Running], ShardState::Recovering),
+            Verb::Drained => of(&[ShardState::Running], ShardState::Stopped),
+            Verb::AllSettled => {
+                let done = of(&[ShardState::Running], ShardState::Done);
+                let is_last = |task: &Task| task.shards.iter().all(|state| *state == ShardState::Done);
+                done.into_iter().filter(is_last).collect()
+            }
+            Verb::Finalized => vec![Task { finalized: true, ..self.clone() }],
+            Verb::HookAsked if self.shards().is_owned() => vec![],
+            Verb::HookAsked => vec![Task { awaiting: true, ..self.clone() }],
+            Verb::HookReady | Verb::HookRefused | Verb::Start => {
+                vec![Task { awaiting: false, ..self.clone() }]
+            }
+            Verb::Stop | Verb::StopNow | Verb::Cancel | Verb::Tune | Verb::Edit => vec![self.clone()],
+        }
+    }
+
+    /// One of several shards is done; no verb, the status is made anew.
+    fn shards_done(&self) -> Vec<Task> {
+        let running = (0..self.shards.len()).filter(|no| self.shards[*no] == ShardState::Running);
+        let done = running
+            .map(|no| self.with(no, ShardState::Done))
+            .filter(|task| task.shards.iter().any(|state| *state != ShardState::Done));
+        done.map(|task| Task { status: status_of(task.wish, &task.shards()), ..task }).collect()
+    }
+
+    /// A start begins the stopped shards anew.
+    fn reopened(mut self) -> Task {
+        for state in self.shards.iter_mut().filter(|state| **state != ShardState::Done) {
+            *state = ShardState::Idle;
+        }
+        self
+    }
+}
+
+/// Follows every legal verb from a new task, and checks each step. Returns all states and the edges that were used.
+fn explore(shards: usize) -> (HashSet<Task>, HashSet<(Verb, Status)>) {
+    let mut seen = HashSet::from([Task::new(shards)]);
+    let mut used = HashSet::new();
+    let mut open = vec![Task::new(shards)];
+    while let Some(task) = open.pop() {
+        let verbs = Verb::ALL.iter().flat_map(|verb| {
+            task.rows_after(*verb).into_iter().filter_map(|rows| step(&task, *verb, rows)).collect::<Vec<_>>()
+        });
+        used.extend(
+            Verb::ALL
+                .iter()
+                .filter(|verb| {
+                    task.rows_after(**verb).into_iter().any(|rows| step(&task, **verb, rows).is_some())
+                })
+                .map(|verb| (*verb, task.status)),
+        );
+        for next in verbs.chain(task.shards_done()) {
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    (seen, used)
+}
+
+/// The task after a verb whose rows are changed already; none when the table refuses it.
+fn step(before: &Task, verb: Verb, rows: Task) -> Option<Task> {
+    let owned = rows.shards().is_owned();
+    let decision = decide(verb, Standing { wish: before.wish, status: before.status, owned }).ok()?;
+    let rows = if verb == Verb::Start { rows.reopened() } else { rows };
+    let status = status_of(decision.wish, &rows.shards());
+    // A fact about one of several shards leaves the status to the function; everything else must agree.
+    let is_whole = verb.is_command() || rows.shards.len() == 1;
+    if is_whole {
+        assert_eq!(decision.status, status, "{verb} of {before:?} made {rows:?}");
+    }
+    Some(Task { wish: decision.wish, status, ..rows })
+}
+
+#[test]
+fn the_table_and_the_status_function_agree_on_every_reachable_task() {
+    for shards in 1..=3 {
+        let (seen, _) = explore(shards);
+        for task in &seen {
+            assert_eq!(task.status, status_of(task.wish, &task.shards()), "{task:?}");
+        }
+        let statuses: HashSet<Status> = seen.iter().map(|task| task.status).collect();
+        assert_eq!(statuses.len(), Status::ALL.len(), "every status is reached with {shards} shards");
+    }
+}
+
+#[test]
+fn every_row_of_the_table_is_used() {
+    let (_, used) = explore(2);
+    let rows = edges().iter().flat_map(|edge| edge.from.iter().map(|from| (edge.verb, *from)));
+    let idle: Vec<_> = rows.filter(|row| !used.contains(row)).collect();
+    assert_eq!(idle, [], "rows that no task ever needs");
+}
+
+#[test]
+fn the_table_has_one_answer_for_a_verb_in_a_state() {
+    let rows = edges().iter().flat_map(|edge| edge.from.iter().map(|from| (edge.verb, *from)));
+    let mut seen = HashSet::new();
+    for row in rows {
+        assert!(seen.insert(row), "{row:?} stands twice");
+    }
+}
+
+#[test]
+fn an_ended_task_stays_ended() {
+    for status in Status::ALL.iter().copied().filter(|status| status.is_terminal()) {
+        for (verb, wish) in Verb::ALL.iter().flat_map(|verb| Wish::ALL.iter().map(move |wish| (*verb, *wish)))
+        {
+            for owned in [false, true] {
+                let refusal = decide(verb, Standing { wish, status, owned }).expect_err("it is final");
+                assert!(refusal.allowed.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn stop_is_immediate_only_where_nothing_is_owned() {
+    for status in [Status::Queued, Status::AwaitingBusiness, Status::Running, Status::Recovering] {
+        for (verb, wish, at_once) in [
+            (Verb::Stop, Wish::Stop, Status::Stopped),
+            (Verb::StopNow, Wish::StopNow, Status::Stopped),
+            (Verb::Cancel, Wish::Cancel, Status::Cancelled),
+        ] {
+            let idle = decide(verb, Standing { wish: Wish::Run, status, owned: false }).expect("legal");
+            assert_eq!((idle.wish, idle.status), (wish, at_once), "{verb} while {status}");
+            let owned = decide(verb, Standing { wish: Wish::Run, status, owned: true }).expect("legal");
+            assert_eq!((owned.wish, owned.status), (wish, Status::Stopping), "{verb} while {status}");
+        }
+    }
+}
+
+#[test]
+fn a_repeated_stop_is_harmless_and_never_softens_an_earlier_one() {
+    let stopping = |wish| Standing { wish, status: Status::Stopping, owned: true };
+    let wish_after = |verb, wish| decide(verb, stopping(wish)).expect("legal").wish;
+    assert_eq!(wish_after(Verb::Stop, Wish::Stop), Wish::Stop);
+    assert_eq!(wish_after(Verb::StopNow, Wish::Stop), Wish::StopNow);
+    assert_eq!(wish_after(Verb::Stop, Wish::StopNow), Wish::StopNow);
+    assert_eq!(wish_after(Verb::Cancel, Wish::StopNow), Wish::Cancel);
+    assert_eq!(wish_after(Verb::StopNow, Wish::Cancel), Wish::Cancel);
+    assert_eq!(wish_after(Verb::Drained, Wish::Cancel), Wish::Cancel);
+}
+
+#[test]
+fn start_is_refused_while_it_runs_and_names_what_is_allowed() {
+    for status in [Status::Queued, Status::Running, Status::Recovering, Status::Stopping, Status::Finalizing]
+    {
+        let refusal = decide(Verb::Start, Standing { wish: Wish::Run, status, owned: false });
+        let refusal = refusal.expect_err("it is under way");
+        assert_eq!((refusal.verb, refusal.status), ("start", status));
+        let stops = refusal.allowed.contains(&"stop");
+        assert_eq!(stops, status != Status::Finalizing, "{refusal}");
+    }
+}
+
+#[test]
+fn meaning_is_changed_only_while_it_does_not_run() {
+    let legal = |verb| {
+        let at = |status| decide(verb, Standing { wish: Wish::Run, status, owned: false }).is_ok();
+        Status::ALL.iter().copied().filter(|status| at(*status)).map(Status::as_str).collect::<Vec<_>>()
+    };
+    assert_eq!(legal(Verb::Edit), ["created", "awaiting_business", "stopped"]);
+    assert_eq!(
+        legal(Verb::Tune),
+        ["created", "queued", "awaiting_business", "running", "recovering", "stopping", "stopped"]
+    );
+}
+
+#[test]
+fn the_documentation_is_the_table() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/lifecycle.md");
+    let made = document();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &made).expect("docs/lifecycle.md can be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(
+        kept == made,
+        "docs/lifecycle.md is stale; run `UPDATE=1 cargo nextest run --test model lifecycle`"
+    );
+}
+
+fn document() -> String {
+    let mut out = String::from(HEAD);
+    let mut arrows = BTreeSet::new();
+    for edge in edges() {
+        for (from, to, verb) in arrows_of(edge) {
+            arrows.insert((order(from), order(to), verb));
+        }
+    }
+    for (from, to) in arrows.iter().map(|(from, to, _)| (*from, *to)).collect::<BTreeSet<_>>() {
+        let verbs: Vec<&str> =
+            arrows.iter().filter(|arrow| (arrow.0, arrow.1) == (from, to)).map(|arrow| arrow.2).collect();
+        line(&mut out, &format!("    {} --> {}: {}", Status::ALL[from], Status::ALL[to], verbs.join(", ")));
+    }
+    out.push_str(TABLE_HEAD);
+    for edge in edges() {
+        let kind = if edge.verb.is_command() { "command" } else { "fact" };
+        let from: Vec<&str> = edge.from.iter().map(|status| status.as_str()).collect();
+        let wish = edge.wish.map_or("–", Wish::as_str);
+        let (idle, owned) = (target(edge, edge.idle), target(edge, edge.owned));
+        line(
+            &mut out,
+            &format!("| `{}` | {kind} | {} | {wish} | {idle} | {owned} |", edge.verb, from.join(", ")),
+        );
+    }
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    writeln!(out, "{text}").expect("a String takes everything");
+}
+
+fn order(status: Status) -> usize {
+    Status::ALL.iter().position(|other| *other == status).expect("ALL holds every status")
+}
+
+fn target(edge: &Edge, to: Option<Status>) -> &'static str {
+    match to {
+        None => "–",
+        Some(Status::Stopped) if edge.wish == Some(Wish::Cancel) => "cancelled",
+        Some(to) => to.as_str(),
+    }
+}
+
+/// The arrows that change something; a repeat that leaves the status is in the table only.
+fn arrows_of(edge: &Edge) -> Vec<(Status, Status, &'static str)> {
+    let to = |status| match status {
+        Status::Stopped if edge.wish == Some(Wish::Cancel) => Status::Cancelled,
+        status => status,
+    };
+    let ends = edge
+        .from
+        .iter()
+        .flat_map(|from| [edge.idle, edge.owned].into_iter().flatten().map(|end| (*from, end)));
+    // Nothing is owned before the first claim and after a stop, so these have one end only.
+    let idle_only = [Status::Created, Status::Stopped, Status::AwaitingBusiness];
+    let ends = ends.filter(|(from, end)| !(idle_only.contains(from) && *end == Status::Stopping));
+    ends.map(|(from, end)| (from, to(end), edge.verb.as_str())).filter(|(from, end, _)| from != end).collect()
+}
+
+const HEAD: &str = "# Life of a task
+
+Generated from the transition table in `src/domain/lifecycle/transitions.rs` by `tests/model/lifecycle.rs`;
+`UPDATE=1 cargo nextest run --test model lifecycle` writes it anew, and a test fails when it is stale.
+
+```mermaid
+stateDiagram-v2
+    [*] --> created
+    finished --> [*]
+    cancelled --> [*]
+";
+
+const TABLE_HEAD: &str = "```
+
+A stop (and a cancel) is complete at once where no node owns a shard of the task; otherwise the task is `stopping`
+until its runs have drained. A stop that was asked for never becomes a weaker one: a task that is being cancelled ends
+`cancelled`, whatever is asked later. What isn't in the table is refused, and the refusal names the commands that are
+allowed. `–` leaves what was.
+
+| verb | kind | while | then it wants | it is, nothing owned | it is, a shard owned |
+|---|---|---|---|---|---|
+";
