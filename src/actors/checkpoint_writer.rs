@@ -70,7 +70,12 @@ impl Actor for CheckpointWriter {
         Ok(State { node, me, leaf, waiting: BTreeMap::new(), writing: false, failures: 0 })
     }
 
-    async fn handle(&self, _: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
         state.leaf.handled();
         match message {
             Msg::Write(checkpoint, sink) => {

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use super::run_cell::RunCell;
 use super::tree::Tree;
 use crate::domain::execution::Progress;
-use crate::domain::ids::{ShardId, TaskId};
+use crate::domain::ids::{ShardId, StoreId, TaskId};
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
 use crate::ports::lease_store::LeaseStore;
@@ -64,6 +64,8 @@ pub struct NodeContext {
     pub node: String,
     /// This program's version.
     pub version: String,
+    /// The first part of item keys.
+    pub store_id: StoreId,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// What people see.

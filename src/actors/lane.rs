@@ -173,7 +173,8 @@ async fn start_one<'a>(
     let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
     let call: BoxFuture<'a, Answer> = match rows_of(cell, &items, &mut round.rows) {
         Some(rows) => {
-            let mut call = cell.handler.process(Call { items: items.clone(), rows, gate_time: departed, timeout });
+            let mut call =
+                cell.handler.process(Call { items: items.clone(), rows, gate_time: departed, timeout });
             // The first poll happens here: a handler that is ready at once never enters the queue.
             match std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await {
                 Poll::Ready(reply) => {

@@ -73,7 +73,9 @@ impl Reporter {
 
     fn failed(&mut self, items: &CallItems, failure: CallFailure, wall: WallMs, reports: &mut Reports) {
         match failure {
-            CallFailure::Charged { failure, after } => charge(items, &failure, Wish::Retry { after }, reports),
+            CallFailure::Charged { failure, after } => {
+                charge(items, &failure, Wish::Retry { after }, reports)
+            }
             CallFailure::Abandoned(failure) => {
                 self.answered(reports);
                 charge(items, &failure, Wish::Abandon, reports);
@@ -127,7 +129,8 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
 }
 
 fn charge(items: &CallItems, failure: &Failure, wish: Wish, reports: &mut Reports) {
-    let failed = items.iter().map(|(index, attempt)| Failed { index, attempt, failure: failure.clone(), wish });
+    let failed =
+        items.iter().map(|(index, attempt)| Failed { index, attempt, failure: failure.clone(), wish });
     reports.failed.extend(failed);
 }
 

@@ -76,7 +76,12 @@ impl Actor for LeaseKeeper {
         Ok(State { node, me, leaf, waiting: Vec::new(), on_trip: false })
     }
 
-    async fn handle(&self, _: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
         state.leaf.handled();
         match message {
             Msg::Ask { key, wanted, answer } => state.waiting.push(Question { key, wanted, answer }),

@@ -8,9 +8,8 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::context::NodeContext;
 use super::lease_keeper::{self, LeaseAnswer, Wanted};
-use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
-use crate::domain::trust;
+use crate::domain::trust::Term;
 use crate::ports::gate::{Gate, SessionTrust};
 use crate::ports::lease_store::{LeaseKey, LeaseReply};
 
@@ -21,7 +20,7 @@ pub(crate) enum Msg {
 
 pub(crate) struct Arguments {
     pub(crate) node: Arc<NodeContext>,
-    pub(crate) path: String,
+    pub(crate) leaf: Leaf,
     pub(crate) key: LeaseKey,
     pub(crate) gate: Arc<Gate>,
     pub(crate) session: Arc<SessionTrust>,
@@ -44,13 +43,18 @@ impl Actor for LeaseRenewer {
     type Arguments = Arguments;
 
     async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
-        let leaf = arguments.node.tree.enter(&arguments.path, Kind::LeaseRenewer);
+        let leaf = arguments.leaf.clone();
         let me = Address::new(me, leaf.clone());
         me.tell(Msg::Renew);
         Ok(State { arguments, me, leaf })
     }
 
-    async fn handle(&self, me: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        me: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
         state.leaf.handled();
         match message {
             Msg::Renew => state.renew(),
@@ -89,7 +93,7 @@ impl State {
         let Arguments { node, gate, on_lost, .. } = &self.arguments;
         match answer {
             LeaseAnswer::Said(LeaseReply::Held, sent) => {
-                gate.extend_lease(trust::trusted_until(*sent, node.times.lease_ttl));
+                gate.extend_lease(Term::new(node.times.lease_ttl).trusted_until(*sent));
                 false
             }
             LeaseAnswer::Said(LeaseReply::Lost, _) => {

@@ -17,11 +17,22 @@
 //! a closure that they were given. Nothing blocks a mailbox on the network or the database.
 
 pub mod context;
+pub mod handle;
 pub mod policy;
 pub mod tree;
 
+pub(crate) mod checkpoint_writer;
+pub(crate) mod claiming;
+pub(crate) mod data_log_writer;
 pub(crate) mod lane;
 pub(crate) mod lane_reply;
+pub(crate) mod launcher;
+pub(crate) mod launcher_run;
+pub(crate) mod lease_keeper;
+pub(crate) mod lease_renewer;
+pub(crate) mod restorer;
 pub(crate) mod row_feed;
 pub(crate) mod run_cell;
+pub(crate) mod session;
+pub(crate) mod supervisor;
 pub(crate) mod window_executor;

@@ -14,7 +14,7 @@ use super::context::NodeContext;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::ids::{Moment, SessionId};
-use crate::domain::trust;
+use crate::domain::trust::Term;
 use crate::ports::StoreError;
 use crate::ports::gate::SessionTrust;
 use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard};
@@ -72,7 +72,12 @@ impl Actor for Session {
         Ok(State { node, news, me, leaf, life: None, beating: None })
     }
 
-    async fn handle(&self, _: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
         state.leaf.handled();
         match message {
             Msg::Begin => state.begin(),
@@ -164,13 +169,14 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>) {
     loop {
         let sent = node.clock.now();
         let patience = node.times.lease_ttl / 3;
-        let outcome = tokio::time::timeout(patience, node.sessions.beat(life.id))
-            .await
-            .unwrap_or_else(|_| Err(StoreError::Unavailable("the heartbeat was not answered in time".into())));
+        let outcome =
+            tokio::time::timeout(patience, node.sessions.beat(life.id)).await.unwrap_or_else(|_| {
+                Err(StoreError::Unavailable("the heartbeat was not answered in time".into()))
+            });
         let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
         match &outcome {
             Ok(Heartbeat::Alive(_)) => {
-                life.trust.extend(trust::trusted_until(sent, node.times.lease_ttl));
+                life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
             }
             Ok(Heartbeat::Fenced) => life.trust.fence(),
             Err(_) => {}

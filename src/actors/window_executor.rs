@@ -11,9 +11,8 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::lane::{Lane, LaneNote, run_lane};
-use super::policy::Kind;
 use super::run_cell::{CoreBroken, RunCell, Superseded};
-use super::tree::{Activity, Address, Leaf, Tree};
+use super::tree::{Activity, Address, Leaf};
 use crate::domain::execution::{CheckpointDraft, Command, Effects, Event, RunEnd};
 use crate::domain::ids::Generation;
 use crate::domain::lifecycle::StopReason;
@@ -43,8 +42,7 @@ pub(crate) type DraftSink = Arc<dyn Fn(CheckpointDraft) + Send + Sync>;
 
 pub(crate) struct Arguments {
     pub(crate) cell: Arc<RunCell>,
-    pub(crate) path: String,
-    pub(crate) tree: Tree,
+    pub(crate) leaf: Leaf,
     pub(crate) work: Handle,
     pub(crate) lanes: usize,
     pub(crate) interval: Duration,
@@ -71,7 +69,7 @@ impl Actor for WindowExecutor {
     type Arguments = Arguments;
 
     async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
-        let leaf = arguments.tree.enter(&arguments.path, Kind::WindowExecutor);
+        let leaf = arguments.leaf.clone();
         let me = Address::new(me, leaf.clone());
         let mut fx = Effects::default();
         let generation = arguments.cell.begin_generation(&mut fx).map_err(broken)?;
@@ -93,7 +91,12 @@ impl Actor for WindowExecutor {
         Ok(state)
     }
 
-    async fn handle(&self, _: ActorRef<Msg>, message: Msg, state: &mut State) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
         state.leaf.handled();
         match message {
             Msg::Tick => state.on_tick(),

@@ -236,6 +236,11 @@ pub trait Handler: Send + Sync {
     /// handler while its time runs. `None` is unbounded. 0 means "not now" (workers are starting).
     fn slots(&self) -> watch::Receiver<Option<u32>>;
 
+    /// Whether calls are answered at once, in this process, so that more than one lane helps.
+    fn answers_at_once(&self) -> bool {
+        false
+    }
+
     /// Ends what the handler holds (workers, connections) after the last call. Idempotent.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -8,6 +8,7 @@ use super::StoreError;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
 use crate::domain::lifecycle::{StopReason, Wish};
+use crate::domain::settings::RateLimit;
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
 
@@ -22,6 +23,8 @@ pub struct Candidate {
     pub session: Option<SessionId>,
     /// What the task wants: a stopped one is claimed only to commit `stopped`.
     pub wish: Wish,
+    /// What the task may do at most; it books that much of a node's capacity.
+    pub rate: RateLimit,
     /// Higher goes first.
     pub priority: i32,
     /// When the task was last started; older goes first.

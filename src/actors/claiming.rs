@@ -1,0 +1,210 @@
+//! From an offered shard to everything its run needs: lease, claim, progress, settings, handler, source.
+//!
+//! Plain async steps, run as a task of the launcher; nothing here blocks a mailbox.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::context::NodeContext;
+use super::lease_keeper::{self, LeaseAnswer, Wanted};
+use super::session::Life;
+use super::tree::Line;
+use crate::domain::checkpoint;
+use crate::domain::execution::{Now, Restored};
+use crate::domain::ids::{ClaimId, ItemIndex, WallMs};
+use crate::domain::lifecycle::StopReason;
+use crate::domain::trust::Term;
+use crate::domain::verdict::ParkedItem;
+use crate::ports::StoreError;
+use crate::ports::gate::Gate;
+use crate::ports::lease_store::{LeaseKey, LeaseReply};
+use crate::ports::provision::{Provision, ProvisionError};
+use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose};
+use crate::ports::task_store::TaskView;
+
+/// The wait between two tries of a step that failed for the moment.
+const STEP_RETRY: Duration = Duration::from_millis(200);
+/// How long a step is tried before the shard is given back and offered anew.
+const STEP_TRIES: u32 = 25;
+/// Parked rows read at once.
+const PARKED_PAGE: u32 = 2_000;
+/// The wait before a shard whose handler or source could not be had is tried again.
+const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
+
+/// A shard that this node owns, ready to run.
+pub(crate) struct Claimed {
+    pub(crate) shard: ClaimedShard,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) key: LeaseKey,
+    pub(crate) task: TaskView,
+    pub(crate) control: Control,
+    pub(crate) restored: Restored,
+    pub(crate) provision: Provision,
+}
+
+/// Why there is no run.
+pub(crate) enum NotClaimed {
+    /// Someone else has it, or will.
+    Lost,
+    /// Owned, but it can't run: give it back with this.
+    Unfit(Box<(ClaimedShard, RunClose)>),
+    /// Owned, or perhaps owned, but the store fails: the heartbeat's list will show it.
+    StoreFailed(StoreError),
+}
+
+/// Takes the lease, claims the shard and gathers what its run needs.
+pub(crate) async fn claim(
+    node: &NodeContext,
+    candidate: &Candidate,
+    life: &Life,
+    keeper: &Line<lease_keeper::Msg>,
+) -> Result<Claimed, NotClaimed> {
+    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(Uuid::new_v4()) };
+    let gate = Arc::new(Gate::new(life.trust.clone()));
+    take_lease(node, key, &gate, keeper).await?;
+    let request = ClaimRequest {
+        shard: candidate.shard,
+        seen: candidate.epoch,
+        claim: key.claim,
+        session: life.id,
+        now: node.clock.wall(),
+    };
+    let shard = match retrying(|| node.runs.claim(request)).await {
+        Ok(ClaimOutcome::Claimed(shard)) => *shard,
+        Ok(ClaimOutcome::Lost) => {
+            give_lease_back(key, keeper);
+            return Err(NotClaimed::Lost);
+        }
+        Err(error) => return Err(NotClaimed::StoreFailed(error)),
+    };
+    prepare(node, shard, gate, key).await
+}
+
+async fn take_lease(
+    node: &NodeContext,
+    key: LeaseKey,
+    gate: &Gate,
+    keeper: &Line<lease_keeper::Msg>,
+) -> Result<(), NotClaimed> {
+    let (sender, answer) = tokio::sync::oneshot::channel();
+    let tell = Box::new(move |answer| {
+        if sender.send(answer).is_err() {
+            tracing::debug!("a lease was taken for a launcher that is gone; it runs out");
+        }
+    });
+    keeper.tell(lease_keeper::Msg::Ask { key, wanted: Wanted::Acquire, answer: tell });
+    match answer.await {
+        Ok(LeaseAnswer::SessionOnly) => Ok(()),
+        Ok(LeaseAnswer::Said(LeaseReply::Held, sent)) => {
+            gate.extend_lease(Term::new(node.times.lease_ttl).trusted_until(sent));
+            Ok(())
+        }
+        Ok(LeaseAnswer::Said(LeaseReply::Lost | LeaseReply::Absent, _) | LeaseAnswer::Unknown(_))
+        | Err(_) => Err(NotClaimed::Lost),
+    }
+}
+
+/// Gives a lease back; one that stays behind runs out by itself.
+pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Line<lease_keeper::Msg>) {
+    keeper.tell(lease_keeper::Msg::Ask { key, wanted: Wanted::Release, answer: Box::new(|_| {}) });
+}
+
+async fn prepare(
+    node: &NodeContext,
+    shard: ClaimedShard,
+    gate: Arc<Gate>,
+    key: LeaseKey,
+) -> Result<Claimed, NotClaimed> {
+    let failed = |error| NotClaimed::StoreFailed(error);
+    let task = retrying(|| node.tasks.get(shard.shard.task)).await.map_err(failed)?;
+    let Some(task) = task else { return Err(NotClaimed::Lost) };
+    let control = retrying(|| node.runs.control(shard.shard)).await.map_err(failed)?;
+    let parked = read_parked(node, &shard).await.map_err(failed)?;
+    let restored = match restore(&shard, parked) {
+        Ok(restored) => restored,
+        Err(text) => {
+            let close = RunClose::Stopped { reason: StopReason::CheckpointCorrupt, text };
+            return Err(NotClaimed::Unfit(Box::new((shard, close))));
+        }
+    };
+    match node.provider.provide(&task).await {
+        Ok(provision) => Ok(Claimed { shard, gate, key, task, control, restored, provision }),
+        Err(error) => {
+            let close = close_for(error, node.clock.wall());
+            Err(NotClaimed::Unfit(Box::new((shard, close))))
+        }
+    }
+}
+
+fn close_for(error: ProvisionError, now: WallMs) -> RunClose {
+    match error {
+        ProvisionError::SourceChanged(text) => RunClose::Stopped { reason: StopReason::SourceChanged, text },
+        ProvisionError::HandlerUnusable(text) => {
+            RunClose::Stopped { reason: StopReason::HandlerRejected, text }
+        }
+        ProvisionError::Unavailable(text) => RunClose::Recovering {
+            not_before: now.plus(UNAVAILABLE_RETRY),
+            reason: "unavailable".to_owned(),
+            text,
+        },
+    }
+}
+
+async fn read_parked(node: &NodeContext, shard: &ClaimedShard) -> Result<Vec<ParkedItem>, StoreError> {
+    let mut parked: Vec<ParkedItem> = Vec::new();
+    loop {
+        let after = parked.last().map(|item| (item.due_at, item.index));
+        let page =
+            retrying(|| node.runs.parked_due(shard.shard, WallMs(i64::MAX), after, PARKED_PAGE)).await?;
+        let full = page.len() == PARKED_PAGE as usize;
+        parked.extend(page);
+        if !full {
+            return Ok(parked);
+        }
+    }
+}
+
+/// Reads the saved progress; what can't be read is never taken for "nothing was done".
+fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, String> {
+    let above = if shard.blob.is_empty() {
+        Vec::new()
+    } else {
+        let snapshot = checkpoint::decode(&shard.blob, shard.low_water).map_err(|error| error.to_string())?;
+        snapshot.words
+    };
+    Ok(Restored {
+        low_water: shard.low_water,
+        high_water: shard.high_water,
+        counters: shard.counters,
+        above,
+        retrying: shard.retrying.clone(),
+        parked,
+        excluded: shard.finish_at.filter(|end| *end > ItemIndex(0)),
+    })
+}
+
+/// Tries a step again while the store is unavailable.
+pub(crate) async fn retrying<T, F>(mut step: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut tries = 0;
+    loop {
+        match step().await {
+            Err(error @ StoreError::Unavailable(_)) if tries < STEP_TRIES => {
+                tracing::debug!(%error, tries, "store unavailable; trying again");
+                tries += 1;
+                tokio::time::sleep(STEP_RETRY).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The time, both ways.
+pub(crate) fn now(node: &NodeContext) -> Now {
+    let moment = node.clock.now();
+    Now { moment, wall: WallMs(node.clock.wall_micros(moment) / 1000) }
+}

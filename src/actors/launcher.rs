@@ -1,0 +1,319 @@
+//! Owns one shard on this node: claims it, starts its renewer and executor, numbers its checkpoints, ends its run.
+//!
+//! It holds the newest checkpoint until it is stored, so that neither a crash of the executor nor one of the writer
+//! loses a completion that was handed over. It is not restarted in place: when it fails, its parent gives the
+//! reservation back and releases the shard, which is then offered anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+
+use super::claiming::{self, Claimed, NotClaimed};
+use super::context::NodeContext;
+use super::launcher_run::Run;
+use super::session::Life;
+use super::supervisor::Lines;
+use super::tree::{Activity, Address, Leaf};
+use super::{checkpoint_writer, data_log_writer};
+use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
+use crate::domain::ids::{Moment, ShardId};
+use crate::domain::lifecycle::{StopReason, Wish};
+use crate::ports::run_store::{CheckpointAck, Control, RunClose};
+use crate::ports::session_store::OwnedShard;
+
+/// Nothing was heard of a checkpoint for this long: it is sent again, with the same number.
+const RESEND_AFTER: Duration = Duration::from_secs(2);
+
+/// How a launcher ended, for its parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LauncherEnd {
+    /// The shard was never owned.
+    NotOwned,
+    /// The run is over and its shard was given back in the store.
+    Closed(RunClose),
+    /// Someone else owns the shard.
+    Fenced,
+    /// The run is over but the store still says that this session owns the shard.
+    StillOwned(String),
+}
+
+pub(crate) enum Msg {
+    Claim,
+    Claimed(Box<Result<Claimed, NotClaimed>>),
+    Draft(Box<CheckpointDraft>),
+    Written(checkpoint_writer::Written),
+    Resend,
+    /// The heartbeat found this row of the shard.
+    Row(OwnedShard),
+    /// A heartbeat sent at this moment did not find the shard among the session's.
+    NotListed(Moment),
+    Controlled(Box<Control>),
+    /// Start the executor again, after its lanes are gone.
+    RestartExecutor,
+    RestartRenewer,
+    /// The lease is someone else's, or the session was fenced: stop at once, write nothing.
+    Drop,
+    /// Drain and give the shard to others.
+    HandOver,
+    /// The drain took too long: abort what is in flight.
+    Abort,
+    /// The handler is closed: the end.
+    Ended(LauncherEnd),
+}
+
+pub(crate) struct Arguments {
+    pub(crate) node: Arc<NodeContext>,
+    pub(crate) leaf: Leaf,
+    pub(crate) candidate: crate::ports::run_store::Candidate,
+    pub(crate) life: Life,
+    pub(crate) lines: Lines,
+    pub(crate) logs: data_log_writer::LogQueue,
+}
+
+pub(crate) struct State {
+    pub(crate) arguments: Arguments,
+    pub(crate) me: Address<Msg>,
+    pub(crate) leaf: Leaf,
+    pub(crate) run: Option<Run>,
+    /// Wishes that arrived before the run did.
+    early: Vec<Msg>,
+    pub(crate) end: Option<LauncherEnd>,
+}
+
+pub(crate) struct Launcher;
+
+impl Actor for Launcher {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = Arguments;
+
+    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
+        let leaf = arguments.leaf.clone();
+        let me = Address::new(me, leaf.clone());
+        me.tell(Msg::Claim);
+        Ok(State { arguments, me, leaf, run: None, early: Vec::new(), end: None })
+    }
+
+    async fn handle(
+        &self,
+        me: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Claim => state.claim(),
+            Msg::Claimed(outcome) => return state.on_claimed(*outcome, &me).await,
+            Msg::Ended(end) => {
+                state.end = Some(end);
+                me.stop(None);
+            }
+            Msg::Row(_) | Msg::NotListed(_) if state.run.is_none() => {}
+            message if state.run.is_none() => state.early.push(message),
+            Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
+            Msg::Written(written) => return state.on_written(written),
+            Msg::Resend => state.with_run(|run, state| run.resend(state)),
+            Msg::Row(row) => state.on_row(row),
+            Msg::NotListed(sent) => state.on_not_listed(sent),
+            Msg::Controlled(control) => state.with_run(|run, _| run.on_control(*control)),
+            Msg::RestartExecutor => return Run::start_executor(state, &me).await,
+            Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
+            Msg::Drop => state.finish(LauncherEnd::Fenced),
+            Msg::HandOver => state.steer(Command::Stop(RunEnd::HandedOver)),
+            Msg::Abort => state.with_run(|run, _| run.abort(RunEnd::HandedOver)),
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<Msg>,
+        event: SupervisionEvent,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(child, error) => {
+                state.on_child_lost(child.get_id(), &error.to_string())
+            }
+            SupervisionEvent::ActorTerminated(child, _, reason) => {
+                // A child that was stopped on purpose is no longer known to the run.
+                state.on_child_lost(child.get_id(), reason.as_deref().unwrap_or("ended"))
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
+        }
+    }
+
+    async fn post_stop(&self, me: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        me.get_cell().stop_children_and_wait(None, Some(RESEND_AFTER)).await;
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    pub(crate) fn shard(&self) -> ShardId {
+        self.arguments.candidate.shard
+    }
+
+    fn claim(&mut self) {
+        let Arguments { node, candidate, life, lines, .. } = &self.arguments;
+        let (node, candidate, life) = (node.clone(), candidate.clone(), life.clone());
+        let (keeper, me) = (lines.lease_keeper.clone(), self.me.clone());
+        tokio::spawn(async move {
+            let outcome = claiming::claim(&node, &candidate, &life, &keeper).await;
+            me.tell(Msg::Claimed(Box::new(outcome)));
+        });
+    }
+
+    async fn on_claimed(
+        &mut self,
+        outcome: Result<Claimed, NotClaimed>,
+        me: &ActorRef<Msg>,
+    ) -> Result<(), ActorProcessingErr> {
+        match outcome {
+            Ok(claimed) => self.begin(claimed, me).await,
+            Err(NotClaimed::Lost) => {
+                self.finish(LauncherEnd::NotOwned);
+                Ok(())
+            }
+            Err(NotClaimed::StoreFailed(error)) => {
+                self.finish(LauncherEnd::StillOwned(error.to_string()));
+                Ok(())
+            }
+            Err(NotClaimed::Unfit(unfit)) => {
+                let (shard, close) = *unfit;
+                tracing::error!(actor = self.leaf.path(), ?close, "shard can't run");
+                self.release(shard.epoch, shard.claim, close);
+                Ok(())
+            }
+        }
+    }
+
+    async fn begin(&mut self, claimed: Claimed, me: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
+        let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
+        match Run::open(self, claimed) {
+            Ok(run) => self.run = Some(run),
+            Err(error) => {
+                let close =
+                    RunClose::Stopped { reason: StopReason::HandlerRejected, text: error.failure.message };
+                self.release(epoch, claim, close);
+                return Ok(());
+            }
+        }
+        self.leaf.say(Activity::Ok, "running");
+        Run::start_renewer(self, me).await?;
+        Run::start_executor(self, me).await?;
+        for message in std::mem::take(&mut self.early) {
+            self.me.tell(message);
+        }
+        Ok(())
+    }
+
+    /// Gives the shard back in the store without a run, then ends.
+    fn release(
+        &mut self,
+        epoch: crate::domain::ids::Epoch,
+        claim: crate::domain::ids::ClaimId,
+        close: RunClose,
+    ) {
+        let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
+        tokio::spawn(async move {
+            let now = node.clock.wall();
+            let released = claiming::retrying(|| node.runs.release(shard, epoch, claim, &close, now)).await;
+            me.tell(Msg::Ended(match released {
+                Ok(CheckpointAck::Stored) => LauncherEnd::Closed(close),
+                Ok(CheckpointAck::Fenced) => LauncherEnd::Fenced,
+                Err(error) => LauncherEnd::StillOwned(error.to_string()),
+            }));
+        });
+    }
+
+    pub(crate) fn steer(&mut self, command: Command) {
+        self.with_run(|run, _| run.steer(command));
+    }
+
+    /// Runs with the run taken out, so that it and the rest of the state can both be changed.
+    pub(crate) fn with_run(&mut self, act: impl FnOnce(&mut Run, &mut State)) {
+        if let Some(mut run) = self.run.take() {
+            act(&mut run, self);
+            self.run = Some(run);
+        }
+    }
+
+    fn on_written(&mut self, written: checkpoint_writer::Written) -> Result<(), ActorProcessingErr> {
+        let mut end = None;
+        let mut refused = None;
+        self.with_run(|run, state| match written {
+            checkpoint_writer::Written::Ack(seq, CheckpointAck::Stored) => end = run.on_stored(seq, state),
+            checkpoint_writer::Written::Ack(_, CheckpointAck::Fenced) => end = Some(LauncherEnd::Fenced),
+            checkpoint_writer::Written::Refused(error) => refused = Some(error),
+        });
+        if let Some(error) = refused {
+            return Err(ActorProcessingErr::from(error));
+        }
+        if let Some(end) = end {
+            self.finish(end);
+        }
+        Ok(())
+    }
+
+    /// What the task wants, as the heartbeat found it; the settings are read only when they changed.
+    fn on_row(&mut self, row: OwnedShard) {
+        let Some(run) = &self.run else { return };
+        if row.claim != run.claim() {
+            return self.finish(LauncherEnd::Fenced);
+        }
+        if row.wish == run.control().wish && row.control_rev == run.control().rev {
+            return;
+        }
+        if row.wish == Wish::StopNow {
+            self.with_run(|run, _| run.on_wish(Wish::StopNow));
+        }
+        let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
+        tokio::spawn(async move {
+            match node.runs.control(shard).await {
+                Ok(control) => {
+                    me.tell(Msg::Controlled(Box::new(control)));
+                }
+                // The next heartbeat shows the difference again.
+                Err(error) => tracing::warn!(%shard, %error, "control not read"),
+            }
+        });
+    }
+
+    /// The row names another session by now, unless the run itself gave it back or had not claimed it yet.
+    fn on_not_listed(&mut self, sent: Moment) {
+        if self.run.as_ref().is_some_and(|run| run.is_missing_at(sent)) {
+            self.finish(LauncherEnd::Fenced);
+        }
+    }
+
+    fn on_child_lost(&mut self, child: ractor::ActorId, error: &str) -> Result<(), ActorProcessingErr> {
+        let mut outcome = Ok(());
+        self.with_run(|run, state| outcome = run.on_child_lost(child, error, state));
+        outcome
+    }
+
+    /// The run is over: no more dispatch, no more writes; the handler is closed, then the launcher ends.
+    pub(crate) fn finish(&mut self, end: LauncherEnd) {
+        let closing = self.run.take().map(|run| run.close(self));
+        let me = self.me.clone();
+        tokio::spawn(async move {
+            if let Some(closing) = closing {
+                closing.await;
+            }
+            me.tell(Msg::Ended(end));
+        });
+    }
+}
+
+impl Drop for State {
+    /// Also when the launcher fails or is killed: nothing of its run dispatches or is shown any more.
+    fn drop(&mut self) {
+        if let Some(run) = self.run.take() {
+            run.abandon(&self.arguments.node);
+        }
+        self.leaf.leave();
+    }
+}

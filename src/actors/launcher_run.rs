@@ -1,0 +1,393 @@
+//! The run of a launcher: its cell, its children, its numbered checkpoints.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef};
+
+use super::claiming::{self, Claimed};
+use super::launcher::{LauncherEnd, Msg, State};
+use super::lease_renewer::{self, LeaseRenewer};
+use super::policy::{Kind, Restarts, policy};
+use super::row_feed::RowFeed;
+use super::run_cell::{CellParts, RunCell};
+use super::tree::{Activity, Address};
+use super::window_executor::{self, WindowExecutor};
+use super::{checkpoint_writer, context::NodeContext};
+use crate::domain::checkpoint;
+use crate::domain::execution::{CheckpointDraft, Command, Execution, RunEnd, Start};
+use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
+use crate::domain::lifecycle::{StopReason, Wish};
+use crate::domain::settings::RateLimit;
+use crate::ports::gate::Gate;
+use crate::ports::handler::{Mode, OpenError, RunContext};
+use crate::ports::lease_store::LeaseKey;
+use crate::ports::run_store::{Control, RunClose, ShardCheckpoint};
+
+/// How long a handler may take to close before its launcher ends without it.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
+/// Nothing was heard of a checkpoint for this long.
+const RESEND_AFTER: Duration = Duration::from_secs(2);
+
+/// The newest checkpoint, until it is stored.
+struct Pending {
+    checkpoint: ShardCheckpoint,
+    draft_no: u64,
+}
+
+struct Child<M: ractor::Message> {
+    address: Address<M>,
+    restarts: Restarts,
+}
+
+/// See the module.
+pub(crate) struct Run {
+    cell: Arc<RunCell>,
+    gate: Arc<Gate>,
+    key: LeaseKey,
+    epoch: Epoch,
+    control: Control,
+    recoveries: u32,
+    claimed_at: Moment,
+    seq: CheckpointSeq,
+    pending: Option<Pending>,
+    executor: Option<Child<window_executor::Msg>>,
+    renewer: Option<Child<lease_renewer::Msg>>,
+}
+
+impl Run {
+    /// Opens the handler and makes the core from what was saved.
+    pub(crate) fn open(state: &State, claimed: Claimed) -> Result<Run, OpenError> {
+        let node = &state.arguments.node;
+        let Claimed { shard, gate, key, task, control, restored, provision } = claimed;
+        let context = RunContext {
+            shard: shard.shard,
+            task_name: task.name.clone(),
+            task_revision: control.rev,
+            business: task.business.clone(),
+            params: task.params.clone().and_then(|json| serde_json::value::RawValue::from_string(json).ok()),
+            run: shard.run,
+            epoch: shard.epoch,
+            store: node.store_id.clone(),
+            mode: Mode::Live,
+            gate: gate.clone(),
+        };
+        let handler = provision.handler.open(Arc::new(context))?;
+        let has_data = provision.source.has_data();
+        let start = Start {
+            shard: shard.shard,
+            range: shard.range,
+            tuning: control.tuning.clone(),
+            restored,
+            has_data,
+        };
+        let cell = Arc::new(RunCell::new(CellParts {
+            shard: shard.shard,
+            gate: gate.clone(),
+            handler,
+            clock: node.clock.clone(),
+            rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
+            logs: state.arguments.logs.sink(),
+            execution: Execution::new(start, claiming::now(node)),
+            timeout: control.tuning.timeout,
+            batch: control.tuning.batch.get(),
+        }));
+        node.directory.enter(cell.clone());
+        tracing::info!(
+            actor = state.leaf.path(),
+            run = shard.run.0,
+            epoch = shard.epoch.0,
+            from = shard.low_water.0,
+            total = shard.range.len().0,
+            "run started"
+        );
+        let mut run = Run {
+            cell,
+            gate,
+            key,
+            epoch: shard.epoch,
+            recoveries: shard.recoveries,
+            claimed_at: node.clock.now(),
+            control,
+            seq: CheckpointSeq(0),
+            pending: None,
+            executor: None,
+            renewer: None,
+        };
+        run.on_wish(shard.wish);
+        Ok(run)
+    }
+
+    pub(crate) fn claim(&self) -> ClaimId {
+        self.key.claim
+    }
+
+    /// Whether a heartbeat sent at `sent` must have found the shard, if it were still ours.
+    pub(crate) fn is_missing_at(&self, sent: Moment) -> bool {
+        let giving_back = self.pending.as_ref().is_some_and(|pending| pending.checkpoint.close.is_some());
+        self.claimed_at < sent && !giving_back
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Spawns the executor on the run's cell; its lanes begin at once.
+    pub(crate) async fn start_executor(
+        state: &mut State,
+        me: &ActorRef<Msg>,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(run) = &state.run else { return Ok(()) };
+        let node = &state.arguments.node;
+        let unpaced = run.control.tuning.rate == RateLimit::Unlimited;
+        let launcher = state.me.clone();
+        let leaf = node.tree.enter(&state.leaf.child(Kind::WindowExecutor.as_str()), Kind::WindowExecutor);
+        let arguments = window_executor::Arguments {
+            cell: run.cell.clone(),
+            leaf: leaf.clone(),
+            work: node.work.clone(),
+            lanes: if unpaced { run.lanes(node) } else { 1 },
+            interval: run.control.tuning.checkpoint_interval,
+            drafts: Arc::new(move |draft| {
+                launcher.tell(Msg::Draft(Box::new(draft)));
+            }),
+        };
+        let name = Some(leaf.path().to_owned());
+        let (actor, _) = Actor::spawn_linked(name, WindowExecutor, arguments, me.get_cell()).await?;
+        if let Some(run) = &mut state.run {
+            let restarts = run.executor.take().map(|child| child.restarts).unwrap_or_default();
+            run.executor = Some(Child { address: Address::new(actor, leaf), restarts });
+        }
+        Ok(())
+    }
+
+    /// Spawns the renewer.
+    pub(crate) async fn start_renewer(
+        state: &mut State,
+        me: &ActorRef<Msg>,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(run) = &state.run else { return Ok(()) };
+        let launcher = state.me.clone();
+        let tree = &state.arguments.node.tree;
+        let leaf = tree.enter(&state.leaf.child(Kind::LeaseRenewer.as_str()), Kind::LeaseRenewer);
+        let arguments = lease_renewer::Arguments {
+            node: state.arguments.node.clone(),
+            leaf: leaf.clone(),
+            key: run.key,
+            gate: run.gate.clone(),
+            session: state.arguments.life.trust.clone(),
+            keeper: state.arguments.lines.lease_keeper.clone(),
+            on_lost: Arc::new(move || {
+                launcher.tell(Msg::Drop);
+            }),
+        };
+        let name = Some(leaf.path().to_owned());
+        let (actor, _) = Actor::spawn_linked(name, LeaseRenewer, arguments, me.get_cell()).await?;
+        if let Some(run) = &mut state.run {
+            let restarts = run.renewer.take().map(|child| child.restarts).unwrap_or_default();
+            run.renewer = Some(Child { address: Address::new(actor, leaf), restarts });
+        }
+        Ok(())
+    }
+
+    /// More than one lane helps only a handler that answers at once, in this process.
+    fn lanes(&self, node: &NodeContext) -> usize {
+        if self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
+    }
+
+    /// Numbers a draft, keeps it and sends it. A newer draft holds all that an unstored older one held.
+    pub(crate) fn on_draft(&mut self, draft: CheckpointDraft, state: &mut State) {
+        let close = draft.end.as_ref().map(|end| self.close_of(end, &state.arguments.node));
+        if close.is_some() {
+            // Closed for good before the statement that releases the shard is sent.
+            self.gate.close();
+        }
+        self.seq = self.seq.next();
+        let checkpoint = ShardCheckpoint {
+            shard: self.cell.shard,
+            epoch: self.epoch,
+            claim: self.key.claim,
+            seq: self.seq,
+            low_water: draft.low_water,
+            high_water: draft.high_water,
+            counters: draft.counters,
+            blob: checkpoint::encode(draft.low_water, &draft.above, &[]),
+            side: draft.side,
+            finish_at: draft.finish_at,
+            close,
+            now: state.arguments.node.clock.wall(),
+        };
+        self.pending = Some(Pending { checkpoint, draft_no: draft.no });
+        self.send(state);
+    }
+
+    fn send(&self, state: &State) {
+        let Some(pending) = &self.pending else { return };
+        let me = state.me.clone();
+        let sink = Arc::new(move |written| {
+            me.tell(Msg::Written(written));
+        });
+        let write = checkpoint_writer::Msg::Write(Box::new(pending.checkpoint.clone()), sink);
+        state.arguments.lines.checkpoint_writer.tell(write);
+        state.me.tell_after(RESEND_AFTER, Msg::Resend);
+    }
+
+    /// The writer may have died with it; a repeat of the same number does no harm.
+    pub(crate) fn resend(&mut self, state: &mut State) {
+        if self.pending.is_some() {
+            self.send(state);
+        }
+    }
+
+    /// Hears that a checkpoint is durable; says how the launcher ends if it was the last one.
+    pub(crate) fn on_stored(&mut self, seq: CheckpointSeq, state: &State) -> Option<LauncherEnd> {
+        let stored = self.pending.take_if(|pending| pending.checkpoint.seq == seq)?;
+        let progress = self.cell.progress();
+        let text = format!("{} settled of {}", progress.counters.settled(), progress.total.0);
+        state.leaf.say(Activity::Ok, text);
+        if let Some(close) = stored.checkpoint.close {
+            return Some(LauncherEnd::Closed(close));
+        }
+        if let Some(executor) = &self.executor {
+            executor.address.tell(window_executor::Msg::Stored(stored.draft_no));
+        }
+        None
+    }
+
+    fn close_of(&self, end: &RunEnd, node: &NodeContext) -> RunClose {
+        match end {
+            RunEnd::Done => RunClose::Done,
+            RunEnd::HandedOver | RunEnd::Fenced => RunClose::Released,
+            RunEnd::Stopped { reason, text } => RunClose::Stopped { reason: *reason, text: text.clone() },
+            RunEnd::Recovering { text, .. } if self.recoveries >= node.times.restore_max => {
+                let text = format!("recovered {} times; the last time: {text}", self.recoveries);
+                RunClose::Stopped { reason: StopReason::RecoveriesExhausted, text }
+            }
+            RunEnd::Recovering { reason, text } => {
+                let (first, longest) = node.times.restore_backoff;
+                let wait = first.saturating_mul(1 << self.recoveries.min(16)).min(longest);
+                RunClose::Recovering {
+                    not_before: node.clock.wall().plus(wait),
+                    reason: (*reason).to_owned(),
+                    text: text.clone(),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn on_control(&mut self, control: Control) {
+        use std::sync::atomic::Ordering;
+        if control.rev != self.control.rev {
+            let timeout = u64::try_from(control.tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
+            self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
+            self.cell.batch.store(control.tuning.batch.get() as usize, Ordering::Relaxed);
+            self.steer(Command::Tune(Box::new(control.tuning.clone())));
+        }
+        let wish = control.wish;
+        self.control = control;
+        self.on_wish(wish);
+    }
+
+    pub(crate) fn on_wish(&mut self, wish: Wish) {
+        let end = RunEnd::Stopped { reason: StopReason::Operator, text: "stopped by command".to_owned() };
+        match wish {
+            Wish::Run => {}
+            Wish::Stop | Wish::Cancel | Wish::Rest => self.steer(Command::Stop(end)),
+            Wish::StopNow => self.abort(end),
+        }
+    }
+
+    /// To the executor, or straight to the core while there is none.
+    pub(crate) fn steer(&self, command: Command) {
+        match &self.executor {
+            Some(executor) => {
+                executor.address.tell(window_executor::Msg::Steer(command));
+            }
+            None => self.tell_core(command),
+        }
+    }
+
+    pub(crate) fn abort(&self, end: RunEnd) {
+        match &self.executor {
+            Some(executor) => {
+                executor.address.tell(window_executor::Msg::Abort(end));
+            }
+            None => self.tell_core(Command::Stop(end)),
+        }
+    }
+
+    fn tell_core(&self, command: Command) {
+        let mut fx = crate::domain::execution::Effects::default();
+        let told = self.cell.tell(crate::domain::execution::Event::Command(command), &mut fx);
+        if told.is_err() {
+            tracing::error!(shard = %self.cell.shard, "the core broke; the run will be restored");
+        }
+    }
+
+    /// Restarts a child by the policy; past the limit the launcher fails.
+    pub(crate) fn on_child_lost(
+        &mut self,
+        child: ActorId,
+        error: &str,
+        state: &State,
+    ) -> Result<(), ActorProcessingErr> {
+        let now = state.arguments.node.clock.now();
+        let is = |known: ActorId| known == child;
+        let (kind, restarts) = if self.executor.as_ref().is_some_and(|c| is(c.address.actor().get_id())) {
+            (Kind::WindowExecutor, self.executor.as_mut().map(|c| &mut c.restarts))
+        } else if self.renewer.as_ref().is_some_and(|c| is(c.address.actor().get_id())) {
+            (Kind::LeaseRenewer, self.renewer.as_mut().map(|c| &mut c.restarts))
+        } else {
+            return Ok(());
+        };
+        tracing::error!(actor = state.leaf.child(kind.as_str()), error, "actor failed");
+        let wait = restarts.and_then(|restarts| restarts.on_failure(policy(kind), now));
+        let Some(wait) = wait else {
+            return Err(ActorProcessingErr::from(format!("{} failed too often: {error}", kind.as_str())));
+        };
+        let (me, cell) = (state.me.clone(), self.cell.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            if kind == Kind::WindowExecutor {
+                cell.lanes_gone().await;
+                me.tell(Msg::RestartExecutor);
+            } else {
+                me.tell(Msg::RestartRenewer);
+            }
+        });
+        Ok(())
+    }
+
+    /// Ends everything of the run; the future ends when the handler is closed and the lease given back.
+    pub(crate) fn close(self, state: &State) -> impl Future<Output = ()> + Send + 'static {
+        self.gate.close();
+        state.leaf.say(Activity::Draining, "closing the handler");
+        let executor = self.executor.map(|child| child.address);
+        if let Some(executor) = &executor {
+            executor.actor().stop(None);
+        }
+        if let Some(renewer) = &self.renewer {
+            renewer.address.actor().stop(None);
+        }
+        let node = state.arguments.node.clone();
+        let keeper = state.arguments.lines.lease_keeper.clone();
+        async move {
+            self.cell.silence();
+            self.cell.lanes_gone().await;
+            if tokio::time::timeout(CLOSE_PATIENCE, self.cell.handler.close()).await.is_err() {
+                tracing::warn!(shard = %self.cell.shard, "the handler did not close in time");
+            }
+            claiming::give_lease_back(self.key, &keeper);
+            node.directory.leave(&self.cell);
+        }
+    }
+
+    /// The launcher is gone without an orderly end.
+    pub(crate) fn abandon(self, node: &NodeContext) {
+        self.gate.close();
+        self.cell.silence();
+        node.directory.leave(&self.cell);
+        let cell = self.cell;
+        node.work.spawn(async move { cell.handler.close().await });
+    }
+}
