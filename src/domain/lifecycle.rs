@@ -1,4 +1,42 @@
-//! The life of a task: its states, the commands that people give, and the one transition table.
+//! The life of a task: its states and their slugs; `transitions` holds the one table of what leads where.
+//!
+//! The slugs are the words of the API, the CLI and the store; they never change once released. The diagram that
+//! people read is `docs/lifecycle.md`, generated from the table.
+
+mod transitions;
+
+use std::fmt;
+
+pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide, edges, status_of};
+
+/// Gives a closed enum its slugs: `ALL`, `as_str`, `parse` and `Display`, from one list.
+macro_rules! slugs {
+    ($name:ident { $($variant:ident => $slug:literal),+ $(,)? }) => {
+        impl $name {
+            /// Every value, in the order of the documentation.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// The slug under which it is stored and shown.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $slug),+
+                }
+            }
+
+            /// The value of a slug; none when there is no such slug.
+            pub fn parse(slug: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|value| value.as_str() == slug)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+use slugs;
 
 /// What a task wants; owners read it at least once a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,6 +52,8 @@ pub enum Wish {
     /// To end for good.
     Cancel,
 }
+
+slugs!(Wish { Rest => "rest", Run => "run", Stop => "stop", StopNow => "stop_now", Cancel => "cancel" });
 
 /// Where a task stands, as shown on every surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +80,26 @@ pub enum Status {
     Cancelled,
 }
 
+slugs!(Status {
+    Created => "created",
+    Queued => "queued",
+    AwaitingBusiness => "awaiting_business",
+    Running => "running",
+    Recovering => "recovering",
+    Stopping => "stopping",
+    Stopped => "stopped",
+    Finalizing => "finalizing",
+    Finished => "finished",
+    Cancelled => "cancelled",
+});
+
+impl Status {
+    /// Whether nothing can happen to the task any more.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Status::Finished | Status::Cancelled)
+    }
+}
+
 /// How a finished task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaskResult {
@@ -50,6 +110,8 @@ pub enum TaskResult {
     /// Something was excluded because the business finished early.
     Early,
 }
+
+slugs!(TaskResult { Succeeded => "succeeded", WithFailures => "with_failures", Early => "early" });
 
 /// Why a task is stopping or stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,14 +142,67 @@ pub enum StopReason {
     CrashLoop,
 }
 
-/// A command is illegal in a state; names what is allowed instead.
+slugs!(StopReason {
+    Operator => "operator",
+    Business => "business",
+    ErrorBudget => "error_budget",
+    ItemExhausted => "item_exhausted",
+    HandlerGone => "handler_gone",
+    HandlerRejected => "handler_rejected",
+    RecoveriesExhausted => "recoveries_exhausted",
+    CanaryDone => "canary_done",
+    Deadline => "deadline",
+    SourceChanged => "source_changed",
+    CheckpointCorrupt => "checkpoint_corrupt",
+    CrashLoop => "crash_loop",
+});
+
+/// A verb is illegal in a state; names what is allowed instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{verb} is not possible while {status:?}; allowed: {}", allowed.join(", "))]
+#[error("{verb} is not possible while the task is {status}; {}", allowed_text(allowed))]
 pub struct Refusal {
     /// What was asked.
     pub verb: &'static str,
     /// Where the task stands.
     pub status: Status,
-    /// What would be allowed.
+    /// The commands that would be allowed.
     pub allowed: Vec<&'static str>,
+}
+
+fn allowed_text(allowed: &[&str]) -> String {
+    match allowed {
+        [] => "it has ended for good: clone it to run it again".to_owned(),
+        some => format!("allowed: {}", some.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_read_back_and_nothing_else_does() {
+        assert!(Wish::ALL.iter().all(|value| Wish::parse(value.as_str()) == Some(*value)));
+        assert!(Status::ALL.iter().all(|value| Status::parse(value.as_str()) == Some(*value)));
+        assert!(TaskResult::ALL.iter().all(|value| TaskResult::parse(value.as_str()) == Some(*value)));
+        assert!(StopReason::ALL.iter().all(|value| StopReason::parse(value.as_str()) == Some(*value)));
+        assert_eq!(Status::parse("Running"), None);
+        assert_eq!(StopReason::parse(""), None);
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_be_allowed() {
+        let standing = Standing { wish: Wish::Rest, status: Status::Created, owned: false };
+        let refusal = decide(Verb::Stop, standing).expect_err("a task that never started can't be stopped");
+        assert_eq!(
+            refusal.to_string(),
+            "stop is not possible while the task is created; allowed: start, cancel, tune, edit"
+        );
+        let ended = Standing { wish: Wish::Run, status: Status::Finished, owned: false };
+        let refusal = decide(Verb::Start, ended).expect_err("finished is final");
+        assert!(
+            refusal.to_string().ends_with("it has ended for good: clone it to run it again"),
+            "{refusal}"
+        );
+    }
 }
