@@ -13,7 +13,7 @@ use super::{error, words};
 use crate::domain::ids::{ItemIndex, WallMs};
 use crate::domain::verdict::{Failure, ItemTrouble, SideRecord};
 use crate::ports::StoreError;
-use crate::ports::run_store::{FAILURE_CODES_MAX, FAILURE_CODE_OTHER, ShardCheckpoint};
+use crate::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX, ShardCheckpoint};
 
 pub(super) const RETRYING: &str = "retrying";
 pub(super) const PARKED: &str = "parked";
@@ -94,6 +94,7 @@ fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Option<item::Active
         SideRecord::Abandoned(trouble) => (ABANDONED, trouble, 0),
         SideRecord::Cleared(_) => return None,
     };
+    let failure = trouble.failure.as_ref();
     Some(item::ActiveModel {
         task_id: Set(checkpoint.shard.task.0),
         idx: Set(trouble.index.0.cast_signed()),
@@ -101,9 +102,9 @@ fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Option<item::Active
         state: Set(state.to_owned()),
         attempts: Set(trouble.attempts.cast_signed()),
         due_at: Set(due_at),
-        code: Set(trouble.failure.code.clone().into_owned()),
-        message: Set(trouble.failure.message.clone()),
-        output: Set(trouble.failure.output.clone()),
+        code: Set(failure.map(|failure| failure.code.clone().into_owned())),
+        message: Set(failure.map(|failure| failure.message.clone())),
+        output: Set(failure.and_then(|failure| failure.output.clone())),
         epoch: Set(checkpoint.epoch.0.cast_signed()),
         first_at: Set(trouble.at.0),
         last_at: Set(trouble.at.0),
@@ -114,8 +115,17 @@ async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>)
     use item::Column as C;
     for chunk in rows.chunks(ROWS_PER_STATEMENT) {
         // All but `first_at`, which keeps the first failure's time.
-        let replaced =
-            [C::ShardNo, C::State, C::Attempts, C::DueAt, C::Code, C::Message, C::Output, C::Epoch, C::LastAt];
+        let replaced = [
+            C::ShardNo,
+            C::State,
+            C::Attempts,
+            C::DueAt,
+            C::Code,
+            C::Message,
+            C::Output,
+            C::Epoch,
+            C::LastAt,
+        ];
         let conflict = OnConflict::columns([C::TaskId, C::Idx]).update_columns(replaced).to_owned();
         item::Entity::insert_many(chunk.iter().cloned())
             .on_conflict(conflict)
@@ -142,7 +152,7 @@ async fn count(
         rows.into_iter().map(|row| (row.code.clone(), row)).collect();
     let mut changed = HashSet::new();
     for trouble in abandoned {
-        let code = group_code(&groups, &trouble.failure.code);
+        let code = group_code(&groups, code_of(trouble));
         let group = groups.entry(code.clone()).or_insert_with(|| new_group(task, &code, trouble));
         group.n += 1;
         group.first_at = group.first_at.min(trouble.at.0);
@@ -151,6 +161,11 @@ async fn count(
     }
     let rows = groups.into_values().filter(|group| changed.contains(&group.code));
     save_groups(transaction, rows.map(failure_group::ActiveModel::from).map(all_set).collect()).await
+}
+
+/// An item that was given up without a failure on record has no code of its own.
+fn code_of(trouble: &ItemTrouble) -> &str {
+    trouble.failure.as_ref().map_or(FAILURE_CODE_OTHER, |failure| &failure.code)
 }
 
 fn group_code(groups: &BTreeMap<String, failure_group::Model>, code: &str) -> String {
@@ -167,7 +182,7 @@ fn new_group(task_id: i64, code: &str, trouble: &ItemTrouble) -> failure_group::
         first_at: trouble.at.0,
         last_at: trouble.at.0,
         example_idx: trouble.index.0.cast_signed(),
-        example: trouble.failure.message.clone(),
+        example: trouble.failure.as_ref().map_or_else(String::new, |failure| failure.message.clone()),
     }
 }
 
@@ -194,10 +209,11 @@ async fn save_groups(
 
 /// What a row remembers of an item's failure.
 pub(super) fn trouble(row: item::Model) -> ItemTrouble {
+    let (message, output) = (row.message.unwrap_or_default(), row.output);
     ItemTrouble {
         index: ItemIndex(row.idx.cast_unsigned()),
         attempts: row.attempts.cast_unsigned(),
-        failure: Failure { code: row.code.into(), message: row.message, output: row.output },
+        failure: row.code.map(|code| Failure { code: code.into(), message, output }),
         at: WallMs(row.last_at),
     }
 }

@@ -52,7 +52,8 @@ impl Store {
         dialect::check_file(path)?;
         let writer = dialect::connect(path, 1).await?;
         dialect::migrate(&writer).await?;
-        let fact = entity::meta::Entity::find_by_id("store_id".to_owned()).one(&writer).await.map_err(error)?;
+        let fact =
+            entity::meta::Entity::find_by_id("store_id".to_owned()).one(&writer).await.map_err(error)?;
         let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
         let readers = dialect::connect(path, dialect::READERS).await?;
         let pulse = dialect::connect(path, 1).await?;

@@ -54,10 +54,7 @@ pub(super) async fn candidates(
 const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
 
 fn task_of_shard() -> sea_orm::RelationDef {
-    shard_head::Entity::belongs_to(task::Entity)
-        .from(shard_head::Column::TaskId)
-        .to(task::Column::Id)
-        .into()
+    shard_head::Entity::belongs_to(task::Entity).from(shard_head::Column::TaskId).to(task::Column::Id).into()
 }
 
 fn candidate(shard: &shard_head::Model, task: Option<&task::Model>) -> Result<Candidate, StoreError> {

@@ -95,7 +95,9 @@ impl SessionStore for Store {
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {
         let id = words::session_text(id);
         let transaction = self.write().await?;
-        let held = shard_head::Entity::find().filter(shard_head::Column::SessionId.eq(id.as_str())).one(&transaction);
+        let held = shard_head::Entity::find()
+            .filter(shard_head::Column::SessionId.eq(id.as_str()))
+            .one(&transaction);
         if held.await.map_err(error)?.is_none() {
             session::Entity::delete_by_id(id).exec(&transaction).await.map_err(error)?;
         }
