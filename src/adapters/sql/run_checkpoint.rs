@@ -56,7 +56,8 @@ async fn read(
 fn classify(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> CheckpointAck {
     let own = row.epoch == checkpoint.epoch.0.cast_signed()
         && row.claim_id.as_deref() == Some(words::claim_text(checkpoint.claim).as_str());
-    if own && row.ckpt_seq == checkpoint.seq.0.cast_signed() {
+    // A claim sets the number to 0, so 0 was never written by a run.
+    if own && checkpoint.seq.0 > 0 && row.ckpt_seq == checkpoint.seq.0.cast_signed() {
         return CheckpointAck::Stored;
     }
     if own && row.state == ShardState::Running.as_str() {
