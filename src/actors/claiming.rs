@@ -148,6 +148,7 @@ fn close_for(error: ProvisionError, now: WallMs) -> RunClose {
             not_before: now.plus(UNAVAILABLE_RETRY),
             reason: "unavailable".to_owned(),
             text,
+            nth: None,
         },
     }
 }

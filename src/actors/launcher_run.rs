@@ -259,19 +259,26 @@ impl Run {
             RunEnd::Done => RunClose::Done,
             RunEnd::HandedOver | RunEnd::Fenced => RunClose::Released,
             RunEnd::Stopped { reason, text } => RunClose::Stopped { reason: *reason, text: text.clone() },
-            RunEnd::Recovering { text, .. } if self.recoveries >= node.times.restore_max => {
-                let text = format!("recovered {} times; the last time: {text}", self.recoveries);
-                RunClose::Stopped { reason: StopReason::RecoveriesExhausted, text }
-            }
-            RunEnd::Recovering { reason, text } => {
-                let (first, longest) = node.times.restore_backoff;
-                let wait = first.saturating_mul(1 << self.recoveries.min(16)).min(longest);
-                RunClose::Recovering {
-                    not_before: node.clock.wall().plus(wait),
-                    reason: (*reason).to_owned(),
-                    text: text.clone(),
-                }
-            }
+            RunEnd::Recovering { reason, text } => self.recover(reason, text, node),
+        }
+    }
+
+    /// A run that lasted longer than the longest wait was healthy: the count of recoveries begins anew.
+    fn recover(&self, reason: &str, text: &str, node: &NodeContext) -> RunClose {
+        let (first, longest) = node.times.restore_backoff;
+        let lasted = node.clock.now().since(self.claimed_at);
+        let before = if lasted > longest { 0 } else { self.recoveries };
+        let most = node.times.restore_max;
+        if before >= most {
+            let text = format!("recovered {before} times in a row; the last time: {text}");
+            return RunClose::Stopped { reason: StopReason::RecoveriesExhausted, text };
+        }
+        let wait = first.saturating_mul(1 << before.min(16)).min(longest);
+        RunClose::Recovering {
+            not_before: node.clock.wall().plus(wait),
+            reason: reason.to_owned(),
+            text: format!("{text}; recovery {} of {most}", before + 1),
+            nth: Some(before + 1),
         }
     }
 

@@ -350,6 +350,7 @@ impl State {
                 not_before: now.plus(wait),
                 reason: "run_failed".to_owned(),
                 text: "its run failed on this node; it goes on from the last checkpoint".to_owned(),
+                nth: None,
             };
             if let Err(error) = node.runs.release(row.shard, row.epoch, row.claim, &close, now).await {
                 tracing::warn!(shard = %row.shard, %error, "not released; trying again at the next heartbeat");

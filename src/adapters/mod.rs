@@ -13,3 +13,4 @@ pub mod handler;
 pub mod memory;
 pub mod source;
 pub mod sql;
+pub mod state_dir;

@@ -12,6 +12,13 @@ use crate::domain::settings::RateLimit;
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
 
+/// Shards in one call of [`RunStore::checkpoint`]: bounds how long the write lock is held (`design.md` §3).
+pub const CHECKPOINT_SHARDS_MAX: usize = 100;
+/// Failure groups of a task that carry a code of their own; further codes are counted together.
+pub const FAILURE_CODES_MAX: usize = 100;
+/// The group of all codes past the first [`FAILURE_CODES_MAX`].
+pub const FAILURE_CODE_OTHER: &str = "OTHER";
+
 /// A runnable shard without a live owner, as the restorer finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -51,7 +58,7 @@ pub struct ClaimRequest {
 pub struct ClaimedShard {
     /// The shard.
     pub shard: ShardId,
-    /// The indexes.
+    /// The indexes that are to be done: without what is excluded at either end.
     pub range: ShardRange,
     /// The new epoch.
     pub epoch: Epoch,
@@ -65,11 +72,12 @@ pub struct ClaimedShard {
     pub low_water: ItemIndex,
     /// The saved high water.
     pub high_water: ItemIndex,
-    /// The saved counters; `in_flight` is 0.
+    /// The saved counters of the range; `in_flight` is 0, and so is `excluded`, which lies outside of the range.
     pub counters: Counters,
     /// The checkpoint's bytes, empty before the first one.
     pub blob: Vec<u8>,
-    /// Claims in a row without progress, this one included.
+    /// How many of the latest claims followed a claim under which low water did not move, this one included; 0 for
+    /// the first claim, after a start, and after a run that ended calmly (released or stopped).
     pub stalls: u32,
     /// How often the shard recovered by itself since its task was last started.
     pub recoveries: u32,
@@ -110,6 +118,8 @@ pub enum RunClose {
         reason: String,
         /// The sentence shown to people.
         text: String,
+        /// Which recovery in a row this is; none leaves the count as it is.
+        nth: Option<u32>,
     },
 }
 
@@ -128,13 +138,14 @@ pub struct ShardCheckpoint {
     pub low_water: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// The counters of the shard; `in_flight` is not stored.
+    /// The counters of the shard's range; `in_flight` and `excluded` are not stored: the one is unsaved by nature,
+    /// the other follows from `finish_at`.
     pub counters: Counters,
     /// What lies above low water (`domain::checkpoint`).
     pub blob: Vec<u8>,
     /// Changes of item rows, one per item.
     pub side: Vec<SideRecord>,
-    /// Lowers the shard's end: what was not dispatched at or above it is excluded for good.
+    /// Lowers the shard's end: what was not dispatched (`high_water`) at or above it is excluded for good.
     pub finish_at: Option<ItemIndex>,
     /// Ends the run.
     pub close: Option<RunClose>,
@@ -147,7 +158,8 @@ pub struct ShardCheckpoint {
 pub enum CheckpointAck {
     /// Durable (or was already: a repeat of the same number).
     Stored,
-    /// Another claim owns the shard, or it isn't runnable any more: drop this shard only.
+    /// Another claim owns the shard, it isn't runnable any more, or the write goes backwards (number or low water):
+    /// drop this shard only.
     Fenced,
 }
 
@@ -184,7 +196,8 @@ pub trait RunStore: Send + Sync {
     /// `Unavailable` with an unknown outcome: call again with the same request; it recognises its own claim.
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError>;
 
-    /// Writes checkpoints of several shards in one transaction; one answer each, in order.
+    /// Writes checkpoints of at most [`CHECKPOINT_SHARDS_MAX`] shards in one transaction; one answer each, in order.
+    /// A fenced one leaves nothing and doesn't disturb the others. An abandoned item is final and counted once.
     ///
     /// # Errors
     /// `Unavailable`: write again with the same numbers.
@@ -204,7 +217,7 @@ pub trait RunStore: Send + Sync {
         now: WallMs,
     ) -> Result<CheckpointAck, StoreError>;
 
-    /// Parked items of a shard that are due before a time and after `after` in (due time, index) order.
+    /// Parked items of a shard that are due at or before a time and after `after` in (due time, index) order.
     ///
     /// # Errors
     /// When the store can't be read.

@@ -1,1 +1,97 @@
 //! Every store port over a SQL database through sea-orm.
+//!
+//! One file per aggregate; SQL only here. [`Store::open`] is the only way in: it migrates, and refuses a schema that
+//! a newer program wrote. What differs between databases is in `dialect`; today that is SQLite alone.
+//!
+//! - Every write says under which condition it may happen, and looks at the rows affected.
+//! - A transaction that reads and then writes takes the write lock at its beginning, and awaits nothing but its own
+//!   statements.
+
+mod data_log;
+mod dialect;
+mod entity;
+mod items;
+mod run_checkpoint;
+mod run_claim;
+mod run_close;
+mod run_store;
+mod session_store;
+mod source_store;
+mod task_command;
+mod task_create;
+mod task_record;
+mod task_store;
+mod task_view;
+mod words;
+
+use std::path::Path;
+
+use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, RuntimeErr};
+
+use crate::domain::ids::StoreId;
+use crate::ports::StoreError;
+
+/// A database with Windrow's schema. Cheap to share behind an `Arc`.
+#[derive(Debug)]
+pub struct Store {
+    /// One connection: SQLite has one writer, and queueing here is fairer than waiting for its lock.
+    writer: DatabaseConnection,
+    readers: DatabaseConnection,
+    /// The heartbeat's own, so that no queue of writes can make a session look dead.
+    pulse: DatabaseConnection,
+    id: StoreId,
+}
+
+impl Store {
+    /// Opens (or makes) the database file at `path` and brings its schema up to date. Safe when several processes
+    /// do it at once.
+    ///
+    /// # Errors
+    /// `NewerSchema` before anything is written; `Refused` when the file is read-only or is no database.
+    pub async fn open(path: &Path) -> Result<Store, StoreError> {
+        dialect::check_file(path)?;
+        let writer = dialect::connect(path, 1).await?;
+        dialect::migrate(&writer).await?;
+        let fact =
+            entity::meta::Entity::find_by_id("store_id".to_owned()).one(&writer).await.map_err(error)?;
+        let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
+        let readers = dialect::connect(path, dialect::READERS).await?;
+        let pulse = dialect::connect(path, 1).await?;
+        Ok(Store { writer, readers, pulse, id: StoreId(fact.val) })
+    }
+
+    /// Closes all connections; afterwards the database file alone (without `-wal`) holds everything.
+    ///
+    /// # Errors
+    /// When a connection can't be closed; nothing that was acknowledged is lost then.
+    pub async fn close(self) -> Result<(), StoreError> {
+        for connection in [self.pulse, self.readers, self.writer] {
+            connection.close().await.map_err(error)?;
+        }
+        Ok(())
+    }
+
+    /// A transaction that holds the write lock from its beginning; dropped without a commit it leaves nothing.
+    async fn write(&self) -> Result<DatabaseTransaction, StoreError> {
+        dialect::begin_write(&self.writer).await.map_err(error)
+    }
+}
+
+/// What a database error means to its caller.
+fn error(cause: DbErr) -> StoreError {
+    let text = cause.to_string();
+    let runtime = match &cause {
+        DbErr::Conn(runtime) | DbErr::Exec(runtime) | DbErr::Query(runtime) => runtime,
+        DbErr::ConnectionAcquire(_) => return StoreError::Unavailable(text),
+        _ => return StoreError::Refused(text),
+    };
+    match runtime {
+        RuntimeErr::SqlxError(inner) if dialect::is_transient(inner) => StoreError::Unavailable(text),
+        _ => StoreError::Refused(text),
+    }
+}
+
+/// A value in the database that no version of this program wrote.
+fn damaged(what: &str, found: &str) -> StoreError {
+    StoreError::Refused(format!("the database holds {found:?} as {what}; restore it from a backup"))
+}

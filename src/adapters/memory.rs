@@ -1,1 +1,0 @@
-//! Every store port in memory, with fault hooks, for tests and simulation.

@@ -1,0 +1,70 @@
+//! Every store port in memory, with fault hooks, for tests and simulation.
+//!
+//! The naive twin of `sql`: the same facts hold (`tests/conformance`), reached by plain maps and loops. One lock
+//! around everything makes each call a transaction; an effect checks before it changes, so a refusal leaves nothing.
+
+mod data_log;
+mod faults;
+mod items;
+mod leases;
+mod progress;
+mod runs;
+mod sessions;
+mod shown;
+mod sources;
+mod state;
+mod tasks;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use uuid::Uuid;
+
+pub use faults::{Call, Faults, When};
+pub use leases::MemoryLeases;
+
+use crate::domain::ids::StoreId;
+use crate::ports::StoreError;
+use state::State;
+
+/// A store that forgets everything when it is dropped.
+#[derive(Debug)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    faults: Faults,
+}
+
+impl MemoryStore {
+    /// An empty store with a random id.
+    pub fn new() -> MemoryStore {
+        let id = Uuid::new_v4().simple().to_string()[..6].to_owned();
+        MemoryStore { state: Mutex::new(State::new(StoreId(id))), faults: Faults::default() }
+    }
+
+    /// What goes wrong, on demand.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// One call: waits while it is held, fails if it shall, takes effect, and perhaps loses its answer.
+    async fn act<T, E: From<StoreError>>(
+        &self,
+        call: Call,
+        effect: impl FnOnce(&mut State) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.faults.before(call).await?;
+        let done = effect(&mut self.lock());
+        self.faults.after(call)?;
+        done
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic in a test's other thread says nothing about the maps: effects check before they change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> MemoryStore {
+        MemoryStore::new()
+    }
+}

@@ -1,0 +1,188 @@
+//! Fenced writes of runs, how runs end, and what a task is afterwards.
+
+use super::items;
+use super::state::{ItemState, Shard, State, Task};
+use crate::domain::counters::Counters;
+use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
+use crate::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use crate::ports::task_store::Actor;
+
+/// What is shown beside a new status: a slug and a sentence.
+pub(super) type Note = (Option<String>, String);
+
+/// One checkpoint: believed whole, or not at all.
+pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> CheckpointAck {
+    let Some(shard) = state.shard_mut(checkpoint.shard) else { return CheckpointAck::Fenced };
+    if shard.epoch != checkpoint.epoch || shard.claim != Some(checkpoint.claim) {
+        return CheckpointAck::Fenced;
+    }
+    if shard.seq == checkpoint.seq && checkpoint.seq.0 > 0 {
+        return CheckpointAck::Stored;
+    }
+    let goes_back = checkpoint.seq <= shard.seq || checkpoint.low_water < shard.low_water;
+    if shard.state != ShardState::Running || goes_back {
+        return CheckpointAck::Fenced;
+    }
+    advance(shard, checkpoint);
+    if let Some(task) = state.tasks.get_mut(&checkpoint.shard.task) {
+        items::apply(task, checkpoint);
+    }
+    if let Some(close) = &checkpoint.close {
+        end_run(state, checkpoint.shard, close, checkpoint.now);
+    }
+    CheckpointAck::Stored
+}
+
+fn advance(shard: &mut Shard, checkpoint: &ShardCheckpoint) {
+    shard.seq = checkpoint.seq;
+    shard.low_water = checkpoint.low_water;
+    shard.high_water = shard.high_water.max(checkpoint.high_water);
+    shard.counters = Counters { in_flight: 0, excluded: 0, ..checkpoint.counters };
+    shard.blob = checkpoint.blob.clone();
+    shard.updated_at = checkpoint.now;
+    if let Some(end) = checkpoint.finish_at {
+        shard.end = shard.end.min(end.max(shard.high_water));
+    }
+}
+
+fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
+    let Some(task) = state.tasks.get_mut(&id.task) else { return };
+    if let (RunClose::Stopped { reason, .. }, Wish::Run) = (close, task.wish) {
+        task.stop_reason = Some(*reason);
+        task.version += 1;
+        set_wish(task, Wish::Stop, now);
+    }
+    let is_ending = !matches!(task.wish, Wish::Run | Wish::Rest);
+    let Some(shard) = task.shards.iter_mut().find(|shard| shard.no == id.no) else { return };
+    shard.session = None;
+    shard.updated_at = now;
+    shard.not_before = WallMs(0);
+    let (after, note) = match close {
+        RunClose::Done => (ShardState::Done, None),
+        RunClose::Stopped { text, .. } => (ShardState::Stopped, Some((None, text.clone()))),
+        RunClose::Released => (ShardState::Idle, None),
+        RunClose::Recovering { not_before, reason, text, nth } => {
+            shard.not_before = *not_before;
+            shard.recoveries = nth.unwrap_or(shard.recoveries);
+            (ShardState::Recovering, Some((Some(reason.clone()), text.clone())))
+        }
+    };
+    shard.state = if is_ending && after != ShardState::Done { ShardState::Stopped } else { after };
+    if matches!(close, RunClose::Released | RunClose::Stopped { .. }) {
+        shard.claimed_at = None;
+    }
+    refresh(state, id.task, now, note);
+}
+
+/// Gives a shard back that its node doesn't run.
+pub(super) fn release(
+    state: &mut State,
+    (id, epoch, claim): (ShardId, Epoch, ClaimId),
+    close: &RunClose,
+    now: WallMs,
+) -> CheckpointAck {
+    let Some(shard) = state.shard_mut(id) else { return CheckpointAck::Fenced };
+    if shard.epoch != epoch || shard.claim != Some(claim) {
+        return CheckpointAck::Fenced;
+    }
+    if shard.session.is_some() {
+        end_run(state, id, close, now);
+    }
+    CheckpointAck::Stored
+}
+
+/// Sets what a task wants; shards that nobody owns follow at once.
+pub(super) fn set_wish(task: &mut Task, wish: Wish, now: WallMs) {
+    task.wish = wish;
+    for shard in &mut task.shards {
+        shard.updated_at = now;
+        match (wish, shard.state) {
+            (Wish::Run, ShardState::Stopped) => {
+                shard.state = ShardState::Idle;
+                shard.not_before = WallMs(0);
+                shard.recoveries = 0;
+                shard.claimed_at = None;
+            }
+            (Wish::Stop | Wish::StopNow | Wish::Cancel, ShardState::Idle | ShardState::Recovering) => {
+                shard.state = ShardState::Stopped;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Stores what a task is now, after a shard of it changed.
+pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs, note: Option<Note>) {
+    let Some(task) = state.tasks.get_mut(&id) else { return };
+    let before = task.status;
+    let states = task.states();
+    let awaiting_business = before == Status::AwaitingBusiness;
+    let mut status = status_of(task.wish, &Shards { states: &states, awaiting_business, finalized: false });
+    let mut note = note;
+    if status == Status::Finalizing {
+        match prove(task) {
+            Some(result) => {
+                status = Status::Finished;
+                task.result = Some(result);
+            }
+            None => note = Some((Some("proof_failed".to_owned()), "the items don't add up".to_owned())),
+        }
+    }
+    if status == before {
+        return;
+    }
+    enter(task, status, note, now);
+    task.version += 1;
+    let reason = task.stop_reason.map(|reason| reason.as_str().to_owned());
+    if matches!(status, Status::Finished | Status::Stopped | Status::Cancelled) {
+        let actor = Actor { name: "windrow".to_owned(), source: "system", reason };
+        let change = (Some(status_json(before)), Some(status_json(status)));
+        state.record(Some(id), &actor, now, format!("task.{status}"), change);
+    }
+}
+
+/// A status as the audit shows it.
+pub(super) fn status_json(status: Status) -> String {
+    format!("{{\"status\":\"{status}\"}}")
+}
+
+/// Sets a status with what belongs to it.
+pub(super) fn enter(task: &mut Task, status: Status, note: Option<Note>, now: WallMs) {
+    task.status = status;
+    task.since = now;
+    (task.status_reason, task.status_text) = note.map_or((None, None), |(slug, text)| (slug, Some(text)));
+    if !matches!(status, Status::Stopping | Status::Stopped) {
+        task.stop_reason = None::<StopReason>;
+    }
+    if status.is_terminal() {
+        task.finished_at = Some(now);
+    }
+}
+
+/// The result of a task whose items are all accounted for; none when they aren't.
+fn prove(task: &Task) -> Option<TaskResult> {
+    let mut next = ItemIndex(task.new.skip_first.0.min(task.new.total.0));
+    let (mut abandoned, mut is_early) = (0, false);
+    for shard in &task.shards {
+        let is_whole = shard.low_water == shard.end
+            && shard.counters.parked == 0
+            && shard.counters.settled() == shard.end.0 - shard.first.0;
+        if shard.first != next || !is_whole {
+            return None;
+        }
+        next = shard.range_end;
+        abandoned += shard.counters.abandoned;
+        is_early |= shard.end < shard.range_end;
+    }
+    let recorded: u64 = task.groups.values().map(|group| group.count).sum();
+    let is_parked = task.items.values().any(|item| matches!(item.state, ItemState::Parked(_)));
+    if next.0 != task.new.total.0 || recorded != abandoned || is_parked {
+        return None;
+    }
+    Some(match (abandoned, is_early) {
+        (1.., _) => TaskResult::WithFailures,
+        (_, true) => TaskResult::Early,
+        (_, false) => TaskResult::Succeeded,
+    })
+}

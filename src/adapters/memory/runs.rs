@@ -1,0 +1,196 @@
+//! Ownership of shards: candidates, claims, and what is read for a run.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::state::{ItemState, Shard, State, Task};
+use super::{Call, MemoryStore, progress};
+use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
+use crate::domain::lifecycle::{ShardState, Wish};
+use crate::domain::task::ShardRange;
+use crate::domain::verdict::ParkedItem;
+use crate::ports::StoreError;
+use crate::ports::run_store::{
+    CHECKPOINT_SHARDS_MAX, Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Control,
+    RunClose, RunStore, ShardCheckpoint,
+};
+
+#[async_trait]
+impl RunStore for MemoryStore {
+    async fn candidates(
+        &self,
+        alive: &[SessionId],
+        now: WallMs,
+        restore_window: Duration,
+        limit: u32,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        self.act(Call::Candidates, |state| Ok(candidates(state, alive, now, restore_window, limit))).await
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+        self.act(Call::Claim, |state| Ok(claim(state, &request))).await
+    }
+
+    async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
+        self.act(Call::Checkpoint, |state| {
+            if checkpoints.len() > CHECKPOINT_SHARDS_MAX {
+                let text =
+                    format!("{} checkpoints at once; at most {CHECKPOINT_SHARDS_MAX}", checkpoints.len());
+                return Err(StoreError::Refused(text));
+            }
+            Ok(checkpoints.iter().map(|one| progress::write(state, one)).collect())
+        })
+        .await
+    }
+
+    async fn release(
+        &self,
+        shard: ShardId,
+        epoch: Epoch,
+        claim: ClaimId,
+        close: &RunClose,
+        now: WallMs,
+    ) -> Result<CheckpointAck, StoreError> {
+        self.act(Call::Checkpoint, |state| Ok(progress::release(state, (shard, epoch, claim), close, now))).await
+    }
+
+    async fn parked_due(
+        &self,
+        shard: ShardId,
+        before: WallMs,
+        after: Option<(WallMs, ItemIndex)>,
+        limit: u32,
+    ) -> Result<Vec<ParkedItem>, StoreError> {
+        self.act(Call::Parked, |state| {
+            let due = parked(state, shard).into_iter().filter(|item| item.due_at <= before);
+            let rest = due.filter(|item| after.is_none_or(|after| (item.due_at, item.index) > after));
+            Ok(rest.take(limit as usize).collect())
+        })
+        .await
+    }
+
+    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError> {
+        self.act(Call::Parked, |state| Ok(parked(state, shard).first().map(|item| item.due_at))).await
+    }
+
+    async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
+        self.act(Call::Control, |state| {
+            let task = state.tasks.get(&shard.task);
+            let task = task.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
+            Ok(Control { wish: task.wish, rev: task.control_rev, tuning: task.tuning.clone() })
+        })
+        .await
+    }
+}
+
+/// The parked items of a shard in the order in which they are due.
+fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
+    let Some(task) = state.tasks.get(&id.task) else { return Vec::new() };
+    let mut parked: Vec<ParkedItem> = Vec::new();
+    for (index, item) in task.items.iter().filter(|(_, item)| item.shard == id.no) {
+        if let ItemState::Parked(due_at) = item.state {
+            parked.push(ParkedItem { index: *index, attempts: item.trouble.attempts, due_at });
+        }
+    }
+    parked.sort_by_key(|item| (item.due_at, item.index));
+    parked
+}
+
+fn is_ending(wish: Wish) -> bool {
+    matches!(wish, Wish::Stop | Wish::StopNow | Wish::Cancel)
+}
+
+fn is_claimable(task: &Task, shard: &Shard, now: WallMs) -> bool {
+    let is_open = matches!(shard.state, ShardState::Idle | ShardState::Running | ShardState::Recovering);
+    let is_timely = is_ending(task.wish) || (task.wish == Wish::Run && shard.not_before <= now);
+    is_open && is_timely
+}
+
+fn candidates(
+    state: &State,
+    alive: &[SessionId],
+    now: WallMs,
+    restore_window: Duration,
+    limit: u32,
+) -> Vec<Candidate> {
+    let window = i64::try_from(restore_window.as_millis()).unwrap_or(i64::MAX);
+    let oldest = now.0.saturating_sub(window);
+    let mut found = Vec::new();
+    for (id, task) in &state.tasks {
+        for shard in &task.shards {
+            let is_owned = shard.session.is_some_and(|owner| state.is_live(owner) && alive.contains(&owner));
+            let is_recent = is_ending(task.wish) || shard.updated_at.0 >= oldest;
+            if is_claimable(task, shard, now) && is_recent && !is_owned {
+                found.push(Candidate {
+                    shard: ShardId { task: *id, no: shard.no },
+                    epoch: shard.epoch,
+                    session: shard.session,
+                    wish: task.wish,
+                    rate: task.tuning.rate,
+                    priority: task.new.priority,
+                    waiting_since: task.queued_at,
+                });
+            }
+        }
+    }
+    found.sort_by_key(|one| (Reverse(one.priority), one.waiting_since, one.shard));
+    found.truncate(limit as usize);
+    found
+}
+
+fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
+    if !state.is_live(request.session) {
+        return ClaimOutcome::Lost;
+    }
+    let Some((task, shard)) = state.shard(request.shard) else { return ClaimOutcome::Lost };
+    let is_own = shard.state == ShardState::Running
+        && shard.claim == Some(request.claim)
+        && shard.session == Some(request.session);
+    if !is_own {
+        let is_owned = shard.session.is_some_and(|owner| state.is_live(owner));
+        if is_owned || shard.epoch != request.seen || !is_claimable(task, shard, request.now) {
+            return ClaimOutcome::Lost;
+        }
+        take(state, request);
+    }
+    claimed(state, request)
+}
+
+fn take(state: &mut State, request: &ClaimRequest) {
+    let Some(shard) = state.shard_mut(request.shard) else { return };
+    let has_moved = shard.claimed_at.is_none_or(|before| shard.low_water > before);
+    shard.stalls = if has_moved { 0 } else { shard.stalls + 1 };
+    shard.claimed_at = Some(shard.low_water);
+    shard.epoch = Epoch((shard.epoch.0 + 1).max(request.now.0.unsigned_abs()));
+    shard.claim = Some(request.claim);
+    shard.session = Some(request.session);
+    shard.run = RunNo(shard.run.0 + 1);
+    shard.seq = CheckpointSeq(0);
+    shard.state = ShardState::Running;
+    shard.updated_at = request.now;
+    progress::refresh(state, request.shard.task, request.now, None);
+}
+
+fn claimed(state: &State, request: &ClaimRequest) -> ClaimOutcome {
+    let Some((task, shard)) = state.shard(request.shard) else { return ClaimOutcome::Lost };
+    let retrying = task.items.values().filter(|item| item.shard == shard.no);
+    let retrying = retrying.filter(|item| item.state == ItemState::Retrying);
+    ClaimOutcome::Claimed(Box::new(ClaimedShard {
+        shard: request.shard,
+        range: ShardRange { start: shard.first, end: shard.range_end },
+        epoch: shard.epoch,
+        claim: request.claim,
+        run: shard.run,
+        wish: task.wish,
+        low_water: shard.low_water,
+        high_water: shard.high_water,
+        counters: shard.counters,
+        blob: shard.blob.clone(),
+        stalls: shard.stalls,
+        recoveries: shard.recoveries,
+        finish_at: (shard.end < shard.range_end).then_some(shard.end),
+        retrying: retrying.map(|item| item.trouble.clone()).collect(),
+    }))
+}

@@ -1,0 +1,111 @@
+//! Node sessions.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::state::{Session, State};
+use super::{Call, MemoryStore};
+use crate::domain::ids::{SessionId, ShardId};
+use crate::ports::StoreError;
+use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionStore, SessionView};
+
+#[async_trait]
+impl SessionStore for MemoryStore {
+    async fn begin(&self, new: &NewSession) -> Result<(), StoreError> {
+        self.act(Call::Session, |state| {
+            if state.sessions.contains_key(&new.id) {
+                return Err(StoreError::Refused(format!("the session {} exists already", new.id.0)));
+            }
+            let session =
+                Session { node: new.node.clone(), heartbeat: step(), fenced: false, promise: new.promise };
+            state.sessions.insert(new.id, session);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn beat(&self, id: SessionId) -> Result<Heartbeat, StoreError> {
+        self.faults().while_frozen(id).await;
+        self.act(Call::Beat, |state| {
+            if !state.is_live(id) {
+                return Ok(Heartbeat::Fenced);
+            }
+            if let Some(session) = state.sessions.get_mut(&id) {
+                session.heartbeat += step();
+            }
+            Ok(Heartbeat::Alive(owned(state, id)))
+        })
+        .await
+    }
+
+    async fn list(&self) -> Result<Vec<SessionView>, StoreError> {
+        self.act(Call::Read, |state| {
+            let view = |(id, session): (&SessionId, &Session)| SessionView {
+                id: *id,
+                node: session.node.clone(),
+                heartbeat: session.heartbeat,
+                fenced: session.fenced,
+                promise: session.promise,
+            };
+            Ok(state.sessions.iter().map(view).collect())
+        })
+        .await
+    }
+
+    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
+        self.act(Call::Fence, |state| {
+            let Some(session) = state.sessions.get_mut(&id) else { return Ok(true) };
+            session.fenced |= session.heartbeat == heartbeat;
+            Ok(session.fenced)
+        })
+        .await
+    }
+
+    async fn fence_all_but(&self, survivor: SessionId) -> Result<u64, StoreError> {
+        self.act(Call::Fence, |state| {
+            let mut fenced = 0;
+            for (id, session) in &mut state.sessions {
+                if *id != survivor && !session.fenced {
+                    session.fenced = true;
+                    fenced += 1;
+                }
+            }
+            Ok(fenced)
+        })
+        .await
+    }
+
+    async fn end(&self, id: SessionId) -> Result<(), StoreError> {
+        self.act(Call::Session, |state| {
+            let mut shards = state.tasks.values().flat_map(|task| &task.shards);
+            if !shards.any(|shard| shard.session == Some(id)) {
+                state.sessions.remove(&id);
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn step() -> i64 {
+    let (random, _) = Uuid::new_v4().as_u64_pair();
+    (1 + random % (1 << 20)).cast_signed()
+}
+
+fn owned(state: &State, id: SessionId) -> Vec<OwnedShard> {
+    let mut owned = Vec::new();
+    for (task_id, task) in &state.tasks {
+        for shard in task.shards.iter().filter(|shard| shard.session == Some(id)) {
+            if let Some(claim) = shard.claim {
+                owned.push(OwnedShard {
+                    shard: ShardId { task: *task_id, no: shard.no },
+                    epoch: shard.epoch,
+                    claim,
+                    wish: task.wish,
+                    control_rev: task.control_rev,
+                });
+            }
+        }
+    }
+    owned
+}

@@ -1,0 +1,81 @@
+//! Tasks as every surface shows them, and what is read without changing anything.
+
+use super::state::{Item, ItemState, State, Task};
+use crate::domain::counters::Counters;
+use crate::domain::ids::{ItemIndex, TaskId};
+use crate::domain::lifecycle::ShardState;
+use crate::ports::task_store::{FailedItem, FailureGroup, TaskView};
+
+/// A task with the sums over its shards.
+pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
+    TaskView {
+        id,
+        business: task.new.business.clone(),
+        name: task.name.clone(),
+        status: task.status,
+        status_reason: task.status_reason.clone(),
+        status_text: task.status_text.clone(),
+        wish: task.wish,
+        control_rev: task.control_rev,
+        version: task.version,
+        total: task.new.total,
+        counters: counters(task),
+        low_water: low_water(task),
+        tuning: task.tuning.clone(),
+        params: task.new.params.clone(),
+        source: task.new.source.clone(),
+        meaning: task.new.meaning,
+        result: task.result,
+        stop_reason: task.stop_reason,
+        start_no: task.start_no,
+        created_at: task.created_at,
+        started_at: task.started_at,
+        finished_at: task.finished_at,
+        since: task.since,
+    }
+}
+
+fn counters(task: &Task) -> Counters {
+    let mut sum = Counters { excluded: task.new.skip_first.0.min(task.new.total.0), ..Counters::default() };
+    for shard in &task.shards {
+        sum = sum.plus(&shard.counters);
+        sum.excluded += shard.range_end.0 - shard.end.0;
+    }
+    sum
+}
+
+fn low_water(task: &Task) -> ItemIndex {
+    let open = task.shards.iter().filter(|shard| shard.state != ShardState::Done);
+    let lowest = open.map(|shard| shard.low_water).min();
+    lowest.or(task.shards.iter().map(|shard| shard.low_water).max()).unwrap_or_default()
+}
+
+/// Groups, most frequent first.
+pub(super) fn groups(state: &State, id: TaskId) -> Vec<FailureGroup> {
+    let Some(task) = state.tasks.get(&id) else { return Vec::new() };
+    let mut groups: Vec<FailureGroup> = task.groups.values().cloned().collect();
+    groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.code.cmp(&b.code)));
+    groups
+}
+
+/// Abandoned items in index order.
+pub(super) fn failures(state: &State, id: TaskId, after: Option<ItemIndex>, limit: u32) -> Vec<FailedItem> {
+    let Some(task) = state.tasks.get(&id) else { return Vec::new() };
+    let abandoned = task.items.values().filter(|item| item.state == ItemState::Abandoned);
+    let wanted = abandoned.filter(|item| after.is_none_or(|after| item.trouble.index > after));
+    wanted.take(limit as usize).map(failed).collect()
+}
+
+fn failed(item: &Item) -> FailedItem {
+    let failure = item.trouble.failure.clone();
+    let (code, message, output) =
+        failure.map_or_else(Default::default, |f| (f.code.into_owned(), f.message, f.output));
+    FailedItem {
+        index: item.trouble.index,
+        attempts: item.trouble.attempts,
+        code,
+        message,
+        output,
+        at: item.trouble.at,
+    }
+}

@@ -1,0 +1,160 @@
+//! The maps.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use crate::domain::counters::Counters;
+use crate::domain::ids::{
+    CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
+};
+use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use crate::domain::task::Tuning;
+use crate::domain::verdict::ItemTrouble;
+use crate::ports::data_log::DataLogLine;
+use crate::ports::source_store::IndexedSource;
+use crate::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) id: StoreId,
+    pub(super) businesses: BTreeSet<String>,
+    pub(super) tasks: BTreeMap<TaskId, Task>,
+    /// Idempotency keys by business.
+    pub(super) keys: HashMap<(String, String), (NewTask, TaskId)>,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) sources: BTreeMap<i64, (IndexedSource, Vec<Vec<u8>>)>,
+    pub(super) sources_made: i64,
+    pub(super) log: Vec<DataLogLine>,
+    pub(super) audit: Vec<(Option<TaskId>, AuditEntry)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) node: String,
+    pub(super) heartbeat: i64,
+    pub(super) fenced: bool,
+    pub(super) promise: Duration,
+}
+
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) new: NewTask,
+    pub(super) name: Option<String>,
+    pub(super) status: Status,
+    pub(super) status_reason: Option<String>,
+    pub(super) status_text: Option<String>,
+    pub(super) since: WallMs,
+    pub(super) wish: Wish,
+    pub(super) tuning: Tuning,
+    pub(super) control_rev: u64,
+    pub(super) version: u64,
+    pub(super) start_no: u32,
+    pub(super) result: Option<TaskResult>,
+    pub(super) stop_reason: Option<StopReason>,
+    pub(super) created_at: WallMs,
+    pub(super) queued_at: WallMs,
+    pub(super) started_at: Option<WallMs>,
+    pub(super) finished_at: Option<WallMs>,
+    pub(super) shards: Vec<Shard>,
+    pub(super) items: BTreeMap<ItemIndex, Item>,
+    pub(super) groups: BTreeMap<String, FailureGroup>,
+}
+
+#[derive(Debug)]
+pub(super) struct Shard {
+    pub(super) no: u32,
+    pub(super) first: ItemIndex,
+    /// One past the last index that is to be done; lower than `range_end` after finishing early.
+    pub(super) end: ItemIndex,
+    pub(super) range_end: ItemIndex,
+    pub(super) state: ShardState,
+    pub(super) run: RunNo,
+    pub(super) epoch: Epoch,
+    pub(super) claim: Option<ClaimId>,
+    pub(super) session: Option<SessionId>,
+    pub(super) seq: CheckpointSeq,
+    pub(super) low_water: ItemIndex,
+    pub(super) high_water: ItemIndex,
+    pub(super) counters: Counters,
+    pub(super) blob: Vec<u8>,
+    pub(super) stalls: u32,
+    pub(super) recoveries: u32,
+    /// Low water at the last claim; none forgives: the next claim is no stall.
+    pub(super) claimed_at: Option<ItemIndex>,
+    pub(super) not_before: WallMs,
+    pub(super) updated_at: WallMs,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) shard: u32,
+    pub(super) state: ItemState,
+    pub(super) trouble: ItemTrouble,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ItemState {
+    Retrying,
+    Parked(WallMs),
+    Abandoned,
+}
+
+impl State {
+    pub(super) fn new(id: StoreId) -> State {
+        State {
+            id,
+            businesses: BTreeSet::new(),
+            tasks: BTreeMap::new(),
+            keys: HashMap::new(),
+            sessions: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            sources_made: 0,
+            log: Vec::new(),
+            audit: Vec::new(),
+        }
+    }
+
+    /// Whether a session exists and isn't fenced.
+    pub(super) fn is_live(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_some_and(|session| !session.fenced)
+    }
+
+    pub(super) fn shard(&self, id: ShardId) -> Option<(&Task, &Shard)> {
+        let task = self.tasks.get(&id.task)?;
+        Some((task, task.shards.iter().find(|shard| shard.no == id.no)?))
+    }
+
+    pub(super) fn shard_mut(&mut self, id: ShardId) -> Option<&mut Shard> {
+        self.tasks.get_mut(&id.task)?.shards.iter_mut().find(|shard| shard.no == id.no)
+    }
+
+    pub(super) fn record(
+        &mut self,
+        task: Option<TaskId>,
+        actor: &Actor,
+        now: WallMs,
+        action: String,
+        change: (Option<String>, Option<String>),
+    ) {
+        let entry = AuditEntry {
+            at: now,
+            actor: actor.name.clone(),
+            source: actor.source.to_owned(),
+            action,
+            reason: actor.reason.clone(),
+            before: change.0,
+            after: change.1,
+        };
+        self.audit.push((task, entry));
+    }
+}
+
+impl Task {
+    pub(super) fn states(&self) -> Vec<ShardState> {
+        self.shards.iter().map(|shard| shard.state).collect()
+    }
+
+    pub(super) fn is_owned(&self) -> bool {
+        self.shards.iter().any(|shard| shard.state == ShardState::Running)
+    }
+}

@@ -1,0 +1,251 @@
+//! Businesses and tasks: create, command, show.
+
+use async_trait::async_trait;
+
+use super::progress::{self, status_json};
+use super::state::{Shard, State, Task};
+use super::{Call, MemoryStore, shown};
+use crate::domain::counters::Counters;
+use crate::domain::ids::{CheckpointSeq, Epoch, INDEX_MAX, ItemIndex, RunNo, StoreId, TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, Wish, decide};
+use crate::ports::StoreError;
+use crate::ports::task_store::{
+    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, NewTask, TaskCommand, TaskStore,
+    TaskView,
+};
+
+#[async_trait]
+impl TaskStore for MemoryStore {
+    async fn store_id(&self) -> Result<StoreId, StoreError> {
+        self.act(Call::Read, |state| Ok(state.id.clone())).await
+    }
+
+    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
+        self.act(Call::Create, |state| {
+            if state.businesses.insert(slug.to_owned()) {
+                let after = Some(serde_json::json!({ "slug": slug }).to_string());
+                state.record(None, actor, now, "business.create".to_owned(), (None, after));
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+        self.act(Call::Create, |state| create(state, new, actor, now)).await
+    }
+
+    async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
+        self.act(Call::Read, |state| Ok(state.tasks.get(&id).map(|task| shown::view(id, task)))).await
+    }
+
+    async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
+        self.act(Call::Read, |state| {
+            let mut tasks = state.tasks.iter().rev();
+            let found =
+                tasks.find(|(_, task)| task.new.business == slug && task.name.as_deref() == Some(name));
+            Ok(found.map(|(id, task)| shown::view(*id, task)))
+        })
+        .await
+    }
+
+    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+        self.act(Call::Command, |state| {
+            let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
+            let Some(name) = task.name.take() else { return Ok(()) };
+            task.version += 1;
+            let before = Some(serde_json::json!({ "name": name }).to_string());
+            let after = Some(serde_json::json!({ "name": null }).to_string());
+            state.record(Some(id), actor, now, "task.release_name".to_owned(), (before, after));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn command(
+        &self,
+        id: TaskId,
+        command: &TaskCommand,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CommandError> {
+        self.act(Call::Command, |state| obey(state, id, command, actor, now)).await
+    }
+
+    async fn explain_wait(
+        &self,
+        id: TaskId,
+        reason: &str,
+        text: &str,
+        _now: WallMs,
+    ) -> Result<(), StoreError> {
+        self.act(Call::Command, |state| {
+            let Some(task) = state.tasks.get_mut(&id) else { return Ok(()) };
+            let note = (Some(reason.to_owned()), Some(text.to_owned()));
+            let known = (task.status_reason.clone(), task.status_text.clone());
+            if task.status == Status::Queued && known != note {
+                (task.status_reason, task.status_text) = note;
+                task.version += 1;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
+        self.act(Call::Read, |state| Ok(shown::groups(state, id))).await
+    }
+
+    async fn failures(
+        &self,
+        id: TaskId,
+        after: Option<ItemIndex>,
+        limit: u32,
+    ) -> Result<Vec<FailedItem>, StoreError> {
+        self.act(Call::Read, |state| Ok(shown::failures(state, id, after, limit))).await
+    }
+
+    async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {
+        self.act(Call::Read, |state| {
+            let of_task = state.audit.iter().filter(|(task, _)| *task == Some(id));
+            Ok(of_task.map(|(_, entry)| entry.clone()).collect())
+        })
+        .await
+    }
+}
+
+fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+    if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
+        let text = format!("a task has at most {INDEX_MAX} items, not {}", new.total.0.max(new.skip_first.0));
+        return Err(StoreError::Refused(text).into());
+    }
+    if !state.businesses.contains(&new.business) {
+        return Err(CreateError::NoBusiness(new.business.clone()));
+    }
+    let key = new.idempotency_key.clone().map(|key| (new.business.clone(), key));
+    if let Some((request, id)) = key.as_ref().and_then(|key| state.keys.get(key)) {
+        return match state.tasks.get(id) {
+            Some(task) if request == new => Ok(shown::view(*id, task)),
+            _ => Err(CreateError::KeyReused(*id)),
+        };
+    }
+    if let (Some(name), Some(holder)) = (&new.name, holder_of_name(state, new)) {
+        return Err(CreateError::NameTaken(name.clone(), holder));
+    }
+    let id = TaskId(state.tasks.keys().last().map_or(1, |last| last.0 + 1));
+    state.tasks.insert(id, made(new, now));
+    if let Some(key) = key {
+        state.keys.insert(key, (new.clone(), id));
+    }
+    let after = Some(status_json(Status::Created));
+    state.record(Some(id), actor, now, "task.create".to_owned(), (None, after));
+    Ok(shown::view(id, &state.tasks[&id]))
+}
+
+fn holder_of_name(state: &State, new: &NewTask) -> Option<TaskId> {
+    let mut tasks = state.tasks.iter();
+    let holder = tasks.find(|(_, task)| task.new.business == new.business && task.name == new.name);
+    holder.map(|(id, _)| *id)
+}
+
+fn made(new: &NewTask, now: WallMs) -> Task {
+    Task {
+        new: new.clone(),
+        name: new.name.clone(),
+        status: Status::Created,
+        status_reason: None,
+        status_text: None,
+        since: now,
+        wish: Wish::Rest,
+        tuning: new.tuning.clone(),
+        control_rev: 1,
+        version: 1,
+        start_no: 0,
+        result: None,
+        stop_reason: None,
+        created_at: now,
+        queued_at: WallMs(0),
+        started_at: None,
+        finished_at: None,
+        shards: vec![shard(new, now)],
+        items: std::collections::BTreeMap::new(),
+        groups: std::collections::BTreeMap::new(),
+    }
+}
+
+fn shard(new: &NewTask, now: WallMs) -> Shard {
+    let first = ItemIndex(new.skip_first.0.min(new.total.0));
+    let end = ItemIndex(new.total.0);
+    Shard {
+        no: 0,
+        first,
+        end,
+        range_end: end,
+        state: ShardState::Idle,
+        run: RunNo(0),
+        epoch: Epoch(0),
+        claim: None,
+        session: None,
+        seq: CheckpointSeq(0),
+        low_water: first,
+        high_water: first,
+        counters: Counters::default(),
+        blob: Vec::new(),
+        stalls: 0,
+        recoveries: 0,
+        claimed_at: None,
+        not_before: WallMs(0),
+        updated_at: now,
+    }
+}
+
+fn obey(
+    state: &mut State,
+    id: TaskId,
+    command: &TaskCommand,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<TaskView, CommandError> {
+    let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
+    let standing = Standing { wish: task.wish, status: task.status, owned: task.is_owned() };
+    let verb = match command {
+        TaskCommand::Start => Verb::Start,
+        TaskCommand::Stop { .. } => Verb::Stop,
+        TaskCommand::StopNow => Verb::StopNow,
+        TaskCommand::Cancel => Verb::Cancel,
+        TaskCommand::Tune(_) => Verb::Tune,
+    };
+    let decision = decide(verb, standing)?;
+    let mut change = (Some(status_json(standing.status)), Some(status_json(decision.status)));
+    if decision.wish != standing.wish {
+        progress::set_wish(task, decision.wish, now);
+    }
+    match command {
+        TaskCommand::Tune(tuning) => {
+            change = (json(&task.tuning)?, json(tuning.as_ref())?);
+            task.tuning = tuning.as_ref().clone();
+            task.control_rev += 1;
+        }
+        TaskCommand::Start => start(task, now),
+        TaskCommand::Stop { reason } => task.stop_reason = task.stop_reason.or(Some(*reason)),
+        _ => task.stop_reason = task.stop_reason.or(Some(StopReason::Operator)),
+    }
+    if decision.status != standing.status {
+        progress::enter(task, decision.status, None, now);
+    }
+    task.version += 1;
+    let view = shown::view(id, task);
+    state.record(Some(id), actor, now, format!("task.{verb}"), change);
+    Ok(view)
+}
+
+fn start(task: &mut Task, now: WallMs) {
+    task.start_no += 1;
+    task.queued_at = now;
+    task.started_at = task.started_at.or(Some(now));
+    task.stop_reason = None;
+}
+
+fn json(tuning: &crate::domain::task::Tuning) -> Result<Option<String>, StoreError> {
+    serde_json::to_string(tuning).map(Some).map_err(|cause| StoreError::Refused(format!("settings: {cause}")))
+}

@@ -1,0 +1,87 @@
+//! The data log.
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::entity::data_log;
+use super::{Store, damaged, error, words};
+use crate::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
+use crate::ports::StoreError;
+use crate::ports::data_log::{DataLog, DataLogLine, LogOrigin};
+use crate::ports::handler::{LogLevel, LogLine};
+
+/// Rows of one statement: 10 columns each, and SQLite takes 32,766 values.
+const ROWS_PER_STATEMENT: usize = 2000;
+
+const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error];
+
+#[async_trait]
+impl DataLog for Store {
+    async fn append(&self, lines: &[DataLogLine]) -> Result<(), StoreError> {
+        let transaction = self.write().await?;
+        for chunk in lines.chunks(ROWS_PER_STATEMENT) {
+            let rows = chunk.iter().map(row);
+            data_log::Entity::insert_many(rows).exec_without_returning(&transaction).await.map_err(error)?;
+        }
+        transaction.commit().await.map_err(error)
+    }
+
+    async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError> {
+        let rows = data_log::Entity::find()
+            .filter(data_log::Column::TaskId.eq(task.0))
+            .filter(data_log::Column::Level.gte(level as i32))
+            .order_by_desc(data_log::Column::Id)
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        rows.into_iter().map(line).collect()
+    }
+}
+
+fn row(line: &DataLogLine) -> data_log::ActiveModel {
+    data_log::ActiveModel {
+        id: NotSet,
+        task_id: Set(line.shard.task.0),
+        shard_no: Set(words::shard_no(line.shard)),
+        at_ms: Set(line.at.0),
+        idx: Set(line.line.index.map(|index| index.0.cast_signed())),
+        origin: Set(origin_text(line.origin).to_owned()),
+        level: Set(line.line.level as i32),
+        code: Set(line.code.clone()),
+        message: Set(line.line.message.clone()),
+        extra: Set(line.line.extra.clone()),
+    }
+}
+
+fn line(row: data_log::Model) -> Result<DataLogLine, StoreError> {
+    let level = usize::try_from(row.level).ok().and_then(|at| LEVELS.get(at).copied());
+    Ok(DataLogLine {
+        shard: ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() },
+        at: WallMs(row.at_ms),
+        origin: origin(&row.origin)?,
+        code: row.code,
+        line: LogLine {
+            index: row.idx.map(|index| ItemIndex(index.cast_unsigned())),
+            level: level.ok_or_else(|| damaged("a log level", &row.level.to_string()))?,
+            message: row.message,
+            extra: row.extra,
+        },
+    })
+}
+
+fn origin_text(origin: LogOrigin) -> &'static str {
+    match origin {
+        LogOrigin::Business => "business",
+        LogOrigin::System => "system",
+    }
+}
+
+fn origin(text: &str) -> Result<LogOrigin, StoreError> {
+    match text {
+        "business" => Ok(LogOrigin::Business),
+        "system" => Ok(LogOrigin::System),
+        _ => Err(damaged("the origin of a line", text)),
+    }
+}

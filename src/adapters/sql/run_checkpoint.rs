@@ -1,0 +1,110 @@
+//! Fenced checkpoints (`ownership.md`, rules 15 and 16).
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, UpdateMany};
+
+use super::entity::{shard, shard_head};
+use super::{Store, error, items, run_close, words};
+use crate::domain::lifecycle::ShardState;
+use crate::ports::StoreError;
+use crate::ports::run_store::{CHECKPOINT_SHARDS_MAX, CheckpointAck, ShardCheckpoint};
+
+/// See [`crate::ports::run_store::RunStore::checkpoint`].
+pub(super) async fn checkpoint(
+    store: &Store,
+    checkpoints: &[ShardCheckpoint],
+) -> Result<Vec<CheckpointAck>, StoreError> {
+    if checkpoints.len() > CHECKPOINT_SHARDS_MAX {
+        let text = format!("{} checkpoints at once; at most {CHECKPOINT_SHARDS_MAX}", checkpoints.len());
+        return Err(StoreError::Refused(text));
+    }
+    let transaction = store.write().await?;
+    let mut acks = Vec::with_capacity(checkpoints.len());
+    for checkpoint in checkpoints {
+        acks.push(write(&transaction, checkpoint).await?);
+    }
+    transaction.commit().await.map_err(error)?;
+    Ok(acks)
+}
+
+/// One shard. The compare-and-set comes first: a fenced run leaves nothing, so nothing has to be rolled back.
+async fn write(
+    transaction: &DatabaseTransaction,
+    checkpoint: &ShardCheckpoint,
+) -> Result<CheckpointAck, StoreError> {
+    let Some(row) = read(transaction, checkpoint).await? else { return Ok(CheckpointAck::Fenced) };
+    let written = progress(checkpoint, &row).exec(transaction).await.map_err(error)?;
+    if written.rows_affected == 0 {
+        return Ok(classify(checkpoint, &row));
+    }
+    items::apply(transaction, checkpoint).await?;
+    if let Some(close) = &checkpoint.close {
+        run_close::close(transaction, checkpoint, close).await?;
+    }
+    Ok(CheckpointAck::Stored)
+}
+
+async fn read(
+    transaction: &DatabaseTransaction,
+    checkpoint: &ShardCheckpoint,
+) -> Result<Option<shard_head::Model>, StoreError> {
+    let key = (checkpoint.shard.task.0, words::shard_no(checkpoint.shard));
+    shard_head::Entity::find_by_id(key).one(transaction).await.map_err(error)
+}
+
+/// A repeat of the number that is stored was a success; all else isn't believed.
+fn classify(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> CheckpointAck {
+    let own = row.epoch == checkpoint.epoch.0.cast_signed()
+        && row.claim_id.as_deref() == Some(words::claim_text(checkpoint.claim).as_str());
+    // A claim sets the number to 0, so 0 was never written by a run.
+    if own && checkpoint.seq.0 > 0 && row.ckpt_seq == checkpoint.seq.0.cast_signed() {
+        return CheckpointAck::Stored;
+    }
+    if own && row.state == ShardState::Running.as_str() {
+        tracing::error!(
+            shard = %checkpoint.shard, seq = checkpoint.seq.0, stored_seq = row.ckpt_seq,
+            low_water = checkpoint.low_water.0, stored_low_water = row.low_water,
+            "a run's own checkpoint goes backwards; it is refused"
+        );
+    }
+    CheckpointAck::Fenced
+}
+
+/// The compare-and-set of a run's write: own claim, growing number, shard still owned, low water not falling.
+pub(super) fn fenced(checkpoint: &ShardCheckpoint) -> UpdateMany<shard::Entity> {
+    use shard::Column as C;
+    shard::Entity::update_many()
+        .filter(C::TaskId.eq(checkpoint.shard.task.0))
+        .filter(C::ShardNo.eq(words::shard_no(checkpoint.shard)))
+        .filter(C::Epoch.eq(checkpoint.epoch.0.cast_signed()))
+        .filter(C::ClaimId.eq(words::claim_text(checkpoint.claim)))
+        .filter(C::State.eq(ShardState::Running.as_str()))
+}
+
+fn progress(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> UpdateMany<shard::Entity> {
+    use shard::Column as C;
+    let low_water = checkpoint.low_water.0.cast_signed();
+    let high_water = checkpoint.high_water.0.cast_signed().max(row.high_water);
+    let counters = &checkpoint.counters;
+    fenced(checkpoint)
+        .col_expr(C::LowWater, Expr::value(low_water))
+        .col_expr(C::HighWater, Expr::value(high_water))
+        .col_expr(C::EndIndex, Expr::value(end_index(checkpoint, row, high_water)))
+        .col_expr(C::Succeeded, Expr::value(counters.succeeded.cast_signed()))
+        .col_expr(C::Skipped, Expr::value(counters.skipped.cast_signed()))
+        .col_expr(C::Abandoned, Expr::value(counters.abandoned.cast_signed()))
+        .col_expr(C::Parked, Expr::value(counters.parked.cast_signed()))
+        .col_expr(C::CkptBlob, Expr::value(checkpoint.blob.clone()))
+        .col_expr(C::CkptSeq, Expr::value(checkpoint.seq.0.cast_signed()))
+        .col_expr(C::UpdatedAt, Expr::value(checkpoint.now.0))
+        .filter(C::CkptSeq.lt(checkpoint.seq.0.cast_signed()))
+        .filter(C::LowWater.lte(low_water))
+}
+
+/// The end after finishing early: what was dispatched still counts, and the end never grows again.
+fn end_index(checkpoint: &ShardCheckpoint, row: &shard_head::Model, high_water: i64) -> i64 {
+    match checkpoint.finish_at {
+        Some(end) => end.0.cast_signed().max(high_water).min(row.end_index),
+        None => row.end_index,
+    }
+}

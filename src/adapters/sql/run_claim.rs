@@ -1,0 +1,243 @@
+//! Candidates and claims (`ownership.md`, rules 12–14).
+
+use std::time::Duration;
+
+use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, Query, SelectStatement};
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+};
+
+use super::entity::{item, run, session, shard, shard_head, task};
+use super::{Store, damaged, error, items, task_record, words};
+use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId, WallMs};
+use crate::domain::lifecycle::{ShardState, Wish};
+use crate::domain::task::ShardRange;
+use crate::ports::StoreError;
+use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest, ClaimedShard};
+
+/// The states in which a shard may be claimed; a `running` one only from a dead owner.
+const CLAIMABLE: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];
+
+/// See [`crate::ports::run_store::RunStore::candidates`].
+pub(super) async fn candidates(
+    store: &Store,
+    alive: &[SessionId],
+    now: WallMs,
+    restore_window: Duration,
+    limit: u32,
+) -> Result<Vec<Candidate>, StoreError> {
+    let oldest = now.0.saturating_sub(i64::try_from(restore_window.as_millis()).unwrap_or(i64::MAX));
+    let alive = alive.iter().map(|id| words::session_text(*id));
+    let owners = unfenced().and_where(session::Column::Id.is_in(alive)).to_owned();
+    let runs = Condition::all()
+        .add(shard_head::Column::Wish.eq(Wish::Run.as_str()))
+        .add(shard_head::Column::NotBefore.lte(now.0))
+        .add(shard_head::Column::UpdatedAt.gte(oldest));
+    let rows = shard_head::Entity::find()
+        .filter(claimable())
+        .filter(Condition::any().add(runs).add(shard_head::Column::Wish.is_in(ENDING.map(Wish::as_str))))
+        .filter(not_owned_by(owners))
+        .join(sea_orm::JoinType::InnerJoin, task_of_shard())
+        .order_by_desc(task::Column::Priority)
+        .order_by_asc(task::Column::QueuedAt)
+        .order_by_asc(shard_head::Column::TaskId)
+        .order_by_asc(shard_head::Column::ShardNo)
+        .limit(u64::from(limit))
+        .select_also(task::Entity)
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    rows.iter().map(|(shard, task)| candidate(shard, task.as_ref())).collect()
+}
+
+/// The wishes for which a shard is claimed only to be ended.
+const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
+
+fn task_of_shard() -> sea_orm::RelationDef {
+    shard_head::Entity::belongs_to(task::Entity).from(shard_head::Column::TaskId).to(task::Column::Id).into()
+}
+
+fn candidate(shard: &shard_head::Model, task: Option<&task::Model>) -> Result<Candidate, StoreError> {
+    let task = task.ok_or_else(|| damaged("a shard without a task", &shard.task_id.to_string()))?;
+    Ok(Candidate {
+        shard: words::shard_id(shard),
+        epoch: Epoch(shard.epoch.cast_unsigned()),
+        session: shard.session_id.as_deref().map(words::uuid).transpose()?.map(SessionId),
+        wish: words::wish(&shard.wish)?,
+        rate: words::tuning(&task.tuning)?.rate,
+        priority: task.priority,
+        waiting_since: WallMs(task.queued_at),
+    })
+}
+
+fn claimable() -> Condition {
+    Condition::all()
+        .add(shard_head::Column::State.is_in(CLAIMABLE.map(ShardState::as_str)))
+        .add(shard_head::Column::Wish.ne(Wish::Rest.as_str()))
+}
+
+/// The ids of sessions that aren't fenced.
+fn unfenced() -> SelectStatement {
+    Query::select()
+        .column(session::Column::Id)
+        .from(session::Entity)
+        .and_where(session::Column::Fenced.eq(false))
+        .to_owned()
+}
+
+/// Released, or owned by a session that isn't among `owners`: a fenced or missing one never is.
+fn not_owned_by(owners: SelectStatement) -> Condition {
+    Condition::any()
+        .add(shard_head::Column::SessionId.is_null())
+        .add(shard_head::Column::SessionId.not_in_subquery(owners))
+}
+
+/// See [`crate::ports::run_store::RunStore::claim`].
+pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+    let transaction = store.write().await?;
+    let raised = raise_epoch(&transaction, &request).await?;
+    let Some(row) = own_row(&transaction, &request).await? else {
+        return Ok(ClaimOutcome::Lost);
+    };
+    if raised {
+        record_run(&transaction, &request, &row).await?;
+        task_record::refresh(&transaction, request.shard.task, request.now, None).await?;
+    } else if !is_unfenced(&transaction, request.session).await? {
+        return Ok(ClaimOutcome::Lost);
+    }
+    let claimed = claimed(&transaction, &request, &row).await?;
+    transaction.commit().await.map_err(error)?;
+    Ok(ClaimOutcome::Claimed(Box::new(claimed)))
+}
+
+/// The compare-and-set. Says whether this request raised the epoch just now.
+async fn raise_epoch(transaction: &DatabaseTransaction, request: &ClaimRequest) -> Result<bool, StoreError> {
+    use shard::Column as C;
+    let next = Expr::col(C::Epoch).add(1);
+    let epoch = Expr::case(next.clone().gt(request.now.0), next).finally(request.now.0);
+    let moved = Expr::col(C::LowWater).gt(Expr::col(C::LastClaimLw));
+    let me = unfenced().and_where(session::Column::Id.eq(words::session_text(request.session))).to_owned();
+    let timely =
+        Condition::any().add(C::NotBefore.lte(request.now.0)).add(C::Wish.is_in(ENDING.map(Wish::as_str)));
+    let raised = shard::Entity::update_many()
+        // Before `last_claim_lw`: MySQL evaluates assignments from left to right, each with the new values.
+        .col_expr(C::StallCount, Expr::case(moved, 0).finally(Expr::col(C::StallCount).add(1)).into())
+        .col_expr(C::LastClaimLw, Expr::col(C::LowWater))
+        .col_expr(C::Epoch, epoch.into())
+        .col_expr(C::ClaimId, Expr::value(words::claim_text(request.claim)))
+        .col_expr(C::SessionId, Expr::value(words::session_text(request.session)))
+        .col_expr(C::RunNo, Expr::col(C::RunNo).add(1))
+        .col_expr(C::CkptSeq, Expr::value(0))
+        .col_expr(C::State, Expr::value(ShardState::Running.as_str()))
+        .col_expr(C::UpdatedAt, Expr::value(request.now.0))
+        .filter(C::TaskId.eq(request.shard.task.0))
+        .filter(C::ShardNo.eq(words::shard_no(request.shard)))
+        .filter(C::Epoch.eq(request.seen.0.cast_signed()))
+        .filter(C::State.is_in(CLAIMABLE.map(ShardState::as_str)))
+        .filter(C::Wish.ne(Wish::Rest.as_str()))
+        .filter(timely)
+        .filter(Condition::any().add(C::SessionId.is_null()).add(C::SessionId.not_in_subquery(unfenced())))
+        .filter(Expr::exists(me))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(raised.rows_affected == 1)
+}
+
+/// The shard, if this very claim owns it: also when the answer to an earlier request was lost.
+async fn own_row(
+    transaction: &DatabaseTransaction,
+    request: &ClaimRequest,
+) -> Result<Option<shard_head::Model>, StoreError> {
+    use shard_head::Column as C;
+    shard_head::Entity::find_by_id((request.shard.task.0, words::shard_no(request.shard)))
+        .filter(C::ClaimId.eq(words::claim_text(request.claim)))
+        .filter(C::SessionId.eq(words::session_text(request.session)))
+        .filter(C::State.eq(ShardState::Running.as_str()))
+        .one(transaction)
+        .await
+        .map_err(error)
+}
+
+async fn is_unfenced(transaction: &DatabaseTransaction, id: SessionId) -> Result<bool, StoreError> {
+    let row = session::Entity::find_by_id(words::session_text(id)).one(transaction).await.map_err(error)?;
+    Ok(row.is_some_and(|row| !row.fenced))
+}
+
+async fn record_run(
+    transaction: &DatabaseTransaction,
+    request: &ClaimRequest,
+    row: &shard_head::Model,
+) -> Result<(), StoreError> {
+    let run = run::ActiveModel {
+        task_id: Set(row.task_id),
+        shard_no: Set(row.shard_no),
+        run_no: Set(row.run_no),
+        epoch: Set(row.epoch),
+        claim_id: Set(words::claim_text(request.claim)),
+        session_id: Set(words::session_text(request.session)),
+        started_at: Set(request.now.0),
+        ended_at: Set(None),
+        end_reason: Set(None),
+        low_water: Set(row.low_water),
+        succeeded: Set(row.succeeded),
+        skipped: Set(row.skipped),
+        abandoned: Set(row.abandoned),
+        parked: Set(row.parked),
+    };
+    run::Entity::insert(run).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+async fn claimed(
+    transaction: &DatabaseTransaction,
+    request: &ClaimRequest,
+    row: &shard_head::Model,
+) -> Result<ClaimedShard, StoreError> {
+    Ok(ClaimedShard {
+        shard: request.shard,
+        range: ShardRange { start: index(row.first_index), end: index(row.range_end) },
+        epoch: Epoch(row.epoch.cast_unsigned()),
+        claim: ClaimId(request.claim.0),
+        run: RunNo(row.run_no.cast_unsigned()),
+        wish: words::wish(&row.wish)?,
+        low_water: index(row.low_water),
+        high_water: index(row.high_water),
+        counters: words::counters(row),
+        blob: blob(transaction, row).await?,
+        stalls: row.stall_count.cast_unsigned(),
+        recoveries: row.recoveries.cast_unsigned(),
+        finish_at: (row.end_index < row.range_end).then(|| index(row.end_index)),
+        retrying: retrying(transaction, row).await?,
+    })
+}
+
+fn index(column: i64) -> ItemIndex {
+    ItemIndex(column.cast_unsigned())
+}
+
+async fn blob(transaction: &DatabaseTransaction, row: &shard_head::Model) -> Result<Vec<u8>, StoreError> {
+    let found = shard::Entity::find_by_id((row.task_id, row.shard_no))
+        .select_only()
+        .column(shard::Column::CkptBlob)
+        .into_tuple::<Vec<u8>>()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    Ok(found.unwrap_or_default())
+}
+
+async fn retrying(
+    transaction: &DatabaseTransaction,
+    row: &shard_head::Model,
+) -> Result<Vec<crate::domain::verdict::ItemTrouble>, StoreError> {
+    let rows = item::Entity::find()
+        .filter(item::Column::TaskId.eq(row.task_id))
+        .filter(item::Column::ShardNo.eq(row.shard_no))
+        .filter(item::Column::State.eq(items::RETRYING))
+        .order_by_asc(item::Column::Idx)
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    Ok(rows.into_iter().map(items::trouble).collect())
+}

@@ -1,0 +1,150 @@
+//! How a run gives its shard back, in the transaction of its last checkpoint (`ownership.md`, rules 16 and 17).
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+
+use super::entity::{run, shard, shard_head};
+use super::task_record::{self, Note};
+use super::{Store, error, words};
+use crate::domain::ids::{ClaimId, Epoch, ShardId, WallMs};
+use crate::domain::lifecycle::{ShardState, Wish};
+use crate::ports::StoreError;
+use crate::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+
+/// Writes the end of a run whose compare-and-set has just succeeded.
+pub(super) async fn close(
+    transaction: &DatabaseTransaction,
+    checkpoint: &ShardCheckpoint,
+    close: &RunClose,
+) -> Result<(), StoreError> {
+    finish(transaction, checkpoint.shard, close, checkpoint.now).await
+}
+
+/// Gives the shard back and ends its run; the caller knows, in this transaction, that the claim is its own.
+async fn finish(
+    transaction: &DatabaseTransaction,
+    id: ShardId,
+    close: &RunClose,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let mut task = task_record::load(transaction, id.task).await?;
+    if let (RunClose::Stopped { reason, .. }, Wish::Run) = (close, words::wish(&task.wish)?) {
+        task = task_record::wish_to_stop(transaction, task, *reason, now).await?;
+    }
+    let state = state_after(close, words::wish(&task.wish)?);
+    give_back(transaction, id, state, close, now).await?;
+    end_run(transaction, id, end_reason(close), now).await?;
+    task_record::refresh(transaction, id.task, now, note(close)).await
+}
+
+fn state_after(close: &RunClose, wish: Wish) -> ShardState {
+    match (close, wish) {
+        (RunClose::Done, _) => ShardState::Done,
+        (RunClose::Stopped { .. }, _) => ShardState::Stopped,
+        // Nobody would claim it only to find that it has to stop.
+        (_, Wish::Stop | Wish::StopNow | Wish::Cancel) => ShardState::Stopped,
+        (RunClose::Released, _) => ShardState::Idle,
+        (RunClose::Recovering { .. }, _) => ShardState::Recovering,
+    }
+}
+
+fn end_reason(close: &RunClose) -> &'static str {
+    match close {
+        RunClose::Released => "released",
+        RunClose::Done => "done",
+        RunClose::Stopped { .. } => "stopped",
+        RunClose::Recovering { .. } => "recovering",
+    }
+}
+
+fn note(close: &RunClose) -> Option<Note> {
+    match close {
+        RunClose::Released | RunClose::Done => None,
+        RunClose::Stopped { text, .. } => Some(Note { reason: None, text: text.clone(), next_at: None }),
+        RunClose::Recovering { not_before, reason, text, .. } => {
+            Some(Note { reason: Some(reason.clone()), text: text.clone(), next_at: Some(*not_before) })
+        }
+    }
+}
+
+async fn give_back(
+    transaction: &DatabaseTransaction,
+    id: ShardId,
+    state: ShardState,
+    close: &RunClose,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    use shard::Column as C;
+    let not_before = match close {
+        RunClose::Recovering { not_before, .. } => not_before.0,
+        _ => 0,
+    };
+    let mut update = shard::Entity::update_many()
+        .col_expr(C::State, Expr::value(state.as_str()))
+        .col_expr(C::SessionId, Expr::value(None::<String>))
+        .col_expr(C::NotBefore, Expr::value(not_before))
+        .col_expr(C::UpdatedAt, Expr::value(now.0));
+    if let RunClose::Recovering { nth: Some(nth), .. } = close {
+        update = update.col_expr(C::Recoveries, Expr::value(nth.cast_signed()));
+    }
+    if matches!(close, RunClose::Released | RunClose::Stopped { .. }) {
+        // A run that ended calmly isn't a stall.
+        update = update.col_expr(C::LastClaimLw, Expr::value(-1));
+    }
+    let given = update
+        .filter(C::TaskId.eq(id.task.0))
+        .filter(C::ShardNo.eq(words::shard_no(id)))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    if given.rows_affected == 1 { Ok(()) } else { Err(StoreError::Unavailable(format!("{id} is gone"))) }
+}
+
+/// Ends the newest run of a shard with the progress that the shard row has now.
+async fn end_run(
+    transaction: &DatabaseTransaction,
+    id: ShardId,
+    reason: &str,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    use run::Column as C;
+    let found = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id))).one(transaction).await;
+    let Some(row) = found.map_err(error)? else { return Ok(()) };
+    run::Entity::update_many()
+        .col_expr(C::EndedAt, Expr::value(now.0))
+        .col_expr(C::EndReason, Expr::value(reason))
+        .col_expr(C::LowWater, Expr::value(row.low_water))
+        .col_expr(C::Succeeded, Expr::value(row.succeeded))
+        .col_expr(C::Skipped, Expr::value(row.skipped))
+        .col_expr(C::Abandoned, Expr::value(row.abandoned))
+        .col_expr(C::Parked, Expr::value(row.parked))
+        .filter(C::TaskId.eq(id.task.0))
+        .filter(C::ShardNo.eq(row.shard_no))
+        .filter(C::RunNo.eq(row.run_no))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
+
+/// See [`crate::ports::run_store::RunStore::release`].
+pub(super) async fn release(
+    store: &Store,
+    (id, epoch, claim): (ShardId, Epoch, ClaimId),
+    how: &RunClose,
+    now: WallMs,
+) -> Result<CheckpointAck, StoreError> {
+    let transaction = store.write().await?;
+    let found = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id))).one(&transaction).await;
+    let Some(row) = found.map_err(error)? else { return Ok(CheckpointAck::Fenced) };
+    let own = row.epoch == epoch.0.cast_signed() && row.claim_id == Some(words::claim_text(claim));
+    if own && row.session_id.is_none() {
+        return Ok(CheckpointAck::Stored);
+    }
+    if !own || row.state != ShardState::Running.as_str() {
+        return Ok(CheckpointAck::Fenced);
+    }
+    finish(&transaction, id, how, now).await?;
+    transaction.commit().await.map_err(error)?;
+    Ok(CheckpointAck::Stored)
+}

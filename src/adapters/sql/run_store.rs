@@ -1,0 +1,98 @@
+//! Ownership and progress of shards: the port's methods, one call each; the work is in `run_*` and `items`.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::entity::{item, task};
+use super::{Store, error, items, run_checkpoint, run_claim, run_close, words};
+use crate::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
+use crate::domain::verdict::ParkedItem;
+use crate::ports::StoreError;
+use crate::ports::run_store::{
+    Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore, ShardCheckpoint,
+};
+
+#[async_trait]
+impl RunStore for Store {
+    async fn candidates(
+        &self,
+        alive: &[SessionId],
+        now: WallMs,
+        restore_window: Duration,
+        limit: u32,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        run_claim::candidates(self, alive, now, restore_window, limit).await
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+        run_claim::claim(self, request).await
+    }
+
+    async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
+        run_checkpoint::checkpoint(self, checkpoints).await
+    }
+
+    async fn release(
+        &self,
+        shard: ShardId,
+        epoch: Epoch,
+        claim: ClaimId,
+        close: &RunClose,
+        now: WallMs,
+    ) -> Result<CheckpointAck, StoreError> {
+        run_close::release(self, (shard, epoch, claim), close, now).await
+    }
+
+    async fn parked_due(
+        &self,
+        shard: ShardId,
+        before: WallMs,
+        after: Option<(WallMs, ItemIndex)>,
+        limit: u32,
+    ) -> Result<Vec<ParkedItem>, StoreError> {
+        use item::Column as C;
+        let mut query = parked(shard).filter(C::DueAt.lte(before.0));
+        if let Some((due_at, index)) = after {
+            let same = Condition::all().add(C::DueAt.eq(due_at.0)).add(C::Idx.gt(index.0.cast_signed()));
+            query = query.filter(Condition::any().add(C::DueAt.gt(due_at.0)).add(same));
+        }
+        let rows = query.limit(u64::from(limit)).all(&self.readers).await.map_err(error)?;
+        Ok(rows.into_iter().map(parked_item).collect())
+    }
+
+    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError> {
+        let row = parked(shard).one(&self.readers).await.map_err(error)?;
+        Ok(row.map(|row| WallMs(row.due_at)))
+    }
+
+    async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
+        let row = task::Entity::find_by_id(shard.task.0).one(&self.readers).await.map_err(error)?;
+        let row = row.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
+        Ok(Control {
+            wish: words::wish(&row.wish)?,
+            rev: row.control_rev.cast_unsigned(),
+            tuning: words::tuning(&row.tuning)?,
+        })
+    }
+}
+
+/// The parked items of a shard in the order in which they are due.
+fn parked(shard: ShardId) -> sea_orm::Select<item::Entity> {
+    use item::Column as C;
+    item::Entity::find()
+        .filter(C::TaskId.eq(shard.task.0))
+        .filter(C::ShardNo.eq(words::shard_no(shard)))
+        .filter(C::State.eq(items::PARKED))
+        .order_by_asc(C::DueAt)
+        .order_by_asc(C::Idx)
+}
+
+fn parked_item(row: item::Model) -> ParkedItem {
+    ParkedItem {
+        index: ItemIndex(row.idx.cast_unsigned()),
+        attempts: row.attempts.cast_unsigned(),
+        due_at: WallMs(row.due_at),
+    }
+}

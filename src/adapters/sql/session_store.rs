@@ -1,0 +1,133 @@
+//! Node sessions: heartbeats and fences (`ownership.md`, rules 1–6, 11, 18).
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+use uuid::Uuid;
+
+use super::entity::{session, shard_head};
+use super::{Store, damaged, error, words};
+use crate::domain::ids::{ClaimId, Epoch, SessionId};
+use crate::ports::StoreError;
+use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionStore, SessionView};
+
+/// The largest step of a heartbeat. Small enough that one a second can't overflow in the age of the universe.
+const STEP_MAX: u64 = 1 << 20;
+
+#[async_trait]
+impl SessionStore for Store {
+    async fn begin(&self, new: &NewSession) -> Result<(), StoreError> {
+        let row = session::ActiveModel {
+            id: Set(words::session_text(new.id)),
+            node: Set(new.node.clone()),
+            hb: Set(random_step()),
+            fenced: Set(false),
+            promise_ms: Set(i64::try_from(new.promise.as_millis()).unwrap_or(i64::MAX)),
+            address: NotSet,
+            version: Set(new.version.clone()),
+            ckpt_version_max: NotSet,
+            pools: NotSet,
+            capacity: NotSet,
+            state: Set("active".to_owned()),
+            started_at: NotSet,
+        };
+        session::Entity::insert(row).exec_without_returning(&self.pulse).await.map_err(error)?;
+        Ok(())
+    }
+
+    async fn beat(&self, id: SessionId) -> Result<Heartbeat, StoreError> {
+        let beaten = session::Entity::update_many()
+            .col_expr(session::Column::Hb, Expr::col(session::Column::Hb).add(random_step()))
+            .filter(session::Column::Id.eq(words::session_text(id)))
+            .filter(session::Column::Fenced.eq(false))
+            .exec(&self.pulse)
+            .await
+            .map_err(error)?;
+        if beaten.rows_affected == 0 {
+            return Ok(Heartbeat::Fenced);
+        }
+        let rows = shard_head::Entity::find()
+            .filter(shard_head::Column::SessionId.eq(words::session_text(id)))
+            .order_by_asc(shard_head::Column::TaskId)
+            .order_by_asc(shard_head::Column::ShardNo)
+            .all(&self.pulse)
+            .await
+            .map_err(error)?;
+        Ok(Heartbeat::Alive(rows.iter().map(owned).collect::<Result<_, _>>()?))
+    }
+
+    async fn list(&self) -> Result<Vec<SessionView>, StoreError> {
+        let rows = session::Entity::find().order_by_asc(session::Column::Id).all(&self.readers).await;
+        rows.map_err(error)?.into_iter().map(view).collect()
+    }
+
+    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
+        let fenced = session::Entity::update_many()
+            .col_expr(session::Column::Fenced, Expr::value(true))
+            .filter(session::Column::Id.eq(words::session_text(id)))
+            .filter(session::Column::Fenced.eq(false))
+            .filter(session::Column::Hb.eq(heartbeat))
+            .exec(&self.writer)
+            .await
+            .map_err(error)?;
+        if fenced.rows_affected == 1 {
+            return Ok(true);
+        }
+        let row = session::Entity::find_by_id(words::session_text(id)).one(&self.writer).await;
+        // A row that is gone counts as fenced (rule 6).
+        Ok(row.map_err(error)?.is_none_or(|row| row.fenced))
+    }
+
+    async fn fence_all_but(&self, survivor: SessionId) -> Result<u64, StoreError> {
+        let fenced = session::Entity::update_many()
+            .col_expr(session::Column::Fenced, Expr::value(true))
+            .filter(session::Column::Id.ne(words::session_text(survivor)))
+            .filter(session::Column::Fenced.eq(false))
+            .exec(&self.writer)
+            .await
+            .map_err(error)?;
+        Ok(fenced.rows_affected)
+    }
+
+    async fn end(&self, id: SessionId) -> Result<(), StoreError> {
+        let id = words::session_text(id);
+        let transaction = self.write().await?;
+        let held = shard_head::Entity::find()
+            .filter(shard_head::Column::SessionId.eq(id.as_str()))
+            .one(&transaction);
+        if held.await.map_err(error)?.is_none() {
+            session::Entity::delete_by_id(id).exec(&transaction).await.map_err(error)?;
+        }
+        transaction.commit().await.map_err(error)
+    }
+}
+
+/// Random, so that after a rollback of the database an old value isn't met again.
+fn random_step() -> i64 {
+    let (random, _) = Uuid::new_v4().as_u64_pair();
+    (1 + random % STEP_MAX).cast_signed()
+}
+
+fn owned(row: &shard_head::Model) -> Result<OwnedShard, StoreError> {
+    let claim = row.claim_id.as_deref().ok_or_else(|| damaged("the claim of an owned shard", ""))?;
+    Ok(OwnedShard {
+        shard: words::shard_id(row),
+        epoch: Epoch(row.epoch.cast_unsigned()),
+        claim: ClaimId(words::uuid(claim)?),
+        wish: words::wish(&row.wish)?,
+        control_rev: row.control_rev.cast_unsigned(),
+    })
+}
+
+fn view(row: session::Model) -> Result<SessionView, StoreError> {
+    Ok(SessionView {
+        id: SessionId(words::uuid(&row.id)?),
+        node: row.node,
+        heartbeat: row.hb,
+        fenced: row.fenced,
+        promise: Duration::from_millis(row.promise_ms.cast_unsigned()),
+    })
+}

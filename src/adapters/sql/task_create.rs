@@ -1,0 +1,201 @@
+//! Makes businesses and tasks, each once.
+
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+
+use super::entity::{business, idempotency, shard, task};
+use super::task_record::{self, Change};
+use super::{Store, error, task_view, words};
+use crate::domain::ids::{INDEX_MAX, TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, Status, Wish};
+use crate::ports::StoreError;
+use crate::ports::task_store::{Actor, CreateError, NewTask, TaskView};
+
+/// See [`crate::ports::task_store::TaskStore::ensure_business`].
+pub(super) async fn ensure_business(
+    store: &Store,
+    slug: &str,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let transaction = store.write().await?;
+    if find_business(&transaction, slug).await?.is_some() {
+        return Ok(());
+    }
+    let row = business::ActiveModel {
+        id: NotSet,
+        slug: Set(slug.to_owned()),
+        display_name: Set(None),
+        pool: Set(None),
+        revision: Set(1),
+        handler: Set(None),
+        hooks: Set(None),
+        defaults_json: Set(None),
+        limits_json: Set(None),
+        secrets: Set(None),
+        archived_at: Set(None),
+        version: Set(1),
+        created_at: Set(now.0),
+        updated_at: Set(now.0),
+    };
+    business::Entity::insert(row).exec(&transaction).await.map_err(error)?;
+    let after = Some(serde_json::json!({ "slug": slug }).to_string());
+    let change = Change { task: None, action: "business.create".to_owned(), before: None, after };
+    task_record::audit(&transaction, actor, change, now).await?;
+    transaction.commit().await.map_err(error)
+}
+
+async fn find_business(
+    transaction: &DatabaseTransaction,
+    slug: &str,
+) -> Result<Option<business::Model>, StoreError> {
+    let found = business::Entity::find().filter(business::Column::Slug.eq(slug)).one(transaction);
+    found.await.map_err(error)
+}
+
+/// See [`crate::ports::task_store::TaskStore::create`].
+pub(super) async fn create(
+    store: &Store,
+    new: &NewTask,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<TaskView, CreateError> {
+    if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
+        let text = format!("a task has at most {INDEX_MAX} items, not {}", new.total.0.max(new.skip_first.0));
+        return Err(StoreError::Refused(text).into());
+    }
+    let transaction = store.write().await?;
+    let owner = find_business(&transaction, &new.business).await?;
+    let owner = owner.ok_or_else(|| CreateError::NoBusiness(new.business.clone()))?;
+    if let Some(made) = made_before(&transaction, new).await? {
+        return Ok(task_view::view(&transaction, made).await?);
+    }
+    refuse_taken_name(&transaction, owner.id, new).await?;
+    let id = insert(&transaction, owner.id, new, now).await?;
+    remember_key(&transaction, id, new, now).await?;
+    let after = Some(task_record::status_json(Status::Created));
+    let change = Change { task: Some(id), action: "task.create".to_owned(), before: None, after };
+    task_record::audit(&transaction, actor, change, now).await?;
+    let row = task_record::load(&transaction, id).await?;
+    let view = task_view::view(&transaction, row).await?;
+    transaction.commit().await.map_err(error)?;
+    Ok(view)
+}
+
+/// The task that an earlier request with the same key made.
+async fn made_before(
+    transaction: &DatabaseTransaction,
+    new: &NewTask,
+) -> Result<Option<task::Model>, CreateError> {
+    let Some(key) = &new.idempotency_key else { return Ok(None) };
+    let known = idempotency::Entity::find_by_id((new.business.clone(), words::digest(&[key])));
+    let Some(known) = known.one(transaction).await.map_err(error)? else { return Ok(None) };
+    let id = TaskId(known.task_id);
+    if known.request_hash != request_hash(new)? {
+        return Err(CreateError::KeyReused(id));
+    }
+    Ok(Some(task_record::load(transaction, id).await?))
+}
+
+async fn remember_key(
+    transaction: &DatabaseTransaction,
+    id: TaskId,
+    new: &NewTask,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let Some(key) = &new.idempotency_key else { return Ok(()) };
+    let row = idempotency::ActiveModel {
+        scope: Set(new.business.clone()),
+        key_hash: Set(words::digest(&[key])),
+        request_hash: Set(request_hash(new)?),
+        task_id: Set(id.0),
+        response: Set(None),
+        created_at: Set(now.0),
+    };
+    idempotency::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// Everything that makes two requests the same one.
+fn request_hash(new: &NewTask) -> Result<String, StoreError> {
+    let tuning = words::tuning_text(&new.tuning)?;
+    let numbers = serde_json::json!([new.total.0, new.skip_first.0, new.meaning, new.priority]).to_string();
+    let texts = serde_json::json!([new.business, new.name, new.params, new.source, new.labels]).to_string();
+    Ok(words::digest(&[&texts, &numbers, &tuning]))
+}
+
+async fn refuse_taken_name(
+    transaction: &DatabaseTransaction,
+    business_id: i64,
+    new: &NewTask,
+) -> Result<(), CreateError> {
+    let Some(name) = &new.name else { return Ok(()) };
+    let holder = task::Entity::find()
+        .filter(task::Column::BusinessId.eq(business_id))
+        .filter(task::Column::Name.eq(name.as_str()))
+        .one(transaction);
+    match holder.await.map_err(error)? {
+        Some(holder) => Err(CreateError::NameTaken(name.clone(), TaskId(holder.id))),
+        None => Ok(()),
+    }
+}
+
+async fn insert(
+    transaction: &DatabaseTransaction,
+    business_id: i64,
+    new: &NewTask,
+    now: WallMs,
+) -> Result<TaskId, StoreError> {
+    let row = task_row(business_id, new, now)?;
+    let id = task::Entity::insert(row).exec(transaction).await.map_err(error)?.last_insert_id;
+    let row = shard_row(id, new, now);
+    shard::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(TaskId(id))
+}
+
+/// Columns that are left out are null, or begin at their default of 0.
+fn task_row(business_id: i64, new: &NewTask, now: WallMs) -> Result<task::ActiveModel, StoreError> {
+    Ok(task::ActiveModel {
+        business_id: Set(business_id),
+        name: Set(new.name.clone()),
+        status: Set(Status::Created.as_str().to_owned()),
+        status_since: Set(now.0),
+        wish: Set(Wish::Rest.as_str().to_owned()),
+        tuning: Set(words::tuning_text(&new.tuning)?),
+        control_rev: Set(1),
+        version: Set(1),
+        total: Set(new.total.0.cast_signed()),
+        skip_first: Set(new.skip_first.0.cast_signed()),
+        shards_wanted: Set(1),
+        source: Set(new.source.clone()),
+        params: Set(new.params.clone()),
+        meaning_hash: Set(new.meaning.cast_signed()),
+        priority: Set(new.priority),
+        labels: Set(new.labels.clone()),
+        created_at: Set(now.0),
+        updated_at: Set(now.0),
+        ..task::ActiveModel::default()
+    })
+}
+
+fn shard_row(task_id: i64, new: &NewTask, now: WallMs) -> shard::ActiveModel {
+    let first = new.skip_first.0.min(new.total.0).cast_signed();
+    let end = new.total.0.cast_signed();
+    shard::ActiveModel {
+        task_id: Set(task_id),
+        shard_no: Set(0),
+        first_index: Set(first),
+        end_index: Set(end),
+        range_end: Set(end),
+        state: Set(ShardState::Idle.as_str().to_owned()),
+        wish: Set(Wish::Rest.as_str().to_owned()),
+        control_rev: Set(1),
+        low_water: Set(first),
+        high_water: Set(first),
+        ckpt_blob: Set(Vec::new()),
+        last_claim_lw: Set(-1),
+        created_at: Set(now.0),
+        updated_at: Set(now.0),
+        ..shard::ActiveModel::default()
+    }
+}

@@ -1,0 +1,306 @@
+//! The task row and what follows from its shards: status, ends, audit and outbox, in the transaction of the change.
+
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::sea_query::Expr;
+use sea_orm::{ActiveModelTrait, ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder};
+
+use super::entity::{audit, business, failure_group, item, outbox, shard, shard_head, task};
+use super::{damaged, error, items, words};
+use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
+use crate::ports::StoreError;
+use crate::ports::task_store::Actor;
+
+/// What is shown beside a new status.
+pub(super) struct Note {
+    /// A machine slug.
+    pub(super) reason: Option<String>,
+    /// A sentence for people.
+    pub(super) text: String,
+    /// When something happens by itself.
+    pub(super) next_at: Option<WallMs>,
+}
+
+/// A task that must exist, because a shard of it does.
+pub(super) async fn load(transaction: &DatabaseTransaction, id: TaskId) -> Result<task::Model, StoreError> {
+    let found = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
+    found.ok_or_else(|| damaged("the task of a shard", &id.to_string()))
+}
+
+/// The shards of a task in index order.
+pub(super) async fn shards(
+    transaction: &DatabaseTransaction,
+    id: TaskId,
+) -> Result<Vec<shard_head::Model>, StoreError> {
+    shard_head::Entity::find()
+        .filter(shard_head::Column::TaskId.eq(id.0))
+        .order_by_asc(shard_head::Column::FirstIndex)
+        .order_by_asc(shard_head::Column::ShardNo)
+        .all(transaction)
+        .await
+        .map_err(error)
+}
+
+/// Writes a task back by compare-and-set on its version, which goes up by one.
+pub(super) async fn save(
+    transaction: &DatabaseTransaction,
+    task: &task::Model,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let mut row = task::ActiveModel::from(task.clone()).reset_all();
+    row.id = NotSet;
+    row.version = Set(task.version + 1);
+    row.updated_at = Set(now.0);
+    let saved = task::Entity::update_many()
+        .set(row)
+        .filter(task::Column::Id.eq(task.id))
+        .filter(task::Column::Version.eq(task.version))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    match saved.rows_affected {
+        1 => Ok(()),
+        _ => Err(StoreError::Unavailable(format!("{} was changed at the same time", TaskId(task.id)))),
+    }
+}
+
+/// Makes a task want to stop because a run of it found a reason to.
+pub(super) async fn wish_to_stop(
+    transaction: &DatabaseTransaction,
+    mut task: task::Model,
+    reason: StopReason,
+    now: WallMs,
+) -> Result<task::Model, StoreError> {
+    task.wish = Wish::Stop.as_str().to_owned();
+    task.stop_reason = Some(reason.as_str().to_owned());
+    save(transaction, &task, now).await?;
+    copy_wish(transaction, TaskId(task.id), Wish::Stop, now).await?;
+    load(transaction, TaskId(task.id)).await
+}
+
+/// Copies a task's wish onto its shards, so that claims and heartbeats read one table; unowned shards follow at once.
+pub(super) async fn copy_wish(
+    transaction: &DatabaseTransaction,
+    id: TaskId,
+    wish: Wish,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    use shard::Column as C;
+    let update = || shard::Entity::update_many().filter(C::TaskId.eq(id.0));
+    let copied = update()
+        .col_expr(C::Wish, Expr::value(wish.as_str()))
+        .col_expr(C::UpdatedAt, Expr::value(now.0))
+        .exec(transaction);
+    copied.await.map_err(error)?;
+    let unowned = match wish {
+        Wish::Rest => return Ok(()),
+        // A start forgives: no waiting time, no stalls.
+        Wish::Run => update()
+            .col_expr(C::State, Expr::value(ShardState::Idle.as_str()))
+            .col_expr(C::NotBefore, Expr::value(0))
+            .col_expr(C::Recoveries, Expr::value(0))
+            .col_expr(C::LastClaimLw, Expr::value(-1))
+            .filter(C::State.eq(ShardState::Stopped.as_str())),
+        Wish::Stop | Wish::StopNow | Wish::Cancel => update()
+            .col_expr(C::State, Expr::value(ShardState::Stopped.as_str()))
+            .filter(C::State.is_in([ShardState::Idle.as_str(), ShardState::Recovering.as_str()])),
+    };
+    unowned.exec(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// Stores what a task is now, after a shard of it changed.
+pub(super) async fn refresh(
+    transaction: &DatabaseTransaction,
+    id: TaskId,
+    now: WallMs,
+    note: Option<Note>,
+) -> Result<(), StoreError> {
+    let mut task = load(transaction, id).await?;
+    let rows = shards(transaction, id).await?;
+    let states = rows.iter().map(words::shard_state).collect::<Result<Vec<_>, _>>()?;
+    let before = words::status(&task)?;
+    let standing =
+        Shards { states: &states, awaiting_business: before == Status::AwaitingBusiness, finalized: false };
+    let mut status = status_of(words::wish(&task.wish)?, &standing);
+    let mut note = note;
+    if status == Status::Finalizing {
+        match prove(transaction, &task, &rows).await? {
+            Ok(result) => {
+                status = Status::Finished;
+                task.result = Some(result.as_str().to_owned());
+            }
+            Err(text) => {
+                note = Some(Note { reason: Some("proof_failed".to_owned()), text, next_at: None });
+            }
+        }
+    }
+    if status == before {
+        return Ok(());
+    }
+    enter(&mut task, status, note, now);
+    save(transaction, &task, now).await?;
+    if matches!(status, Status::Finished | Status::Stopped | Status::Cancelled) {
+        audit_end(transaction, &task, status, before, now).await?;
+        announce(transaction, &task, status, now).await?;
+    }
+    Ok(())
+}
+
+/// Sets a status with what belongs to it. Nothing that belonged to the old one stays.
+pub(super) fn enter(task: &mut task::Model, status: Status, note: Option<Note>, now: WallMs) {
+    task.status = status.as_str().to_owned();
+    task.status_since = now.0;
+    let (reason, text, next_at) = match note {
+        Some(note) => (note.reason, Some(note.text), note.next_at),
+        None => (None, None, None),
+    };
+    (task.status_reason, task.status_text) = (reason, text);
+    task.next_at = next_at.map(|at| at.0);
+    if !matches!(status, Status::Stopping | Status::Stopped) {
+        task.stop_reason = None;
+    }
+    if status.is_terminal() {
+        task.finished_at = Some(now.0);
+    }
+}
+
+/// Proves that a task whose shards are all done is whole; says what isn't.
+async fn prove(
+    transaction: &DatabaseTransaction,
+    task: &task::Model,
+    shards: &[shard_head::Model],
+) -> Result<Result<TaskResult, String>, StoreError> {
+    let mut next = task.skip_first.min(task.total);
+    for shard in shards {
+        let done = shard.succeeded + shard.skipped + shard.abandoned;
+        if shard.first_index != next {
+            return Ok(Err(format!("the shards don't meet at item {next}")));
+        }
+        if shard.low_water != shard.end_index
+            || shard.parked != 0
+            || done != shard.end_index - shard.first_index
+        {
+            return Ok(Err(format!(
+                "shard {} ended at {} of {} with {done} items settled and {} parked",
+                shard.shard_no, shard.low_water, shard.end_index, shard.parked
+            )));
+        }
+        next = shard.range_end;
+    }
+    if next != task.total {
+        return Ok(Err(format!("the shards end at item {next} of {}", task.total)));
+    }
+    let abandoned: i64 = shards.iter().map(|shard| shard.abandoned).sum();
+    let recorded = failures_recorded(transaction, task.id).await?;
+    if recorded != abandoned {
+        return Ok(Err(format!("{abandoned} items were abandoned, but {recorded} failures are recorded")));
+    }
+    if is_parked(transaction, task.id).await? {
+        return Ok(Err("an item is still parked".to_owned()));
+    }
+    let early = shards.iter().any(|shard| shard.end_index < shard.range_end);
+    Ok(Ok(match (abandoned, early) {
+        (1.., _) => TaskResult::WithFailures,
+        (_, true) => TaskResult::Early,
+        (_, false) => TaskResult::Succeeded,
+    }))
+}
+
+async fn failures_recorded(transaction: &DatabaseTransaction, task: i64) -> Result<i64, StoreError> {
+    let groups =
+        failure_group::Entity::find().filter(failure_group::Column::TaskId.eq(task)).all(transaction);
+    Ok(groups.await.map_err(error)?.iter().map(|group| group.n).sum())
+}
+
+async fn is_parked(transaction: &DatabaseTransaction, task: i64) -> Result<bool, StoreError> {
+    let parked = item::Entity::find()
+        .filter(item::Column::TaskId.eq(task))
+        .filter(item::Column::State.eq(items::PARKED))
+        .one(transaction);
+    Ok(parked.await.map_err(error)?.is_some())
+}
+
+async fn audit_end(
+    transaction: &DatabaseTransaction,
+    task: &task::Model,
+    status: Status,
+    before: Status,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let actor = Actor { name: "windrow".to_owned(), source: "system", reason: task.stop_reason.clone() };
+    let change = Change {
+        task: Some(TaskId(task.id)),
+        action: format!("task.{status}"),
+        before: Some(status_json(before)),
+        after: Some(status_json(status)),
+    };
+    audit(transaction, &actor, change, now).await
+}
+
+/// A status as the audit shows it.
+pub(super) fn status_json(status: Status) -> String {
+    format!("{{\"status\":\"{status}\"}}")
+}
+
+/// What an audit entry says beside who and when.
+pub(super) struct Change {
+    pub(super) task: Option<TaskId>,
+    pub(super) action: String,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
+}
+
+/// Appends an audit entry.
+pub(super) async fn audit(
+    transaction: &DatabaseTransaction,
+    actor: &Actor,
+    change: Change,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let entry = audit::ActiveModel {
+        id: NotSet,
+        task_id: Set(change.task.map(|id| id.0)),
+        at_ms: Set(now.0),
+        actor: Set(actor.name.clone()),
+        source: Set(actor.source.to_owned()),
+        action: Set(change.action),
+        reason: Set(actor.reason.clone()),
+        before_json: Set(change.before),
+        after_json: Set(change.after),
+        request_id: Set(None),
+    };
+    audit::Entity::insert(entry).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// Leaves a hook call to be delivered, if the business has hooks.
+pub(super) async fn announce(
+    transaction: &DatabaseTransaction,
+    task: &task::Model,
+    status: Status,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let owner = business::Entity::find_by_id(task.business_id).one(transaction).await.map_err(error)?;
+    let hooks = owner.and_then(|owner| owner.hooks).unwrap_or_default();
+    if status == Status::Cancelled || matches!(hooks.trim(), "" | "{}" | "null") {
+        return Ok(());
+    }
+    let payload = serde_json::json!({
+        "task": TaskId(task.id).to_string(), "start": task.start_no, "status": status.as_str(),
+        "result": task.result, "reason": task.stop_reason, "at_ms": now.0,
+    });
+    let call = outbox::ActiveModel {
+        id: NotSet,
+        task_id: Set(task.id),
+        start_no: Set(task.start_no),
+        kind: Set(format!("task.{status}")),
+        payload: Set(payload.to_string()),
+        state: Set("due".to_owned()),
+        due_at: Set(now.0),
+        attempts: Set(0),
+        created_at: Set(now.0),
+    };
+    outbox::Entity::insert(call).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! A task and its progress as every surface shows them, read from one snapshot.
+
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
+
+use super::entity::{business, shard_head, task};
+use super::{damaged, error, words};
+use crate::domain::counters::Counters;
+use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, StopReason, TaskResult};
+use crate::ports::StoreError;
+use crate::ports::task_store::TaskView;
+
+/// Reads what the task's row alone doesn't say and puts it together.
+pub(super) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
+    let owner = business::Entity::find_by_id(row.business_id).one(db).await.map_err(error)?;
+    let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
+    let shards = shard_head::Entity::find()
+        .filter(shard_head::Column::TaskId.eq(row.id))
+        .order_by_asc(shard_head::Column::FirstIndex)
+        .all(db)
+        .await
+        .map_err(error)?;
+    together(row, owner.slug, &shards)
+}
+
+fn together(
+    row: task::Model,
+    business: String,
+    shards: &[shard_head::Model],
+) -> Result<TaskView, StoreError> {
+    Ok(TaskView {
+        id: TaskId(row.id),
+        business,
+        status: words::status(&row)?,
+        wish: words::wish(&row.wish)?,
+        counters: counters(&row, shards),
+        low_water: low_water(shards),
+        tuning: words::tuning(&row.tuning)?,
+        result: row.result.as_deref().map(result).transpose()?,
+        stop_reason: row.stop_reason.as_deref().map(stop_reason).transpose()?,
+        name: row.name,
+        status_reason: row.status_reason,
+        status_text: row.status_text,
+        control_rev: row.control_rev.cast_unsigned(),
+        version: row.version.cast_unsigned(),
+        total: ItemCount(row.total.cast_unsigned()),
+        params: row.params,
+        source: row.source,
+        meaning: row.meaning_hash.cast_unsigned(),
+        start_no: row.start_no.cast_unsigned(),
+        created_at: WallMs(row.created_at),
+        started_at: row.started_at.map(WallMs),
+        finished_at: row.finished_at.map(WallMs),
+        since: WallMs(row.status_since),
+    })
+}
+
+/// The sums over all shards; excluded is what lies outside of their ranges.
+fn counters(row: &task::Model, shards: &[shard_head::Model]) -> Counters {
+    let sum = shards.iter().fold(Counters::default(), |sum, shard| sum.plus(&words::counters(shard)));
+    let head = row.skip_first.min(row.total);
+    let tails: i64 = shards.iter().map(|shard| shard.range_end - shard.end_index).sum();
+    Counters { excluded: (head + tails).cast_unsigned(), ..sum }
+}
+
+/// The lowest of an unfinished shard; where none is left, the end of the last one.
+fn low_water(shards: &[shard_head::Model]) -> ItemIndex {
+    let open = shards.iter().find(|shard| shard.state != ShardState::Done.as_str());
+    let shown = open.or(shards.last());
+    ItemIndex(shown.map_or(0, |shard| shard.low_water).cast_unsigned())
+}
+
+fn result(text: &str) -> Result<TaskResult, StoreError> {
+    TaskResult::parse(text).ok_or_else(|| damaged("a result", text))
+}
+
+fn stop_reason(text: &str) -> Result<StopReason, StoreError> {
+    StopReason::parse(text).ok_or_else(|| damaged("a stop reason", text))
+}

@@ -1,0 +1,74 @@
+//! Between columns and domain types. Numbers are bit-cast: indexes and counts are at most `i64::MAX` by contract.
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::damaged;
+use super::entity::{shard_head, task};
+use crate::domain::counters::Counters;
+use crate::domain::ids::{ClaimId, SessionId, ShardId, TaskId};
+use crate::domain::lifecycle::{ShardState, Status, Wish};
+use crate::domain::task::Tuning;
+use crate::ports::StoreError;
+
+pub(super) fn shard_no(id: ShardId) -> i32 {
+    id.no.cast_signed()
+}
+
+pub(super) fn shard_id(row: &shard_head::Model) -> ShardId {
+    ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() }
+}
+
+pub(super) fn session_text(id: SessionId) -> String {
+    id.0.to_string()
+}
+
+pub(super) fn claim_text(id: ClaimId) -> String {
+    id.0.to_string()
+}
+
+pub(super) fn uuid(text: &str) -> Result<Uuid, StoreError> {
+    Uuid::parse_str(text).map_err(|_| damaged("a UUID", text))
+}
+
+pub(super) fn wish(text: &str) -> Result<Wish, StoreError> {
+    Wish::parse(text).ok_or_else(|| damaged("a wish", text))
+}
+
+pub(super) fn status(row: &task::Model) -> Result<Status, StoreError> {
+    Status::parse(&row.status).ok_or_else(|| damaged("a status", &row.status))
+}
+
+pub(super) fn shard_state(row: &shard_head::Model) -> Result<ShardState, StoreError> {
+    ShardState::parse(&row.state).ok_or_else(|| damaged("a shard's state", &row.state))
+}
+
+pub(super) fn tuning(text: &str) -> Result<Tuning, StoreError> {
+    serde_json::from_str(text).map_err(|cause| damaged("settings", &cause.to_string()))
+}
+
+pub(super) fn tuning_text(tuning: &Tuning) -> Result<String, StoreError> {
+    serde_json::to_string(tuning).map_err(|cause| StoreError::Refused(format!("settings: {cause}")))
+}
+
+/// The counters of a shard's own range; what is excluded lies outside of it.
+pub(super) fn counters(row: &shard_head::Model) -> Counters {
+    Counters {
+        succeeded: row.succeeded.cast_unsigned(),
+        skipped: row.skipped.cast_unsigned(),
+        abandoned: row.abandoned.cast_unsigned(),
+        parked: row.parked.cast_unsigned(),
+        in_flight: 0,
+        excluded: 0,
+    }
+}
+
+/// A text of any length as 64 hexadecimal digits, for keys: no collation touches them.
+pub(super) fn digest(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,186 @@
+//! The state directory of an embedded store: one process at a time, by a lock that the operating system keeps.
+//!
+//! The lock is on a file of its own that is never unlinked, lives as long as the process (also through `kill -9`, when
+//! the kernel frees it), and isn't inherited by workers: files are close-on-exec. Whoever holds it may take every older
+//! session for dead (`ownership.md`, rule 18).
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The file that is locked.
+const LOCK_FILE: &str = "windrow.lock";
+/// Text read of another process's lock file. Unit: bytes.
+const HOLDER_BYTES_MAX: u64 = 4096;
+
+/// A state directory that this process holds until the value is dropped.
+#[derive(Debug)]
+pub struct StateDir {
+    path: PathBuf,
+    /// Locked; dropping it frees the lock.
+    _lock: File,
+}
+
+/// A state directory can't be held.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process works in it.
+    #[error(
+        "process {} is working in {} ({command}); wait for it, stop it, or use another --state directory",
+        pid.map_or("?".to_owned(), |pid| pid.to_string()), path.display()
+    )]
+    LockedBy {
+        /// The directory.
+        path: PathBuf,
+        /// The process, if it has told already.
+        pid: Option<u32>,
+        /// What it was started as.
+        command: String,
+    },
+    /// Nothing can be written there.
+    #[error("can't write to the state directory {}: {cause}; make it writable or use --state DIR", path.display())]
+    ReadOnly {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Something else has that name.
+    #[error("{} is not a directory; remove it or use --state DIR", path.display())]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file system doesn't cooperate; locks need a local one.
+    #[error("can't lock the state directory {}: {cause}; use --state with a directory on a local disk", path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+}
+
+impl StateDir {
+    /// Makes the directory if need be and takes its lock without waiting.
+    ///
+    /// # Errors
+    /// See [`LockError`].
+    pub fn lock(path: &Path) -> Result<StateDir, LockError> {
+        let fail = |cause: io::Error| refuse(path, cause);
+        std::fs::create_dir_all(path).map_err(fail)?;
+        let mut options = OpenOptions::new();
+        // Not truncated: until the lock is ours, the text is its holder's.
+        options.create(true).read(true).write(true).truncate(false);
+        let mut file = options.open(path.join(LOCK_FILE)).map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(locked_by(path, &file)),
+            Err(TryLockError::Error(cause)) => return Err(LockError::Io { path: path.to_owned(), cause }),
+        }
+        sign(&mut file).map_err(fail)?;
+        Ok(StateDir { path: path.to_owned(), _lock: file })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.path.join("windrow.db")
+    }
+
+    /// Where standard input is kept while it is worked through. Not made here.
+    pub fn spool(&self) -> PathBuf {
+        self.path.join("spool")
+    }
+
+    /// The worker processes under way, so that the next start can end what a `kill -9` left.
+    pub fn workers(&self) -> PathBuf {
+        self.path.join("workers.json")
+    }
+}
+
+fn refuse(path: &Path, cause: io::Error) -> LockError {
+    let path = path.to_owned();
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            LockError::ReadOnly { path, cause }
+        }
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => LockError::NotADirectory { path },
+        _ => LockError::Io { path, cause },
+    }
+}
+
+/// Two lines for whoever is refused: the process and its command.
+fn sign(file: &mut File) -> io::Result<()> {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    writeln!(file, "{}\n{}", std::process::id(), words.join(" ").replace(char::is_control, " "))?;
+    file.flush()
+}
+
+fn locked_by(path: &Path, file: &File) -> LockError {
+    let mut text = String::new();
+    // What can't be read isn't shown: the lock alone is the refusal.
+    if file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).is_err() {
+        text.clear();
+    }
+    let mut lines = text.lines();
+    let pid = lines.next().and_then(|line| line.parse().ok());
+    let command = lines.next().unwrap_or("just starting").to_owned();
+    LockError::LockedBy { path: path.to_owned(), pid, command }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_refused_and_told_who_works() {
+        let place = tempfile::tempdir().expect("a directory");
+        let held = StateDir::lock(&place.path().join("state")).expect("free");
+        let error = StateDir::lock(held.path()).expect_err("held");
+        assert!(matches!(error, LockError::LockedBy { pid: Some(pid), .. } if pid == std::process::id()));
+        assert!(error.to_string().contains("is working in"), "{error}");
+        let path = held.path().to_owned();
+        drop(held);
+        assert!(path.join(LOCK_FILE).exists(), "the file is never unlinked");
+        StateDir::lock(&path).expect("free again");
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_no_directory() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("state");
+        std::fs::write(&path, "x").expect("written");
+        for path in [path.clone(), path.join("below")] {
+            let error = StateDir::lock(&path).expect_err("a file");
+            assert!(matches!(error, LockError::NotADirectory { .. }), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_named_with_a_remedy() {
+        let path = Path::new("/here");
+        let denied = refuse(path, io::Error::from(io::ErrorKind::PermissionDenied));
+        assert!(denied.to_string().contains("make it writable"), "{denied}");
+        let full = refuse(path, io::Error::from(io::ErrorKind::StorageFull));
+        assert!(matches!(full, LockError::Io { .. }));
+    }
+
+    #[test]
+    fn a_child_process_does_not_inherit_the_lock() {
+        let place = tempfile::tempdir().expect("a directory");
+        let held = StateDir::lock(place.path()).expect("free");
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a child");
+        drop(held);
+        let again = StateDir::lock(place.path());
+        child.kill().expect("our own child");
+        child.wait().expect("ended");
+        again.expect("only this process held it");
+    }
+}
