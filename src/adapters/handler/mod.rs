@@ -1,1 +1,3 @@
 //! Handlers: HTTP callbacks, worker subprocesses, Rust traits.
+
+pub mod wire;
