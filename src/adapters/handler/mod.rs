@@ -2,5 +2,6 @@
 
 pub mod classify;
 pub mod egress;
+pub mod http;
 pub mod sign;
 pub mod wire;
