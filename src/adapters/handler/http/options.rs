@@ -123,12 +123,10 @@ impl HttpOptions {
                 "it has a user or password in it; set `authorization` in the handler's headers instead",
             ));
         }
-        if uri.host().is_none_or(str::is_empty) || uri.port().is_some_and(|port| port.as_u16() == 0) {
-            return Err(bad("it names no host or port 0"));
-        }
-        if uri.authority().is_some_and(|authority| uri.port().is_none() && authority.as_str().ends_with(':'))
-        {
-            return Err(bad("its port is missing"));
+        let host = uri.host().unwrap_or_default();
+        let after_host = uri.authority().and_then(|authority| authority.as_str().strip_prefix(host));
+        if host.is_empty() || !after_host.is_some_and(is_port) {
+            return Err(bad("it names no host, or a port that is not 1 to 65535"));
         }
         Ok((uri, is_https))
     }
@@ -171,6 +169,12 @@ impl fmt::Debug for HttpOptions {
             .field("insecure_skip_verify", &self.insecure_skip_verify)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether it is nothing or `:` and a port; the parser of urls lets any number pass and then forgets it.
+fn is_port(text: &str) -> bool {
+    text.is_empty()
+        || text.strip_prefix(':').and_then(|port| port.parse::<u16>().ok()).is_some_and(|port| port > 0)
 }
 
 /// The settings after their check.
