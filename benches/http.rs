@@ -148,12 +148,17 @@ async fn run_windrow(handler: &Arc<dyn Handler>, clock: &Arc<dyn Clock>, case: C
     .await
 }
 
-async fn run_bare(url: &str, headers: &HeaderMap, body: &Bytes, case: Case) -> f64 {
+type Bare = Client<HttpConnector, Full<Bytes>>;
+
+fn bare_client() -> Bare {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
-    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
-    let (uri, headers, body): (hyper::Uri, _, _) =
-        (url.parse().expect("a url"), headers.clone(), body.clone());
+    Client::builder(TokioExecutor::new()).build(connector)
+}
+
+async fn run_bare(client: &Bare, url: &str, headers: &HeaderMap, body: &Bytes, case: Case) -> f64 {
+    let uri: hyper::Uri = url.parse().expect("a url");
+    let (client, headers, body) = (client.clone(), headers.clone(), body.clone());
     race(case.calls, move |_| {
         let mut request = Request::new(Full::new(body.clone()));
         *request.method_mut() = Method::POST;

@@ -282,3 +282,72 @@ fn a_quote_is_short_clean_and_says_that_there_is_more() {
     assert_eq!(quote(b"  hi\x1b[0m\n"), "`hi [0m`");
     assert_eq!(quote("中".repeat(200).as_bytes()), format!("`{}…`", "中".repeat(80)));
 }
+
+/// Texts around the vocabulary: pieces of good replies, put together in any order.
+fn near_replies() -> impl proptest::strategy::Strategy<Value = String> {
+    let pieces = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"result\"",
+        "\"results\"",
+        "\"default\"",
+        "\"index\"",
+        "\"ok\"",
+        "\"skip\"",
+        "\"retry\"",
+        "\"abandon\"",
+        "\"logs\"",
+        "\"command\"",
+        "\"output\"",
+        "null",
+        "true",
+        "0",
+        "1",
+        "-1",
+        "1e9",
+        " ",
+        "\"x\"",
+        "\u{0}",
+        "{\"result\":\"ok\"}",
+        "{\"index\":0,\"result\":\"ok\"}",
+        "\"results\":[",
+    ];
+    let pieces = proptest::collection::vec(proptest::sample::select(pieces.to_vec()), 0..12);
+    proptest::strategy::Strategy::prop_map(pieces, |pieces| pieces.concat())
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
+
+    /// Invariant I9 against a twin that reads the reply as plain JSON: success only where `result` says so.
+    #[test]
+    fn success_is_only_what_a_reply_says(text in near_replies()) {
+        let value = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+        let says = |value: &serde_json::Value| matches!(value.as_str(), Some("ok" | "skip"));
+        if let Ok(replies) = item_result(text.as_bytes(), AT)
+            && matches!(replies.verdicts[0].1, ItemVerdict::Settled(_))
+        {
+            proptest::prop_assert!(value.as_object().is_some_and(|object| says(&object["result"])), "{}", text);
+        }
+        match parse_batch(text.as_bytes(), &calls(&[(0, 2)])) {
+            Ok(Reply::AllOk) => {
+                let named = value["results"].as_array().map_or(0, Vec::len);
+                proptest::prop_assert!(says(&value["default"]) || named == 2, "{}", text);
+            }
+            Ok(Reply::Items(replies)) => proptest::prop_assert_eq!(replies.verdicts.len(), 2),
+            Ok(Reply::Failed(_)) => proptest::prop_assert!(false, "a reply is no failed call: {}", text),
+            Err(failure) => proptest::prop_assert_eq!(failure.code, BAD_REPLY),
+        }
+    }
+
+    /// Whatever bytes arrive, the parser neither panics nor finds success in them by chance.
+    #[test]
+    fn noise_is_a_bad_reply(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
+        proptest::prop_assert!(item_result(&bytes, AT).is_err());
+        proptest::prop_assert!(quote(&bytes).chars().all(|c| !c.is_control()));
+    }
+}
