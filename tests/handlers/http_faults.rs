@@ -57,6 +57,14 @@ async fn the_deadline_counts_from_the_gate() {
     call.timeout = Duration::from_secs(9);
     is(open(HttpOptions::new(server.url())).process(call).await, "charged", "TIMEOUT");
     assert_eq!(server.connections(), 0);
+    let server = Server::start(|_| Act::Hang).await;
+    let mut call = single();
+    call.gate_time = call.gate_time.minus(Duration::from_secs(10));
+    call.timeout = Duration::from_millis(10_200);
+    let begun = Instant::now();
+    is(open(HttpOptions::new(server.url())).process(call).await, "charged", "TIMEOUT");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(server.seen().len(), 1);
 }
 
 /// Writes `head`, then a byte now and then until the other side hangs up.
@@ -139,7 +147,10 @@ async fn a_peer_that_speaks_something_else_is_a_bad_reply() {
 }
 
 #[tokio::test]
-async fn endless_headers_are_cut() {
+async fn long_headers_are_cut_at_64_kib() {
+    let head = |bytes: usize| format!("HTTP/1.1 204 Ok\r\nx: {}\r\n\r\n", "x".repeat(bytes));
+    assert_eq!(reply_of(head(30_000)).await, Reply::AllOk);
+    is(reply_of(head(100_000)).await, "bad reply", "BAD_REPLY");
     let huge = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "x".repeat(1_000_000));
     is(reply_of(huge).await, "bad reply", "BAD_REPLY");
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(5000));
