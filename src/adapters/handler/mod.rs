@@ -1,1 +1,7 @@
 //! Handlers: HTTP callbacks, worker subprocesses, Rust traits.
+
+pub mod classify;
+pub mod egress;
+pub mod http;
+pub mod sign;
+pub mod wire;

@@ -1,0 +1,312 @@
+//! Windrow's `http` handler against a bare client of the same kind that does the same POST, side by side.
+//!
+//! Run with `cargo bench --bench http`. The server is hyper on a thread of its own; both clients run on one
+//! thread with 64 calls at a time. Rounds alternate, and the ratio is taken within a round, because the machine
+//! is shared; absolute numbers are only orientation. Goals: single ≥ 0.75, batched no worse.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+
+use windrow::adapters::clock::SystemClock;
+use windrow::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
+use windrow::domain::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow::domain::run::IndexRun;
+use windrow::domain::verdict::Dispatch;
+use windrow::ports::clock::Clock;
+use windrow::ports::gate::Gate;
+use windrow::ports::handler::{Call, CallItems, CallRows, Handler, HandlerFactory, Mode, Reply, RunContext};
+use windrow::ports::source::RowChunk;
+
+const IN_FLIGHT: u64 = 64;
+const BATCH: u32 = 100;
+
+/// One comparison.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    items: u32,
+    path: &'static str,
+    calls: u64,
+}
+
+const CASES: [Case; 3] = [
+    Case { name: "single, reply 204", items: 1, path: "/empty", calls: 20_000 },
+    Case { name: "batch of 100, reply {\"default\":\"ok\"}", items: BATCH, path: "/default", calls: 6_000 },
+    Case { name: "batch of 100, reply with 100 results", items: BATCH, path: "/results", calls: 6_000 },
+];
+
+fn main() {
+    let is_bench = std::env::args().any(|arg| arg == "--bench");
+    let (rounds, share) = if is_bench { (7, 1) } else { (1, 100) };
+    let address = serve();
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    println!(
+        "{:<40} {:>10} {:>10} {:>10}  windrow ÷ bare: min / median / max",
+        "calls/s, median of rounds", "windrow", "bare", "bare, few"
+    );
+    println!("(bare sends the same body and headers; \"bare, few\" the same body with content-type only)");
+    for case in CASES {
+        compare(&runtime, address, Case { calls: case.calls / share, ..case }, rounds);
+    }
+}
+
+fn compare(runtime: &Runtime, address: SocketAddr, case: Case, rounds: usize) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let url = format!("http://{address}{}", case.path);
+    let options = HttpOptions { batch: case.items, ..HttpOptions::new(&url) };
+    let handler = HttpHandlerFactory::new(options, clock.clone()).open(context()).expect("opens");
+    let (headers, body) = runtime.block_on(captured(&handler, &clock, address, case));
+    let few = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    let bare = bare_client();
+    let mut rates: [Vec<f64>; 3] = Default::default();
+    for round in 0..=rounds {
+        let mut measured = [0.0; 3];
+        for step in 0..3 {
+            let which = (step + round) % 3;
+            measured[which] = match which {
+                0 => runtime.block_on(run_windrow(&handler, &clock, case)),
+                1 => runtime.block_on(run_bare(&bare, &url, &headers, &body, case)),
+                _ => runtime.block_on(run_bare(&bare, &url, &few, &body, case)),
+            };
+        }
+        // The first round warms up.
+        if round > 0 {
+            rates.iter_mut().zip(measured).for_each(|(all, rate)| all.push(rate));
+        }
+    }
+    report(case, &rates);
+}
+
+fn report(case: Case, rates: &[Vec<f64>; 3]) {
+    let spread = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        (values[0], values[values.len() / 2], values[values.len() - 1])
+    };
+    let ratio = |other: &[f64]| spread(rates[0].iter().zip(other).map(|(one, other)| one / other).collect());
+    let median = |which: usize| spread(rates[which].clone()).1;
+    let (same, few) = (ratio(&rates[1]), ratio(&rates[2]));
+    println!(
+        "{:<40} {:>10.0} {:>10.0} {:>10.0}  {:.2} / {:.2} / {:.2}   (few: {:.2} / {:.2} / {:.2})",
+        case.name,
+        median(0),
+        median(1),
+        median(2),
+        same.0,
+        same.1,
+        same.2,
+        few.0,
+        few.1,
+        few.2
+    );
+}
+
+/// Runs 64 loops that share `calls`; returns calls per second.
+async fn race<F, Fut>(calls: u64, one: F) -> f64
+where
+    F: Fn(u64) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send,
+{
+    let begun = Instant::now();
+    let each = (calls / IN_FLIGHT).max(1);
+    let lanes = (0..IN_FLIGHT).map(|lane| {
+        let one = one.clone();
+        tokio::spawn(async move {
+            for call in 0..each {
+                one(lane * each + call).await;
+            }
+        })
+    });
+    for lane in lanes.collect::<Vec<_>>() {
+        lane.await.expect("a lane does not panic");
+    }
+    (each * IN_FLIGHT) as f64 / begun.elapsed().as_secs_f64()
+}
+
+async fn run_windrow(handler: &Arc<dyn Handler>, clock: &Arc<dyn Clock>, case: Case) -> f64 {
+    let (handler, clock, chunk) = (handler.clone(), clock.clone(), chunk());
+    race(case.calls, move |number| {
+        let (handler, call) = (handler.clone(), call(&clock, &chunk, number, case));
+        async move {
+            let reply = handler.process(call).await;
+            assert_eq!(reply, Reply::AllOk);
+        }
+    })
+    .await
+}
+
+type Bare = Client<HttpConnector, Full<Bytes>>;
+
+fn bare_client() -> Bare {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    Client::builder(TokioExecutor::new()).build(connector)
+}
+
+async fn run_bare(client: &Bare, url: &str, headers: &HeaderMap, body: &Bytes, case: Case) -> f64 {
+    let uri: hyper::Uri = url.parse().expect("a url");
+    let (client, headers, body) = (client.clone(), headers.clone(), body.clone());
+    race(case.calls, move |_| {
+        let mut request = Request::new(Full::new(body.clone()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = headers.clone();
+        let client = client.clone();
+        async move {
+            let answered = tokio::time::timeout(Duration::from_secs(30), client.request(request)).await;
+            let response = answered.expect("in time").expect("an answer");
+            assert!(response.status().is_success());
+            let body = response.into_body().collect().await.expect("a body").to_bytes();
+            check(&body, case);
+        }
+    })
+    .await
+}
+
+#[derive(serde::Deserialize)]
+struct Results<'a> {
+    #[serde(borrow, default)]
+    results: Vec<OneResult<'a>>,
+}
+
+#[derive(serde::Deserialize)]
+struct OneResult<'a> {
+    index: u64,
+    result: &'a str,
+}
+
+/// What any client has to do with a reply: read it.
+fn check(body: &[u8], case: Case) {
+    if case.items == 1 {
+        assert!(body.is_empty());
+        return;
+    }
+    let reply: Results<'_> = serde_json::from_slice(body).expect("JSON");
+    assert!(reply.results.iter().all(|one| one.result == "ok" && one.index < u64::from(BATCH)));
+}
+
+fn chunk() -> Arc<RowChunk> {
+    let row = r#"{"user_id":"u_3818","locale":"zh-CN"}"#;
+    let ends = (1..=BATCH).map(|row_no| row_no * row.len() as u32).collect();
+    Arc::new(RowChunk::new(ItemIndex(0), Bytes::from(row.repeat(BATCH as usize)), ends))
+}
+
+fn call(clock: &Arc<dyn Clock>, chunk: &Arc<RowChunk>, number: u64, case: Case) -> Call {
+    let first = if case.items == 1 { number % u64::from(BATCH) } else { 0 };
+    let run = IndexRun::new(ItemIndex(first), case.items).expect("not empty");
+    Call {
+        items: CallItems::One(Dispatch { run, attempt: Attempt::FIRST }),
+        rows: CallRows { chunks: vec![chunk.clone()] },
+        gate_time: clock.now(),
+        timeout: Duration::from_secs(30),
+    }
+}
+
+fn context() -> Arc<RunContext> {
+    Arc::new(RunContext {
+        shard: ShardId { task: TaskId(1042), no: 0 },
+        task_name: Some("black-friday".into()),
+        task_revision: 4,
+        business: "push-campaign".into(),
+        params: None,
+        run: RunNo(3),
+        epoch: Epoch(1_795_194_100_123),
+        store: StoreId("k7f3q2".into()),
+        mode: Mode::Live,
+        gate: Arc::new(Gate::always_open()),
+    })
+}
+
+/// The headers and the body of one of Windrow's requests, for the bare client to repeat.
+async fn captured(
+    handler: &Arc<dyn Handler>,
+    clock: &Arc<dyn Clock>,
+    address: SocketAddr,
+    case: Case,
+) -> (HeaderMap, Bytes) {
+    let reply = handler.process(call(clock, &chunk(), 0, case)).await;
+    assert_eq!(reply, Reply::AllOk);
+    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
+    let last = client.get(format!("http://{address}/last").parse().expect("a url")).await.expect("an answer");
+    let mut headers = last.headers().clone();
+    for name in ["host", "content-length", "date"] {
+        headers.remove(name);
+    }
+    (headers, last.into_body().collect().await.expect("a body").to_bytes())
+}
+
+/// A server on a thread of its own, which remembers the first request of each connection for `/last`.
+fn serve() -> SocketAddr {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async move {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            sender.send(listener.local_addr().expect("bound")).expect("the main thread waits");
+            let last = Arc::new(std::sync::Mutex::new((HeaderMap::new(), Bytes::new())));
+            while let Ok((stream, _)) = listener.accept().await {
+                stream.set_nodelay(true).expect("a socket option");
+                let last = last.clone();
+                tokio::spawn(async move {
+                    let is_first = std::sync::atomic::AtomicBool::new(true);
+                    let service = service_fn(|request| {
+                        let is_first = is_first.swap(false, std::sync::atomic::Ordering::Relaxed);
+                        respond(request, is_first.then(|| last.clone()))
+                    });
+                    let io = TokioIo::new(stream);
+                    // Clients hang up when they are done.
+                    drop(hyper::server::conn::http1::Builder::new().serve_connection(io, service).await);
+                });
+            }
+        });
+    });
+    receiver.recv().expect("the server starts")
+}
+
+type Last = Arc<std::sync::Mutex<(HeaderMap, Bytes)>>;
+
+async fn respond(
+    request: Request<Incoming>,
+    last: Option<Last>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let (status, reply) = match parts.uri.path() {
+        "/empty" => (204, Bytes::new()),
+        "/default" => (200, Bytes::from_static(br#"{"default":"ok"}"#)),
+        "/results" => (200, results()),
+        _ => {
+            let (headers, body) = last.expect("a fresh connection").lock().expect("no panic").clone();
+            let mut response = Response::new(Full::new(body));
+            *response.headers_mut() = headers;
+            return Ok(response);
+        }
+    };
+    if let Some(last) = last {
+        *last.lock().expect("no panic") = (parts.headers, body);
+    }
+    Ok(Response::builder().status(status).body(Full::new(reply)).expect("a response"))
+}
+
+fn results() -> Bytes {
+    static RESULTS: std::sync::OnceLock<Bytes> = std::sync::OnceLock::new();
+    let make = || {
+        let one = |index: u32| format!(r#"{{"index":{index},"result":"ok"}}"#);
+        let all: Vec<String> = (0..BATCH).map(one).collect();
+        Bytes::from(format!(r#"{{"results":[{}]}}"#, all.join(",")))
+    };
+    RESULTS.get_or_init(make).clone()
+}

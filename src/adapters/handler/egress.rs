@@ -1,0 +1,175 @@
+//! Which addresses a callback may connect to (SSRF guard, `reliability.md` §6).
+//!
+//! Pure: it only answers whether an address is allowed. The connector asks for each address that a name
+//! resolved to and connects to one that was allowed, never to the name again. An IPv4 address that hides in an
+//! IPv6 one (mapped, compatible, NAT64, 6to4) is judged as both.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// Link-local networks, where cloud metadata services live. Loopback and private networks are where businesses
+/// live. (`ux.md` §2.8, `[handler.http]`.)
+pub const DENY_NETWORKS_DEFAULT: [&str; 2] = ["169.254.0.0/16", "fe80::/10"];
+
+/// A network in CIDR notation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    base: IpAddr,
+    prefix: u8,
+}
+
+/// A text is not a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a network; one looks like 10.0.0.0/8 or fd00::/8")]
+pub struct NotANetwork(pub String);
+
+impl FromStr for Network {
+    type Err = NotANetwork;
+
+    fn from_str(text: &str) -> Result<Network, NotANetwork> {
+        let bad = || NotANetwork(text.to_owned());
+        let (base, prefix) = match text.split_once('/') {
+            Some((base, prefix)) => (base, Some(prefix.parse::<u8>().map_err(|_| bad())?)),
+            None => (text, None),
+        };
+        let base: IpAddr = base.parse().map_err(|_| bad())?;
+        let bits = if base.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.unwrap_or(bits);
+        if prefix > bits { Err(bad()) } else { Ok(Network { base, prefix }) }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.base, self.prefix)
+    }
+}
+
+impl Network {
+    /// Whether the address lies in the network; an IPv4 address never lies in an IPv6 network.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.base, address) {
+            (IpAddr::V4(base), IpAddr::V4(address)) => {
+                let (base, address) = (u128::from(base.to_bits()), u128::from(address.to_bits()));
+                same_head(base, address, 32, self.prefix)
+            }
+            (IpAddr::V6(base), IpAddr::V6(address)) => {
+                same_head(base.to_bits(), address.to_bits(), 128, self.prefix)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn same_head(one: u128, other: u128, bits: u8, prefix: u8) -> bool {
+    prefix == 0 || (one ^ other) >> (bits - prefix) == 0
+}
+
+/// The networks that may and may not be connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Egress {
+    /// Empty allows all.
+    pub allow: Vec<Network>,
+    /// Wins over `allow`.
+    pub deny: Vec<Network>,
+}
+
+impl Default for Egress {
+    fn default() -> Egress {
+        let parse = |text: &&str| text.parse().expect("the default networks are networks");
+        Egress { allow: Vec::new(), deny: DENY_NETWORKS_DEFAULT.iter().map(parse).collect() }
+    }
+}
+
+impl Egress {
+    /// Why the address may not be connected to; none when it may.
+    pub fn refusal(&self, address: IpAddr) -> Option<String> {
+        let faces = [Some(address), hidden_v4(address).map(IpAddr::V4)];
+        let in_any = |networks: &[Network]| {
+            networks
+                .iter()
+                .find(|network| faces.iter().flatten().any(|face| network.contains(*face)))
+                .copied()
+        };
+        if let Some(network) = in_any(&self.deny) {
+            return Some(format!("{address} is in {network}, which `deny_networks` forbids"));
+        }
+        let allowed = self.allow.is_empty() || in_any(&self.allow).is_some();
+        (!allowed).then(|| format!("{address} is in none of the networks of `allow_networks`"))
+    }
+}
+
+/// The IPv4 address that an IPv6 address leads to.
+fn hidden_v4(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(address) = address else { return None };
+    let s = address.segments();
+    let joined = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match s {
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] if address > Ipv6Addr::LOCALHOST => Some(joined(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(joined(high, low)),
+        [0x2002, high, low, ..] => Some(joined(high, low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_local_is_denied_in_every_disguise_and_private_is_allowed() {
+        let egress = Egress::default();
+        let table = [
+            ("169.254.169.254", false),
+            ("169.254.0.0", false),
+            ("169.253.255.255", true),
+            ("169.255.0.0", true),
+            ("::ffff:169.254.169.254", false),
+            ("::169.254.169.254", false),
+            ("64:ff9b::a9fe:a9fe", false),
+            ("2002:a9fe:a9fe::1", false),
+            ("fe80::1", false),
+            ("febf:ffff::1", false),
+            ("fec0::1", true),
+            ("127.0.0.1", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("10.1.2.3", true),
+            ("192.168.0.1", true),
+            ("93.184.216.34", true),
+            ("2606:2800::1", true),
+        ];
+        for (address, allowed) in table {
+            let refusal = egress.refusal(address.parse().expect(address));
+            assert_eq!(refusal.is_none(), allowed, "{address}: {refusal:?}");
+        }
+    }
+
+    #[test]
+    fn allow_narrows_and_deny_wins() {
+        let networks =
+            |texts: &[&str]| texts.iter().map(|text| text.parse().expect(text)).collect::<Vec<_>>();
+        let egress = Egress { allow: networks(&["10.0.0.0/8"]), deny: networks(&["10.9.0.0/16"]) };
+        for (address, allowed) in [
+            ("10.1.1.1", true),
+            ("::ffff:10.1.1.1", true),
+            ("10.9.1.1", false),
+            ("11.0.0.1", false),
+            ("::1", false),
+        ] {
+            assert_eq!(egress.refusal(address.parse().expect(address)).is_none(), allowed, "{address}");
+        }
+    }
+
+    #[test]
+    fn networks_are_read_and_written() {
+        for text in ["10.0.0.0/8", "0.0.0.0/0", "::/0", "fd00::/8", "::1/128"] {
+            assert_eq!(text.parse::<Network>().expect(text).to_string(), text);
+        }
+        assert_eq!("10.0.0.1".parse::<Network>().expect("one address").to_string(), "10.0.0.1/32");
+        for bad in ["", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.0/-1", "host/8", "10.0.0.0/8/9"] {
+            assert!(bad.parse::<Network>().is_err(), "{bad}");
+        }
+    }
+}

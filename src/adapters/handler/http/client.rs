@@ -1,0 +1,170 @@
+//! Sends requests over kept connections. The only place that knows which client does it, so that another kind of
+//! pool can take its place.
+//!
+//! Redirects are never followed and no compression is asked for. A request that was given up on (deadline, or its
+//! future dropped) closes its connection instead of returning it.
+
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::http::response::Parts;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::ClientConfig;
+use tokio::time::{Instant, timeout_at};
+
+use super::HttpOptions;
+use super::connect::Connector;
+use super::fault::Fault;
+use crate::adapters::handler::classify::{Answer, needs_body};
+use crate::ports::clock::Clock;
+use crate::ports::handler::RunContext;
+
+/// The longest headers of an answer. Unit: bytes. (`reliability.md` §6.)
+const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// What is read of a body that decides nothing: enough to quote it and to keep the connection. Unit: bytes.
+const QUOTED_BYTES_MAX: usize = 64 * 1024;
+
+type Pool = Client<HttpsConnector<Connector>, GatedBody>;
+
+/// The connections of one handler.
+pub(super) struct CallbackClient {
+    /// None once closed.
+    pool: RwLock<Option<Arc<Pool>>>,
+    reply_bytes_max: usize,
+}
+
+impl CallbackClient {
+    pub(super) fn new(options: &HttpOptions, tls: ClientConfig) -> CallbackClient {
+        let tcp = Connector::new(options.egress.clone(), options.connect_timeout);
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let connector =
+            if options.http2 { https.enable_http2().wrap_connector(tcp) } else { https.wrap_connector(tcp) };
+        let pool = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .timer(TokioTimer::new())
+            .pool_idle_timeout(options.pool_idle)
+            .http1_max_buf_size(HEADER_BYTES_MAX)
+            .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
+            .build(connector);
+        CallbackClient { pool: RwLock::new(Some(Arc::new(pool))), reply_bytes_max: options.reply_bytes_max }
+    }
+
+    /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. Cancel safe: dropping
+    /// it closes the connection.
+    pub(super) async fn send(
+        &self,
+        request: Request<GatedBody>,
+        deadline: Instant,
+        timeout: Duration,
+    ) -> Result<Answer, Fault> {
+        let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::NotSent)?;
+        let answered = timeout_at(deadline, pool.request(request)).await;
+        let answered = answered.map_err(|_| Fault::late(timeout, "the handler did not begin to answer"))?;
+        let (parts, body) = answered.map_err(|why| Fault::of_request(&why))?.into_parts();
+        if needs_body(parts.status) {
+            let read = timeout_at(deadline, read_all(body, self.reply_bytes_max)).await;
+            let body = read.map_err(|_| Fault::late(timeout, "the reply began but did not end"))??;
+            return Ok(answer(parts, body));
+        }
+        let mut quoted = BytesMut::new();
+        // Such an answer means the same whether its body arrives or not.
+        drop(timeout_at(deadline, read_into(body, QUOTED_BYTES_MAX, &mut quoted)).await);
+        Ok(answer(parts, quoted.freeze()))
+    }
+
+    /// Lets go of all connections; those in use end with their calls.
+    pub(super) fn close(&self) {
+        let pool = self.pool.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(pool);
+    }
+}
+
+fn answer(parts: Parts, body: Bytes) -> Answer {
+    Answer { status: parts.status, headers: parts.headers, body }
+}
+
+/// The whole body; without a copy when it comes in one piece, as nearly all do.
+async fn read_all(mut body: Incoming, bytes_max: usize) -> Result<Bytes, Fault> {
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(Fault::TooBig(bytes_max));
+    }
+    let mut first = Bytes::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|why| Fault::of_body(&why))?.into_data() else { continue };
+        if data.len() > bytes_max {
+            return Err(Fault::TooBig(bytes_max));
+        }
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        let mut whole = BytesMut::from(first);
+        whole.extend_from_slice(&data);
+        if whole.len() > bytes_max {
+            return Err(Fault::TooBig(bytes_max));
+        }
+        read_into(body, bytes_max, &mut whole).await?;
+        return Ok(whole.freeze());
+    }
+    Ok(first)
+}
+
+async fn read_into(mut body: Incoming, bytes_max: usize, whole: &mut BytesMut) -> Result<(), Fault> {
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|why| Fault::of_body(&why))?.into_data() else { continue };
+        if whole.len() + data.len() > bytes_max {
+            return Err(Fault::TooBig(bytes_max));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(())
+}
+
+/// The gate shut after a connection was made and before the body left.
+#[derive(Debug, thiserror::Error)]
+#[error("the gate is shut")]
+pub(super) struct GateShut;
+
+/// A request's body, which asks the gate at the moment when the client takes it: only then is there a connection.
+/// A refusal leaves the request without its body, which no server can take for a request.
+pub(super) struct GatedBody {
+    bytes: Option<Bytes>,
+    context: Arc<RunContext>,
+    clock: Arc<dyn Clock>,
+}
+
+impl GatedBody {
+    pub(super) fn new(bytes: Bytes, context: Arc<RunContext>, clock: Arc<dyn Clock>) -> GatedBody {
+        GatedBody { bytes: Some(bytes), context, clock }
+    }
+}
+
+impl Body for GatedBody {
+    type Data = Bytes;
+    type Error = GateShut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, GateShut>>> {
+        let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
+        let is_open = self.context.gate.is_open(self.clock.now());
+        Poll::Ready(Some(if is_open { Ok(Frame::data(bytes)) } else { Err(GateShut) }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}

@@ -1,0 +1,112 @@
+//! What it means when a request has no usable answer.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use hyper_util::client::legacy;
+
+use super::client::GateShut;
+use super::connect::ConnectError;
+use crate::adapters::handler::wire::BAD_REPLY;
+use crate::domain::verdict::Failure;
+use crate::ports::handler::CallFailure;
+
+/// A request without a usable answer.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The gate shut before the body could leave, or the handler was closed.
+    NotSent,
+    /// The call's time ran out.
+    Late(String),
+    /// No connection.
+    Unconnected(ConnectError),
+    /// No TLS session.
+    Tls(String),
+    /// The connection broke before the answer was complete.
+    Reset(String),
+    /// What came back is not HTTP, or its headers are too long.
+    Garbled(String),
+    /// The reply is longer than allowed. Unit: bytes.
+    TooBig(usize),
+}
+
+impl Fault {
+    pub(super) fn late(timeout: Duration, stage: &str) -> Fault {
+        let timeout = humantime::format_duration(timeout);
+        Fault::Late(format!(
+            "no complete reply within {timeout}: {stage}; speed the handler up or raise `timeout`"
+        ))
+    }
+
+    /// The fault of a request that failed before its answer began.
+    pub(super) fn of_request(error: &legacy::Error) -> Fault {
+        if let Some(why) = causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
+            return Fault::Unconnected(why.clone());
+        }
+        if causes(error).any(|cause| cause.is::<GateShut>()) {
+            return Fault::NotSent;
+        }
+        let deepest = causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
+        if error.is_connect() {
+            return Fault::Tls(deepest);
+        }
+        match causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
+            Some(why) if why.is_parse() => Fault::Garbled(why.to_string()),
+            _ => Fault::Reset(deepest),
+        }
+    }
+
+    /// The fault of an answer whose body broke off.
+    pub(super) fn of_body(error: &hyper::Error) -> Fault {
+        Fault::Reset(causes(error).last().map_or_else(|| error.to_string(), ToString::to_string))
+    }
+}
+
+impl From<Fault> for CallFailure {
+    fn from(fault: Fault) -> CallFailure {
+        let charged = |code: &'static str, message: String| CallFailure::Charged {
+            failure: Failure::new(code, message),
+            after: None,
+        };
+        match fault {
+            Fault::NotSent => CallFailure::NotSent,
+            Fault::Late(message) => charged("TIMEOUT", message),
+            Fault::Unconnected(why @ ConnectError::Denied(..)) => {
+                CallFailure::Rejected(Failure::new("DENIED_ADDRESS", why.to_string()))
+            }
+            Fault::Unconnected(why @ ConnectError::Unresolved(..)) => charged("DNS", why.to_string()),
+            Fault::Unconnected(why @ ConnectError::Unreachable(..)) => charged("CONNECT", why.to_string()),
+            Fault::Tls(why) => {
+                let hint = "check the url's host and port, or name the certificate's authority in `ca_file`";
+                charged("TLS", format!("no secure connection: {why}; {hint}"))
+            }
+            Fault::Reset(why) => {
+                let hint = "did the handler crash, or close a connection that it promised to keep?";
+                charged("RESET", format!("the connection broke before the reply was complete: {why}; {hint}"))
+            }
+            Fault::Garbled(why) => {
+                let hint = "is it an HTTP server, and http rather than https, that listens there?";
+                CallFailure::BadReply(Failure::new(
+                    BAD_REPLY,
+                    format!("the reply is not HTTP: {why}; {hint}"),
+                ))
+            }
+            Fault::TooBig(bytes_max) => {
+                let message = format!(
+                    "the reply is larger than {bytes_max} bytes; answer with results only, not with data"
+                );
+                CallFailure::BadReply(Failure::new("REPLY_TOO_BIG", message))
+            }
+        }
+    }
+}
+
+/// The error and what caused it, outermost first; looks into `io::Error`, whose `source` leaves its own cause out.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let next = |error: &&'a (dyn Error + 'static)| match (*error).downcast_ref::<io::Error>() {
+        Some(io) => io.get_ref().map(|inner| inner as &'a (dyn Error + 'static)),
+        None => (*error).source(),
+    };
+    std::iter::successors(Some(error), next)
+}

@@ -1,0 +1,192 @@
+//! What a person may set for an `http` handler (`[handler.http]` and a business's own settings), and its check.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::Scheme;
+use hyper::{Method, Uri};
+
+use crate::adapters::handler::classify::Pointer;
+use crate::adapters::handler::egress::Egress;
+use crate::adapters::handler::sign::Signer;
+use crate::domain::verdict::Failure;
+use crate::ports::handler::OpenError;
+
+/// The largest reply that is read. Unit: bytes. (`ux.md` §2.5: 1 MiB.)
+pub const REPLY_BYTES_MAX_DEFAULT: usize = 1 << 20;
+
+/// Headers that Windrow sets itself, or that belong to a connection.
+const RESERVED_HEADERS: [&str; 14] = [
+    "host",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "proxy-connection",
+    "accept-encoding",
+    "idempotency-key",
+    "traceparent",
+    "expect",
+];
+/// The beginnings of names that Windrow keeps for itself.
+const RESERVED_PREFIXES: [&str; 2] = ["webhook-", "windrow-"];
+
+/// The settings of an `http` handler. Its `Debug` shows neither secrets nor values of headers.
+#[derive(Clone)]
+pub struct HttpOptions {
+    /// Where the business listens, `http://` or `https://`.
+    pub url: String,
+    /// The method, `POST` unless a business needs another.
+    pub method: String,
+    /// More headers to send, such as `authorization`; their values are secrets.
+    pub headers: Vec<(String, String)>,
+    /// Signing secrets `whsec_…`, newest first; two during rotation; none sends unsigned callbacks.
+    pub secrets: Vec<String>,
+    /// Where in a reply the result lies (RFC 6901); empty is the whole reply.
+    pub response_pointer: String,
+    /// How long a connection may take to be made, within the call's own time.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept.
+    pub pool_idle: Duration,
+    /// Whether HTTP/2 may be agreed upon over https.
+    pub http2: bool,
+    /// Certificates (PEM) that are trusted instead of the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Trusts any certificate. For a test system only.
+    pub insecure_skip_verify: bool,
+    /// The largest reply that is read. Unit: bytes.
+    pub reply_bytes_max: usize,
+    /// Addresses that may and may not be connected to.
+    pub egress: Egress,
+    /// The name of this node, for `user-agent`.
+    pub node: String,
+    /// Items of a call: above 1, every call is a batched one, whatever it holds.
+    pub batch: u32,
+}
+
+impl HttpOptions {
+    /// The defaults of `config.toml` for a url.
+    pub fn new(url: impl Into<String>) -> HttpOptions {
+        HttpOptions {
+            url: url.into(),
+            method: "POST".into(),
+            headers: Vec::new(),
+            secrets: Vec::new(),
+            response_pointer: String::new(),
+            connect_timeout: Duration::from_secs(2),
+            pool_idle: Duration::from_secs(90),
+            http2: true,
+            ca_file: None,
+            insecure_skip_verify: false,
+            reply_bytes_max: REPLY_BYTES_MAX_DEFAULT,
+            egress: Egress::default(),
+            node: "n1".into(),
+            batch: 1,
+        }
+    }
+
+    /// Parses what is text.
+    pub(super) fn check(&self) -> Result<Checked, OpenError> {
+        let (uri, is_https) = self.uri()?;
+        let method = Method::from_bytes(self.method.as_bytes());
+        let method =
+            method.map_err(|_| refuse(format!("{:?} is not an HTTP method; POST is usual", self.method)))?;
+        let signer = Signer::new(&self.secrets).map_err(refuse)?;
+        let pointer = Pointer::new(&self.response_pointer).map_err(refuse)?;
+        Ok(Checked { uri, is_https, method, headers: self.header_map()?, signer, pointer })
+    }
+
+    fn uri(&self) -> Result<(Uri, bool), OpenError> {
+        let bad = |why: &str| {
+            let shown =
+                self.url.split_once('@').map_or(self.url.as_str(), |_| "(not shown: it has a password)");
+            refuse(format!(
+                "the handler's url {shown:?} can't be used: {why}; one looks like http://127.0.0.1:9000/windrow"
+            ))
+        };
+        let uri: Uri = self.url.parse().map_err(|why: hyper::http::uri::InvalidUri| bad(&why.to_string()))?;
+        let is_https = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            Some(scheme) => return Err(bad(&format!("the scheme {scheme} is neither http nor https"))),
+            None => return Err(bad("it begins with neither http:// nor https://")),
+        };
+        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+            return Err(bad(
+                "it has a user or password in it; set `authorization` in the handler's headers instead",
+            ));
+        }
+        let host = uri.host().unwrap_or_default();
+        let after_host = uri.authority().and_then(|authority| authority.as_str().strip_prefix(host));
+        if host.is_empty() || !after_host.is_some_and(is_port) {
+            return Err(bad("it names no host, or a port that is not 1 to 65535"));
+        }
+        Ok((uri, is_https))
+    }
+
+    fn header_map(&self) -> Result<HeaderMap, OpenError> {
+        let mut map = HeaderMap::with_capacity(self.headers.len() + 20);
+        let mut seen = HashSet::new();
+        for (name, value) in &self.headers {
+            let parsed = HeaderName::from_bytes(name.as_bytes());
+            let name = parsed.map_err(|_| refuse(format!("{name:?} is not the name of a header")))?;
+            let is_ours = RESERVED_HEADERS.contains(&name.as_str())
+                || RESERVED_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
+            if is_ours {
+                return Err(refuse(format!(
+                    "the header {name} can't be set: windrow sets it itself; remove it"
+                )));
+            }
+            if !seen.insert(name.clone()) {
+                return Err(refuse(format!("the header {name} is set twice; remove one")));
+            }
+            let mut value = HeaderValue::from_str(value).map_err(|_| {
+                refuse(format!("the value of header {name} has characters that no header may have"))
+            })?;
+            value.set_sensitive(true);
+            map.insert(name, value);
+        }
+        Ok(map)
+    }
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("HttpOptions")
+            .field("method", &self.method)
+            .field("headers", &names)
+            .field("secrets", &self.secrets.len())
+            .field("batch", &self.batch)
+            .field("ca_file", &self.ca_file)
+            .field("insecure_skip_verify", &self.insecure_skip_verify)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether it is nothing or `:` and a port; the parser of urls lets any number pass and then forgets it.
+fn is_port(text: &str) -> bool {
+    text.is_empty()
+        || text.strip_prefix(':').and_then(|port| port.parse::<u16>().ok()).is_some_and(|port| port > 0)
+}
+
+/// The settings after their check.
+pub(super) struct Checked {
+    pub(super) uri: Uri,
+    pub(super) is_https: bool,
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) signer: Signer,
+    pub(super) pointer: Pointer,
+}
+
+fn refuse(why: impl fmt::Display) -> OpenError {
+    OpenError { failure: Failure::new("BAD_HANDLER", why.to_string()) }
+}

@@ -1,0 +1,203 @@
+//! Peers that misbehave below HTTP, and addresses that can't or may not be reached.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+
+use windrow::adapters::handler::egress::Egress;
+use windrow::adapters::handler::http::HttpOptions;
+use windrow::ports::handler::{CallFailure, Reply};
+
+use crate::support_server::{Act, Server, failure, open, raw, read_request, single};
+
+/// The reply to a single call of a peer that reads the request and then writes `bytes` and hangs up.
+async fn reply_of(bytes: impl Into<Vec<u8>>) -> Reply {
+    let bytes: Vec<u8> = bytes.into();
+    let address = raw(move |mut stream| {
+        let bytes = bytes.clone();
+        async move {
+            drop(read_request(&mut stream).await);
+            // The other side may have hung up already.
+            drop(stream.write_all(&bytes).await);
+        }
+    })
+    .await;
+    reply_from(&format!("http://{address}/")).await
+}
+
+async fn reply_from(url: &str) -> Reply {
+    open(HttpOptions::new(url)).process(single()).await
+}
+
+fn is(reply: Reply, kind: &str, code: &str) -> String {
+    let (found, failure) = failure(reply);
+    assert_eq!((found, failure.code.as_ref()), (kind, code), "{}", failure.message);
+    failure.message
+}
+
+#[tokio::test]
+async fn a_handler_that_never_answers_times_out() {
+    let mut server = Server::start(|_| Act::Hang).await;
+    let mut call = single();
+    call.timeout = Duration::from_millis(200);
+    let begun = Instant::now();
+    let said = is(open(HttpOptions::new(server.url())).process(call).await, "charged", "TIMEOUT");
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_millis(150) && took < Duration::from_secs(5), "{took:?}");
+    assert!(said.contains("within 200ms") && said.contains("raise `timeout`"), "{said}");
+    server.until_open(0).await;
+}
+
+#[tokio::test]
+async fn the_deadline_counts_from_the_gate() {
+    let server = Server::always(204, "").await;
+    let mut call = single();
+    call.gate_time = call.gate_time.minus(Duration::from_secs(10));
+    call.timeout = Duration::from_secs(9);
+    is(open(HttpOptions::new(server.url())).process(call).await, "charged", "TIMEOUT");
+    assert_eq!(server.connections(), 0);
+    let server = Server::start(|_| Act::Hang).await;
+    let mut call = single();
+    call.gate_time = call.gate_time.minus(Duration::from_secs(10));
+    call.timeout = Duration::from_millis(10_200);
+    let begun = Instant::now();
+    is(open(HttpOptions::new(server.url())).process(call).await, "charged", "TIMEOUT");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(server.seen().len(), 1);
+}
+
+/// Writes `head`, then a byte now and then until the other side hangs up.
+async fn trickle(mut stream: TcpStream, head: &'static str) {
+    drop(read_request(&mut stream).await);
+    drop(stream.write_all(head.as_bytes()).await);
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    while stream.write_all(b"x").await.is_ok() {
+        ticks.tick().await;
+    }
+}
+
+#[tokio::test]
+async fn a_trickled_reply_is_cut_by_the_deadline() {
+    let heads = [
+        ("HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", "TIMEOUT"),
+        ("HTTP/1.1 200 OK\r\nx: ", "TIMEOUT"),
+        ("", "BAD_REPLY"),
+        ("HTTP/1.1 500 Oh\r\ncontent-length: 100000\r\n\r\n", "HTTP_500"),
+    ];
+    for (head, code) in heads {
+        let address = raw(move |stream| trickle(stream, head)).await;
+        let mut call = single();
+        call.timeout = Duration::from_millis(300);
+        let begun = Instant::now();
+        let (_, failure) = failure(open(HttpOptions::new(format!("http://{address}/"))).process(call).await);
+        assert_eq!(failure.code, code, "{head}: {}", failure.message);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn back_pressure_counts_even_when_its_body_never_ends() {
+    let head = "HTTP/1.1 503 Busy\r\nretry-after: 3\r\ncontent-length: 100000\r\n\r\n";
+    let address = raw(move |stream| trickle(stream, head)).await;
+    let mut call = single();
+    call.timeout = Duration::from_millis(200);
+    let Reply::Failed(failed) = open(HttpOptions::new(format!("http://{address}/"))).process(call).await
+    else {
+        panic!("succeeded")
+    };
+    assert!(
+        matches!(&*failed, CallFailure::BackPressure { after: Some(wait), .. } if *wait == Duration::from_secs(3)),
+        "{failed:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_refused_connection_says_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    drop(listener);
+    let said = is(reply_from(&format!("http://{address}/")).await, "charged", "CONNECT");
+    assert!(said.contains(&address.to_string()) && said.contains("is the handler running"), "{said}");
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_is_a_reset() {
+    is(reply_of("").await, "charged", "RESET");
+    is(reply_of("HTTP/1.1 200").await, "charged", "RESET");
+    is(
+        reply_of("HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{\"result\":\"ok\"}").await,
+        "charged",
+        "RESET",
+    );
+    is(reply_of("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabc").await, "charged", "RESET");
+    // Hanging up with unread bytes makes the kernel send a reset.
+    let address = raw(|stream| async move { drop(stream.readable().await) }).await;
+    is(reply_from(&format!("http://{address}/")).await, "charged", "RESET");
+}
+
+#[tokio::test]
+async fn a_peer_that_speaks_something_else_is_a_bad_reply() {
+    for garbage in
+        ["SSH-2.0-OpenSSH_9.2\r\n", "220 mail ESMTP\r\n", "\0\0\0\0\0\0\0\0\0\0", "{\"result\":\"ok\"}\n\n"]
+    {
+        let said = is(reply_of(garbage).await, "bad reply", "BAD_REPLY");
+        assert!(said.contains("is it an HTTP server"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn long_headers_are_cut_at_64_kib() {
+    let head = |bytes: usize| format!("HTTP/1.1 204 Ok\r\nx: {}\r\n\r\n", "x".repeat(bytes));
+    assert_eq!(reply_of(head(30_000)).await, Reply::AllOk);
+    is(reply_of(head(100_000)).await, "bad reply", "BAD_REPLY");
+    let huge = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "x".repeat(1_000_000));
+    is(reply_of(huge).await, "bad reply", "BAD_REPLY");
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(5000));
+    is(reply_of(many).await, "bad reply", "BAD_REPLY");
+}
+
+#[tokio::test]
+async fn an_endless_body_is_cut() {
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    let body = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{}", chunk.repeat(20));
+    is(reply_of(body).await, "bad reply", "REPLY_TOO_BIG");
+    let lie = "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nx";
+    is(reply_of(lie).await, "bad reply", "REPLY_TOO_BIG");
+}
+
+#[tokio::test]
+async fn a_name_without_address_is_a_dns_failure() {
+    let said = is(reply_from("http://no..such..name/").await, "charged", "DNS");
+    assert!(said.contains("no..such..name"), "{said}");
+}
+
+#[tokio::test]
+async fn denied_addresses_are_never_connected_to() {
+    for url in ["http://169.254.169.254/latest", "http://[fe80::1]/", "http://[::ffff:169.254.169.254]/"] {
+        let said = is(reply_from(url).await, "rejected", "DENIED_ADDRESS");
+        assert!(said.contains("deny_networks"), "{said}");
+    }
+    let server = Server::always(204, "").await;
+    let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().expect(text)).collect::<Vec<_>>();
+    let loopback = networks(&["127.0.0.0/8", "::1/128"]);
+    let port = server.address.port();
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"] {
+        let egress = Egress { allow: Vec::new(), deny: loopback.clone() };
+        let options = HttpOptions { egress, ..HttpOptions::new(format!("http://{host}:{port}/")) };
+        is(open(options).process(single()).await, "rejected", "DENIED_ADDRESS");
+    }
+    let egress = Egress { allow: networks(&["10.0.0.0/8"]), deny: Vec::new() };
+    let options = HttpOptions { egress, ..HttpOptions::new(server.url()) };
+    let said = is(open(options).process(single()).await, "rejected", "DENIED_ADDRESS");
+    assert!(said.contains("allow_networks"), "{said}");
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_name_is_resolved_and_connected_to() {
+    let server = Server::always(204, "").await;
+    let url = format!("http://localhost:{}/", server.address.port());
+    assert_eq!(reply_from(&url).await, Reply::AllOk);
+    assert_eq!(server.seen()[0].header("host"), Some(&url[7..url.len() - 1]));
+}

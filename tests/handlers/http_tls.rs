@@ -1,0 +1,111 @@
+//! Callbacks over https.
+
+use std::sync::Arc;
+
+use hyper::Version;
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use tempfile::TempDir;
+use tokio_rustls::TlsAcceptor;
+
+use windrow::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
+use windrow::ports::gate::Gate;
+use windrow::ports::handler::{HandlerFactory, Reply};
+
+use crate::support_server::{Server, answer, clock, context, failure, open, raw, read_request, single};
+
+/// A server whose certificate is for `host`, and the file that holds it.
+async fn secure(host: &str) -> (Server, TempDir) {
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed([host.to_owned()]).expect("a certificate");
+    let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .expect("a matching key");
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let server = Server::start_with(|_| answer(204, ""), Some(TlsAcceptor::from(Arc::new(config)))).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("ca.pem"), cert.pem()).expect("written");
+    (server, folder)
+}
+
+fn options(server: &Server, folder: &TempDir) -> HttpOptions {
+    let url = format!("https://localhost:{}/windrow", server.address.port());
+    HttpOptions { ca_file: Some(folder.path().join("ca.pem")), ..HttpOptions::new(url) }
+}
+
+#[tokio::test]
+async fn a_private_authority_is_trusted_when_it_is_named() {
+    let (server, folder) = secure("localhost").await;
+    assert_eq!(open(options(&server, &folder)).process(single()).await, Reply::AllOk);
+    assert_eq!(server.seen()[0].version, Version::HTTP_2);
+}
+
+#[tokio::test]
+async fn http2_can_be_turned_off() {
+    let (server, folder) = secure("localhost").await;
+    let handler = open(HttpOptions { http2: false, ..options(&server, &folder) });
+    assert_eq!(handler.process(single()).await, Reply::AllOk);
+    assert_eq!(server.seen()[0].version, Version::HTTP_11);
+}
+
+#[tokio::test]
+async fn an_unknown_certificate_is_refused() {
+    let (server, _) = secure("localhost").await;
+    let (_, other) = secure("localhost").await;
+    let (kind, failure) = failure(open(options(&server, &other)).process(single()).await);
+    assert_eq!((kind, failure.code.as_ref()), ("charged", "TLS"), "{}", failure.message);
+    assert!(
+        failure.message.contains("certificate") && failure.message.contains("`ca_file`"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(server.seen().len(), 0);
+}
+
+/// Without `ca_file` the system's certificates count; a machine that has none says so when the run opens.
+#[tokio::test]
+async fn a_private_authority_is_refused_when_it_is_not_named() {
+    let (server, folder) = secure("localhost").await;
+    let options = HttpOptions { ca_file: None, ..options(&server, &folder) };
+    let failure = match HttpHandlerFactory::new(options, clock()).open(context(Gate::always_open())) {
+        Ok(handler) => failure(handler.process(single()).await).1,
+        Err(why) => why.failure,
+    };
+    assert_eq!(failure.code, "TLS", "{}", failure.message);
+    assert_eq!(server.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_host_is_refused() {
+    let (server, folder) = secure("example.org").await;
+    let (kind, failure) = failure(open(options(&server, &folder)).process(single()).await);
+    assert_eq!((kind, failure.code.as_ref()), ("charged", "TLS"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn verification_can_be_switched_off() {
+    let (server, folder) = secure("example.org").await;
+    let options = HttpOptions { ca_file: None, insecure_skip_verify: true, ..options(&server, &folder) };
+    assert_eq!(open(options).process(single()).await, Reply::AllOk);
+}
+
+#[tokio::test]
+async fn a_plain_server_behind_https_is_a_tls_failure() {
+    let address = raw(|mut stream| async move { drop(read_request(&mut stream).await) }).await;
+    let plain = Server::always(204, "").await;
+    for port in [address.port(), plain.address.port()] {
+        let url = format!("https://127.0.0.1:{port}/");
+        let options = HttpOptions { insecure_skip_verify: true, ..HttpOptions::new(url) };
+        let mut call = single();
+        call.timeout = std::time::Duration::from_millis(500);
+        let (kind, failure) = failure(open(options).process(call).await);
+        assert_eq!(kind, "charged");
+        assert!(["TLS", "TIMEOUT"].contains(&failure.code.as_ref()), "{}", failure.message);
+    }
+}
