@@ -4,4 +4,5 @@ pub mod classify;
 pub mod egress;
 pub mod http;
 pub mod sign;
+pub mod command;
 pub mod wire;

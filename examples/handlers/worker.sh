@@ -1,0 +1,7 @@
+#!/bin/sh
+# windrow run --csv users.csv --rate 50/s -- sh examples/handlers/worker.sh
+while read -r line; do
+  case $line in *'"type":"item"'*) ;; *) continue ;; esac   # the first line is a hello
+  echo "item: $line" >&2                                    # the work; stdout is for answers only
+  echo ok                                                   # or: skip, retry, abandon
+done

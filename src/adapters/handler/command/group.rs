@@ -1,0 +1,58 @@
+//! The process group of a worker: everything the worker started dies with it.
+//!
+//! Never waits for a process; reaping the leader is the owner's business.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// A process group that is killed when the value is dropped, whatever ends the code that holds it.
+#[derive(Debug)]
+pub(super) struct ProcessGroup {
+    leader: Pid,
+    is_armed: bool,
+}
+
+impl ProcessGroup {
+    /// The group that `pid` leads; none for a number that is no process id.
+    pub(super) fn led_by(pid: u32) -> Option<ProcessGroup> {
+        i32::try_from(pid).ok().and_then(Pid::from_raw).map(|leader| ProcessGroup { leader, is_armed: true })
+    }
+
+    /// The leader's process id.
+    pub(super) fn pid(&self) -> i32 {
+        self.leader.as_raw_nonzero().get()
+    }
+
+    /// Asks all to end.
+    pub(super) fn terminate(&self) {
+        self.send(Signal::TERM);
+    }
+
+    /// Ends all, at once.
+    pub(super) fn kill(&self) {
+        self.send(Signal::KILL);
+    }
+
+    /// The group is gone and its leader reaped; dropping the value does nothing any more.
+    pub(super) fn disarm(&mut self) {
+        self.is_armed = false;
+    }
+
+    fn send(&self, signal: Signal) {
+        match kill_process_group(self.leader, signal) {
+            // An empty group has nothing left to end.
+            Ok(()) | Err(Errno::SRCH) => {}
+            Err(why) => {
+                tracing::warn!(pgid = self.pid(), ?signal, %why, "signal not delivered to the workers")
+            }
+        }
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        if self.is_armed {
+            self.kill();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Remembers the live workers on disk, so that those which outlive a `kill -9` of this process are ended by the
+//! next one.
+//!
+//! A worker is known by its process id, its start time and the boot of the machine: a process id alone could by
+//! now be somebody else's. Never kills what it cannot prove to be ours. One file belongs to one process at a
+//! time (the state directory's lock sees to that) and to one factory.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::{fs, io};
+
+use super::group::ProcessGroup;
+
+/// The live workers of one factory.
+#[derive(Debug)]
+pub(super) struct Leftovers {
+    file: Option<PathBuf>,
+    /// Leader's process id → start time.
+    live: Mutex<BTreeMap<i32, u64>>,
+}
+
+impl Leftovers {
+    /// Ends what an earlier process left behind according to `file`, then takes the file over.
+    pub(super) fn take_over(file: Option<PathBuf>) -> Leftovers {
+        if let Some(file) = &file {
+            for mut group in recorded(file) {
+                tracing::warn!(pgid = group.pid(), "ended a worker that an earlier windrow left behind");
+                group.kill();
+                group.disarm();
+            }
+            report(write(file, &BTreeMap::new()), file);
+        }
+        Leftovers { file, live: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Writes a worker down.
+    pub(super) fn add(&self, pid: i32) {
+        // A process without a start time has ended already.
+        let Some(started) = start_time(pid) else { return };
+        self.change(|live| live.insert(pid, started));
+    }
+
+    /// Forgets a worker.
+    pub(super) fn remove(&self, pid: i32) {
+        self.change(|live| live.remove(&pid));
+    }
+
+    fn change<T>(&self, edit: impl FnOnce(&mut BTreeMap<i32, u64>) -> T) {
+        let Some(file) = &self.file else { return };
+        let mut live = self.live.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        edit(&mut live);
+        report(write(file, &live), file);
+    }
+}
+
+/// The file is a safety net; a worker must not fail because it can't be written.
+fn report(result: io::Result<()>, file: &Path) {
+    if let Err(why) = result {
+        tracing::warn!(file = %file.display(), %why, "live workers can't be written down; after a crash they may linger");
+    }
+}
+
+/// One line with the boot, then `pid start_time` each. Renamed into place, so that a crash leaves the old or the
+/// new file.
+fn write(file: &Path, live: &BTreeMap<i32, u64>) -> io::Result<()> {
+    let mut text = format!("{}\n", boot_id());
+    live.iter().for_each(|(pid, started)| text.push_str(&format!("{pid} {started}\n")));
+    let fresh = file.with_extension("new");
+    fs::write(&fresh, text)?;
+    fs::rename(&fresh, file)
+}
+
+/// The recorded groups whose leader is provably still the one that was recorded.
+fn recorded(file: &Path) -> Vec<ProcessGroup> {
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(why) => {
+            if why.kind() != io::ErrorKind::NotFound {
+                report(Err(why), file);
+            }
+            return Vec::new();
+        }
+    };
+    let mut lines = text.lines();
+    if lines.next() != Some(boot_id().as_str()) {
+        return Vec::new();
+    }
+    lines.filter_map(still_ours).collect()
+}
+
+fn still_ours(line: &str) -> Option<ProcessGroup> {
+    let (pid, started) = line.split_once(' ')?;
+    let (pid, started): (i32, u64) = (pid.parse().ok()?, started.parse().ok()?);
+    (start_time(pid)? == started).then_some(())?;
+    ProcessGroup::led_by(u32::try_from(pid).ok()?)
+}
+
+/// Tells one boot of the machine from another; empty where the kernel does not say.
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// When a process began, in clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)). The command in
+/// field 2 may itself contain spaces and brackets, so the fields are counted after the last bracket.
+pub(super) fn start_time(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recycled_process_id_is_left_alone() {
+        let me = i32::try_from(std::process::id()).expect("process ids fit");
+        let mine = start_time(me).expect("this process lives");
+        assert!(still_ours(&format!("{me} {}", mine + 1)).is_none());
+        assert!(still_ours("garbage").is_none());
+        assert!(still_ours("2147483000 5").is_none());
+    }
+
+    #[test]
+    fn a_file_of_another_boot_names_nobody() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let file = dir.path().join("workers");
+        let me = i32::try_from(std::process::id()).expect("process ids fit");
+        let mine = start_time(me).expect("this process lives");
+        fs::write(&file, format!("another-boot\n{me} {mine}\n")).expect("written");
+        assert!(recorded(&file).is_empty());
+    }
+}
