@@ -1,7 +1,8 @@
 //! Opens the source that a task describes: indexes it, or takes the index of an earlier pass.
 //!
-//! An index is taken again when size and time of change are those of the pass; nothing is read then. A change
-//! that keeps both is noticed when the changed block is read.
+//! An index is used again when size and time of change are those of the pass; nothing is read then. Clocks of
+//! file systems are coarse: a file that had changed just before its pass could change again at what they call the
+//! same time, so its index isn't used again. What escapes both is noticed when the changed block is read.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -19,9 +20,12 @@ use super::pass::{IndexProgress, Indexed, index_open_file};
 use super::range::RangeSource;
 use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool};
-use crate::domain::ids::{INDEX_MAX, ItemCount};
+use crate::domain::ids::{INDEX_MAX, ItemCount, WallMs};
 use crate::ports::source::Source;
 use crate::ports::source_store::{IndexedSource, SourceStore};
+
+/// The coarsest clock of a file system in use. Unit: nanoseconds. (FAT counts in 2 s; ext4 in some ms.)
+const CLOCK_COARSE_NS: i64 = 2_000_000_000;
 
 /// A source that is ready, and what is known of it.
 pub struct OpenedSource {
@@ -72,6 +76,8 @@ pub struct Opening<'a> {
     pub watch: IndexWatch,
     /// Whether an earlier pass may stand in for one now.
     pub reuse: bool,
+    /// The time at which opening begins.
+    pub now: WallMs,
 }
 
 /// Opens a source; `-` is this process's standard input.
@@ -162,9 +168,15 @@ async fn open_file(
         return Ok(finish_file(spec, found, format, indexed, index, false));
     }
     let (found, indexed) = run_pass(found, format.clone(), &opening.watch).await?;
-    let modified = modified_ns(&found.metadata);
+    let modified = steady_ns(modified_ns(&found.metadata), opening.now);
     let (indexed, index) = save(indexed, &found, format, modified, opening.store).await?;
     Ok(finish_file(spec, found, format, indexed, index, true))
+}
+
+/// A file's time of change, or 0 when it is too young to tell a later change by.
+fn steady_ns(modified_ns: i64, now: WallMs) -> i64 {
+    let age_ns = now.0.saturating_mul(1_000_000).saturating_sub(modified_ns);
+    if age_ns > CLOCK_COARSE_NS { modified_ns } else { 0 }
 }
 
 async fn open_stdin(
@@ -182,6 +194,7 @@ async fn open_stdin(
     })
     .await?;
     guard.disarm();
+    // However young: nobody but us writes into the spool.
     let modified = modified_ns(&found.metadata);
     let (indexed, index) = save(indexed, &found, format, modified, opening.store).await?;
     let spec = SourceSpec::File { input: Input::Spooled(name), format: format.clone() };
@@ -218,7 +231,8 @@ async fn remembered(
     let Some((id, indexed)) = store.find(&found.location, &format.to_text()).await? else {
         return Ok(None);
     };
-    if indexed.bytes != found.metadata.len() || indexed.modified_ns != modified_ns(&found.metadata) {
+    let same_time = indexed.modified_ns != 0 && indexed.modified_ns == modified_ns(&found.metadata);
+    if !same_time || indexed.bytes != found.metadata.len() {
         return Ok(None);
     }
     let mut parts = Vec::new();

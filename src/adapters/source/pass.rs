@@ -338,7 +338,8 @@ impl<F: RowFormat> Pass<F> {
             self.close_block();
         }
         if !self.faults.is_empty() {
-            return Err(bad_rows(self.faults, self.broken || !eof));
+            let unread = !eof || self.cursor < self.buffer.len();
+            return Err(bad_rows(self.faults, self.broken || unread));
         }
         let columns = self.columns.unwrap_or_default();
         if self.rows == 0 {
