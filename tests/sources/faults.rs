@@ -97,6 +97,22 @@ fn rows_that_are_too_long_are_refused_with_their_line() {
 }
 
 #[test]
+fn blank_lines_do_not_count_for_the_length_of_a_row() {
+    let row = "x".repeat(ROW_BYTES_MAX - 1000);
+    let blank = "\n".repeat(200_000);
+    let indexed =
+        index(format!("{blank}a\n{blank}{row}\n{blank}").as_bytes(), &csv(), BlockLimits::default());
+    assert_eq!(indexed.expect("it is short enough").rows, 1);
+}
+
+#[test]
+fn values_nested_deeply_do_not_exhaust_the_stack() {
+    let deep = format!("{}{}\n", "[".repeat(400_000), "]".repeat(400_000));
+    assert_eq!(index(deep.as_bytes(), &Format::Ndjson, TINY).expect("it is JSON").rows, 1);
+    assert_eq!(faults("[".repeat(400_000), &Format::Ndjson).len(), 1);
+}
+
+#[test]
 fn repeated_column_names_are_all_named() {
     let twice = |name: &str| (1, FaultKind::DuplicateColumn(name.to_owned()));
     assert_eq!(faults("a,b,a,b,c\n1,2,3,4,5\n", &csv()), [twice("a"), twice("b")]);

@@ -31,7 +31,7 @@ async fn piped_rows_are_kept_and_read_back_from_the_file() {
     let SourceSpec::File { input: Input::Spooled(name), .. } = &opened.spec else {
         panic!("{:?}", opened.spec)
     };
-    assert_eq!(spooled(&place), [name.clone()]);
+    assert_eq!(spooled(&place), std::slice::from_ref(name));
     let path = place.spool().join(name);
     assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "id\n1\n2\n");
     let mode = path.metadata().expect("it is there").permissions().mode();

@@ -102,7 +102,8 @@ impl RowFormat for CsvRows {
             return Beginning::More;
         }
         let (text, mark) = without_bom(rest);
-        let row = match self.split(text, eof) {
+        let before = mark + line_ends(text);
+        let row = match self.split(&rest[before..], eof) {
             Split::Row(len) => len,
             Split::Blank(_) if eof => return Beginning::Read { len: rest.len(), columns: Vec::new() },
             Split::Blank(_) | Split::More => return Beginning::More,
@@ -113,21 +114,23 @@ impl RowFormat for CsvRows {
             Err(faults) => return Beginning::Faults(faults),
         };
         self.keys = keys(&columns);
-        let len = if self.header { mark + row } else { mark };
+        let len = if self.header { before + row } else { before };
         self.restart();
         Beginning::Read { len, columns }
     }
 
     fn split(&mut self, rest: &[u8], eof: bool) -> Split {
-        let blank = rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
-        if blank == rest.len() {
+        let blank = line_ends(rest);
+        if blank > 0 || rest.is_empty() {
             return Split::Blank(blank);
         }
         self.count = 0;
         let mut written = 0;
-        let input = &rest[blank..rest.len().min(blank + ROW_LOOK_MAX)];
+        let input = &rest[..rest.len().min(ROW_LOOK_MAX)];
         match self.feed(input, &mut written) {
-            Some(len) => Split::Row(blank + len),
+            // The parser ends a row at CR and would leave the LF to the next.
+            Some(len) if rest[len - 1] == b'\r' && rest.get(len) == Some(&b'\n') => Split::Row(len + 1),
+            Some(len) => Split::Row(len),
             None if input.len() == ROW_LOOK_MAX => Split::Fault(FaultKind::TooLong),
             None if !eof => {
                 self.restart();
@@ -159,6 +162,11 @@ impl RowFormat for CsvRows {
     fn overhead(&self) -> usize {
         self.keys.iter().map(|key| key.len() + 2).sum()
     }
+}
+
+/// How many characters of line ends come first.
+fn line_ends(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count()
 }
 
 fn keys(columns: &[String]) -> Vec<Vec<u8>> {

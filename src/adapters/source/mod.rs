@@ -10,6 +10,7 @@
 
 mod block_index;
 mod csv;
+mod cutter;
 mod fault;
 mod file;
 mod inline;

@@ -8,7 +8,7 @@ pub(super) const BOM: &[u8] = "\u{feff}".as_bytes();
 /// What lies at the beginning of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Split {
-    /// A whole row of so many bytes, with its line end and blank lines before it.
+    /// A whole row of so many bytes, with its line end.
     Row(usize),
     /// So many bytes without a row.
     Blank(usize),
