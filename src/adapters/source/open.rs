@@ -215,6 +215,7 @@ fn find(path: &Path) -> Result<Found, OpenSourceError> {
         _ => OpenSourceError::Unreadable { path: path.to_owned(), error },
     };
     let canonical = path.canonicalize().map_err(unreadable)?;
+    // Before it is opened: whoever waits to write into a pipe would take us for its reader.
     if !canonical.metadata().map_err(unreadable)?.is_file() {
         return Err(OpenSourceError::NotAFile(path.to_owned()));
     }
