@@ -3,16 +3,16 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::json;
 use windrow::adapters::source::{
     FaultKind, IndexError, IndexProgress, IndexWatch, OpenSourceError, OpenedSource, Opening, SourceSpec,
-    open,
+    index_file, open,
 };
 use windrow::domain::ids::{ItemIndex, WallMs};
 
-use crate::common::{FAR_FUTURE, Place, rows};
+use crate::common::{FAR_FUTURE, Place, csv, rows};
 
 fn spec(text: &str) -> SourceSpec {
     SourceSpec::parse(text).expect("it is a description")
@@ -190,6 +190,22 @@ async fn a_bad_file_says_what_why_and_what_to_try_and_stores_nothing() {
     };
     assert_eq!(faults[0].kind, FaultKind::Ragged { expected: 2, actual: 1 });
     assert!(place.store.saved.lock().expect("nobody panicked").is_empty());
+}
+
+#[test]
+fn a_file_that_is_written_to_during_its_pass_is_refused() {
+    let place = Place::new();
+    let path = place.write("u.csv", "id\n1\n");
+    let mut writer = OpenOptions::new().append(true).open(&path).expect("it is there");
+    let mut append = |_| writer.write_all(b"2\n").expect("it can be written");
+    let never = AtomicBool::new(false);
+    let error = index_file(&path, &csv(), &mut append, &never).expect_err("it grew");
+    assert!(matches!(error, IndexError::ChangedMeanwhile), "{error:?}");
+    let (indexed, parts) = index_file(&path, &csv(), &mut |_| {}, &never).expect("nobody writes now");
+    assert_eq!(
+        (indexed.rows, indexed.columns, indexed.stride, parts.len()),
+        (2, vec!["id".to_owned()], 2, 1)
+    );
 }
 
 #[tokio::test]

@@ -2,11 +2,14 @@
 
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 use serde_json::json;
-use windrow::adapters::source::{Input, OpenSourceError, OpenedSource, SourceSpec, open_piped};
+use windrow::adapters::source::{
+    IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open_piped,
+};
 
-use crate::common::{Place, rows};
+use crate::common::{Place, rows, runtime};
 
 fn piped_csv() -> SourceSpec {
     SourceSpec::parse(r#"{"kind":"csv","path":"-"}"#).expect("it is a description")
@@ -97,6 +100,29 @@ async fn input_that_breaks_off_is_an_error_and_leaves_no_file_behind() {
         open_piped(&piped_csv(), &place.opening(&spool), Breaking(false)).await.expect_err("it broke");
     assert!(error.because().contains("the pipe broke"), "{error}");
     assert_eq!(spooled(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_pass_that_nobody_waits_for_ends_and_leaves_nothing_behind() {
+    let place = Place::new();
+    let spool = place.spool();
+    let has_begun = Arc::new(tokio::sync::Notify::new());
+    let begun = Arc::clone(&has_begun);
+    let progress = move |_: IndexProgress| begun.notify_one();
+    let watch = IndexWatch { progress: Arc::new(progress), ..IndexWatch::default() };
+    let opening = Opening { watch, ..place.opening(&spool) };
+    let (spec, endless) = (piped_csv(), b"id\n1\n".chain(io::repeat(b'\n')));
+    let runtime = runtime();
+    runtime.block_on(async {
+        tokio::select! {
+            opened = open_piped(&spec, &opening, endless) => panic!("it has no end: {opened:?}"),
+            () = has_begun.notified() => {}
+        }
+    });
+    // Waits for the blocking threads, which end because the pass was cancelled.
+    drop(runtime);
+    assert_eq!(spooled(&place), Vec::<String>::new());
+    assert!(place.store.saved.lock().expect("nobody panicked").is_empty());
 }
 
 #[tokio::test]

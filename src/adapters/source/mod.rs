@@ -1,6 +1,6 @@
 //! Sources: ranges, inline lists, CSV and NDJSON.
 //!
-//! A file is read once from end to end before its task begins (`pass`): rows are counted, checked, and cut into
+//! A file is read once from end to end before its task begins (`pass`, `cutter`): rows are counted, checked, and cut into
 //! blocks whose place and checksum are remembered (`block_index`). Later `FileSource` reads any block by its
 //! index and compares it before one of its rows leaves. What is piped in is spooled to a file in the same pass.
 //! Both directions use one parser per format (`rows`: `csv`, `ndjson`), so they can't disagree on what a row is.
