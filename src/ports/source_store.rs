@@ -15,7 +15,8 @@ pub struct IndexedSource {
     pub format: String,
     /// Size. Unit: bytes.
     pub bytes: u64,
-    /// The file's modification time. Unit: nanoseconds since the Unix epoch; 0 when it has none.
+    /// When the file last changed (content or status). Unit: nanoseconds since the Unix epoch; 0 when a later
+    /// change can't be told by it, so that the index is not used again.
     pub modified_ns: i64,
     /// Checksum over all bytes.
     pub checksum: u64,

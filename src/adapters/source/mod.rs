@@ -1,1 +1,34 @@
 //! Sources: ranges, inline lists, CSV and NDJSON.
+//!
+//! A file is read once from end to end before its task begins (`pass`, `cutter`): rows are counted, checked, and cut into
+//! blocks whose place and checksum are remembered (`block_index`). Later `FileSource` reads any block by its
+//! index and compares it before one of its rows leaves. What is piped in is spooled to a file in the same pass.
+//! Both directions use one parser per format (`rows`: `csv`, `ndjson`), so they can't disagree on what a row is.
+//! [`open()`] puts it together from a task's [`SourceSpec`].
+//!
+//! Never: holds a whole file in memory, repairs a row, or serves bytes that differ from those of the pass.
+
+mod block_index;
+mod csv;
+mod cutter;
+mod fault;
+mod file;
+mod inline;
+mod ndjson;
+mod open;
+mod open_error;
+mod pass;
+mod range;
+mod rows;
+mod spec;
+mod spool;
+
+pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
+pub use fault::{Fault, FaultKind, IndexError};
+pub use file::FileSource;
+pub use inline::{INLINE_BYTES_MAX, InlineSource};
+pub use open::{IndexWatch, OpenedSource, Opening, open, open_piped};
+pub use open_error::OpenSourceError;
+pub use pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, index_bytes, index_file};
+pub use range::RangeSource;
+pub use spec::{CsvFormat, Format, Input, SourceSpec};

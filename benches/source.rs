@@ -1,0 +1,96 @@
+//! How fast a file is indexed and read back, beside the bare parsers. Run: `cargo bench --bench source`.
+//!
+//! `WINDROW_BENCH_ROWS` sets the number of rows (default 1,000,000).
+
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use serde::de::IgnoredAny;
+use windrow::adapters::source::{BlockIndex, CsvFormat, FileSource, Format, index_file};
+use windrow::domain::ids::ItemIndex;
+use windrow::ports::source::Source;
+
+fn main() {
+    let rows =
+        std::env::var("WINDROW_BENCH_ROWS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let csv = dir.path().join("users.csv");
+    write(&csv, rows, Some("user_id,name,locale,device,note\n"), |n| {
+        format!("u_{n},陈静,zh-CN,ios,\"moved, since 2026\"\n")
+    });
+    let ndjson = dir.path().join("users.ndjson");
+    write(&ndjson, rows, None, |n| {
+        format!(
+            "{{\"user_id\":\"u_{n}\",\"name\":\"陈静\",\"locale\":\"zh-CN\",\"device\":\"ios\",\"n\":{n}}}\n"
+        )
+    });
+    measure("csv crate, bare", &csv, || {
+        let mut reader = csv::Reader::from_path(&csv).expect("the file is there");
+        let mut record = csv::ByteRecord::new();
+        while reader.read_byte_record(&mut record).expect("it is good") {
+            black_box(&record);
+        }
+        rows
+    });
+    bench(&csv, &Format::Csv(CsvFormat::default()), rows);
+    measure("lines and serde_json, bare", &ndjson, || {
+        let mut reader = BufReader::new(std::fs::File::open(&ndjson).expect("the file is there"));
+        let mut line = String::new();
+        while reader.read_line(&mut line).expect("it is good") > 0 {
+            black_box(serde_json::from_str::<IgnoredAny>(&line).expect("it is JSON"));
+            line.clear();
+        }
+        rows
+    });
+    bench(&ndjson, &Format::Ndjson, rows);
+}
+
+fn bench(path: &Path, format: &Format, rows: u64) {
+    let mut indexed = None;
+    measure(&format!("index {}", format.kind()), path, || {
+        let pass = index_file(path, format, &mut |_| {}, &AtomicBool::new(false)).expect("the rows are good");
+        indexed.insert(pass).0.rows
+    });
+    let (source, parts) = indexed.expect("it was just made");
+    let index = BlockIndex::from_parts(&parts, source.rows, source.bytes).expect("it was just made");
+    println!("{:28} {} blocks, {} parts", "", index.blocks().len(), parts.len());
+    let source = FileSource::open(path, format.clone(), &source, index).expect("the file is there");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime starts");
+    measure(&format!("read {} by blocks", format.kind()), path, || {
+        runtime.block_on(async {
+            let mut at = ItemIndex(0);
+            while at.0 < rows {
+                at = black_box(source.read(at).await.expect("nothing changed")).end();
+            }
+            at.0
+        })
+    });
+}
+
+/// The best of three.
+fn measure(name: &str, path: &Path, mut work: impl FnMut() -> u64) {
+    let bytes = path.metadata().expect("the file is there").len();
+    let mut best = f64::MAX;
+    let mut rows = 0;
+    for _ in 0..3 {
+        let begin = Instant::now();
+        rows = work();
+        best = best.min(begin.elapsed().as_secs_f64());
+    }
+    let (rows_per_s, mb_per_s) = (rows as f64 / best, bytes as f64 / best / 1e6);
+    println!("{name:28} {rows} rows in {best:.3} s: {rows_per_s:>12.0} rows/s {mb_per_s:>8.0} MB/s");
+}
+
+fn write(path: &Path, rows: u64, header: Option<&str>, row: impl Fn(u64) -> String) {
+    let file = std::fs::File::create(path).expect("the directory is writable");
+    let mut writer = std::io::BufWriter::new(file);
+    writer.write_all(header.unwrap_or("").as_bytes()).expect("the disk has room");
+    for n in 1..=rows {
+        writer.write_all(row(n).as_bytes()).expect("the disk has room");
+    }
+    writer.flush().expect("the disk has room");
+}

@@ -1,0 +1,184 @@
+//! CSV: rows become JSON objects whose values are all strings, `{"user_id":"u_1",…}`.
+//!
+//! Fields may be quoted and then hold delimiters, line ends and doubled quotes. Lines end with LF, CRLF or CR.
+//! Lines without any character are skipped. Every row must have as many fields as there are columns.
+
+use std::collections::HashSet;
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+
+use super::fault::FaultKind;
+use super::pass::ROW_BYTES_MAX;
+use super::rows::{Beginning, RowFormat, Split, without_bom};
+use super::spec::CsvFormat;
+
+/// The most bytes that a row may take with its line end. One more shows that it is too long.
+const ROW_LOOK_MAX: usize = ROW_BYTES_MAX + 3;
+
+/// Parses rows with `csv-core`, the state machine of the `csv` crate, which tells how many bytes a row took.
+#[derive(Debug)]
+pub(super) struct CsvRows {
+    reader: Reader,
+    header: bool,
+    /// For each column what stands before its value: `{"a":`, `,"b":`.
+    keys: Vec<Vec<u8>>,
+    /// The fields of the row just split, one behind the other, and their ends.
+    fields: Vec<u8>,
+    ends: Vec<usize>,
+    count: usize,
+}
+
+impl CsvRows {
+    /// Rows of these columns; without columns they come from `begin`.
+    pub(super) fn new(format: &CsvFormat, columns: &[String]) -> CsvRows {
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(format.delimiter as u8);
+        match format.quote {
+            Some(quote) => builder.quote(quote as u8),
+            None => builder.quoting(false),
+        };
+        let fields = vec![0; ROW_LOOK_MAX + 1];
+        let keys = keys(columns);
+        let mut rows = CsvRows {
+            reader: builder.build(),
+            header: format.header,
+            keys,
+            fields,
+            ends: vec![0; 64],
+            count: 0,
+        };
+        rows.restart();
+        rows
+    }
+
+    /// Back to the start of a row. The line end keeps the parser from taking a byte order mark, which may be the
+    /// text of a field, for the start of a file.
+    fn restart(&mut self) {
+        self.reader.reset();
+        self.reader.read_record(b"\n", &mut self.fields, &mut self.ends);
+    }
+
+    /// Feeds bytes to the parser and says how many it took until the row was complete; none when it isn't.
+    fn feed(&mut self, input: &[u8], written: &mut usize) -> Option<usize> {
+        let mut read = 0;
+        loop {
+            let (output, ends) = (&mut self.fields[*written..], &mut self.ends[self.count..]);
+            let (result, nin, nout, nend) = self.reader.read_record(&input[read..], output, ends);
+            read += nin;
+            *written += nout;
+            self.count += nend;
+            match result {
+                ReadRecordResult::Record => return Some(read),
+                ReadRecordResult::InputEmpty | ReadRecordResult::End => return None,
+                ReadRecordResult::OutputFull => self.fields.resize(self.fields.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
+            }
+        }
+    }
+
+    fn field(&self, number: usize) -> Result<&str, FaultKind> {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        std::str::from_utf8(&self.fields[start..self.ends[number]]).map_err(|_| FaultKind::NotUtf8)
+    }
+
+    /// The names in the row just split; without a header `c1`, `c2` …
+    fn columns(&self) -> Result<Vec<String>, Vec<FaultKind>> {
+        if !self.header {
+            return Ok((1..=self.count).map(|number| format!("c{number}")).collect());
+        }
+        let names: Result<Vec<String>, FaultKind> =
+            (0..self.count).map(|number| self.field(number).map(str::to_owned)).collect();
+        let names = names.map_err(|fault| vec![fault])?;
+        let mut seen = HashSet::new();
+        let twice = names.iter().filter(|name| !seen.insert(name.as_str()));
+        let twice: Vec<FaultKind> = twice.map(|name| FaultKind::DuplicateColumn(name.clone())).collect();
+        if twice.is_empty() { Ok(names) } else { Err(twice) }
+    }
+}
+
+impl RowFormat for CsvRows {
+    fn begin(&mut self, rest: &[u8], eof: bool) -> Beginning {
+        if rest.len() < 3 && !eof {
+            return Beginning::More;
+        }
+        let (text, mark) = without_bom(rest);
+        let before = mark + line_ends(text);
+        let row = match self.split(&rest[before..], eof) {
+            Split::Row(len) => len,
+            Split::Blank(_) if eof => return Beginning::Read { len: rest.len(), columns: Vec::new() },
+            Split::Blank(_) | Split::More => return Beginning::More,
+            Split::Fault(kind) => return Beginning::Faults(vec![kind]),
+        };
+        let columns = match self.columns() {
+            Ok(columns) => columns,
+            Err(faults) => return Beginning::Faults(faults),
+        };
+        self.keys = keys(&columns);
+        let len = if self.header { before + row } else { before };
+        self.restart();
+        Beginning::Read { len, columns }
+    }
+
+    fn split(&mut self, rest: &[u8], eof: bool) -> Split {
+        let blank = line_ends(rest);
+        if blank > 0 || rest.is_empty() {
+            return Split::Blank(blank);
+        }
+        self.count = 0;
+        let mut written = 0;
+        let input = &rest[..rest.len().min(ROW_LOOK_MAX)];
+        match self.feed(input, &mut written) {
+            // The parser ends a row at CR and would leave the LF to the next.
+            Some(len) if rest[len - 1] == b'\r' && rest.get(len) == Some(&b'\n') => Split::Row(len + 1),
+            Some(len) => Split::Row(len),
+            None if input.len() == ROW_LOOK_MAX => Split::Fault(FaultKind::TooLong),
+            None if !eof => {
+                self.restart();
+                Split::More
+            }
+            // A line end completes the last row, unless it stands inside quotes.
+            None if self.feed(b"\n", &mut written).is_some() => Split::Row(rest.len()),
+            None => Split::Fault(FaultKind::UnclosedQuote),
+        }
+    }
+
+    fn check(&self, _row: &[u8]) -> Result<(), FaultKind> {
+        if self.count == self.keys.len() {
+            return Ok(());
+        }
+        Err(FaultKind::Ragged { expected: self.keys.len(), actual: self.count })
+    }
+
+    fn write(&mut self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
+        self.check(row)?;
+        for (number, key) in self.keys.iter().enumerate() {
+            out.extend_from_slice(key);
+            write_string(self.field(number)?, out);
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn overhead(&self) -> usize {
+        self.keys.iter().map(|key| key.len() + 2).sum()
+    }
+}
+
+/// How many characters of line ends come first.
+fn line_ends(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count()
+}
+
+fn keys(columns: &[String]) -> Vec<Vec<u8>> {
+    let key = |(number, name): (usize, &String)| {
+        let mut key = vec![if number == 0 { b'{' } else { b',' }];
+        write_string(name, &mut key);
+        key.push(b':');
+        key
+    };
+    columns.iter().enumerate().map(key).collect()
+}
+
+fn write_string(text: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, text).expect("a string is JSON and writing to memory can't fail");
+}

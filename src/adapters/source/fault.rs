@@ -1,0 +1,154 @@
+//! What can be wrong with the rows of a source, and why an index pass ends without an index.
+
+use std::fmt;
+use std::io;
+
+use super::pass::ROW_BYTES_MAX;
+
+/// How many faults a pass lists before it ends. (`ux.md`: all faults at once, but one screen.)
+pub(super) const FAULTS_MAX: usize = 10;
+
+/// One row that can't be an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The 1-based line of the file on which the row begins; for text that isn't UTF-8, the line of the bad byte.
+    pub line: u64,
+    /// What is wrong.
+    pub kind: FaultKind,
+}
+
+/// What is wrong with a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// More or fewer fields than columns.
+    Ragged {
+        /// The number of columns.
+        expected: usize,
+        /// The number of fields.
+        actual: usize,
+    },
+    /// Bytes that are no UTF-8.
+    NotUtf8,
+    /// A line that is not one JSON value; the parser's words.
+    NotJson(String),
+    /// The row is longer than [`ROW_BYTES_MAX`].
+    TooLong,
+    /// A quote was opened and the file ended.
+    UnclosedQuote,
+    /// A column name comes twice.
+    DuplicateColumn(String),
+    /// A block whose bytes are those of the index holds another number of rows: a mistake of this program.
+    RowCount {
+        /// As the index says.
+        expected: u64,
+        /// As parsed.
+        actual: u64,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.kind)
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FaultKind::Ragged { expected, actual } => write!(f, "{actual} fields, expected {expected}"),
+            FaultKind::NotUtf8 => write!(f, "not valid UTF-8"),
+            FaultKind::NotJson(reason) => write!(f, "not one JSON value: {reason}"),
+            FaultKind::TooLong => write!(f, "longer than {} KiB", ROW_BYTES_MAX / 1024),
+            FaultKind::UnclosedQuote => write!(f, "a quote is opened and never closed"),
+            FaultKind::DuplicateColumn(name) => write!(f, "column {name:?} comes twice"),
+            FaultKind::RowCount { expected, actual } => write!(f, "{actual} rows, expected {expected}"),
+        }
+    }
+}
+
+impl FaultKind {
+    /// What a person may try.
+    fn hint(&self) -> &'static str {
+        match self {
+            FaultKind::Ragged { .. } => {
+                "check the delimiter (--delimiter) and that fields with commas or newlines are quoted"
+            }
+            FaultKind::NotUtf8 => "convert the file, for example: iconv -f GB18030 -t UTF-8 FILE",
+            FaultKind::NotJson(_) => "write one JSON value per line, for example: jq -c '.[]' FILE",
+            FaultKind::TooLong => {
+                "put large data elsewhere and its address into the row; or look for an open quote"
+            }
+            FaultKind::UnclosedQuote => {
+                "double the quotes inside quoted fields; or read quotes as text with --no-quote"
+            }
+            FaultKind::DuplicateColumn(_) => {
+                "rename a column; or, if the first line is data, read it as such with --no-header"
+            }
+            FaultKind::RowCount { .. } => "report it; this is a mistake of windrow",
+        }
+    }
+}
+
+/// A pass ended without an index.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// Rows that can't be items; the first ones, in the order of their lines.
+    #[error("{}", list(.faults, *.more))]
+    BadRows {
+        /// At most ten.
+        faults: Vec<Fault>,
+        /// Whether the pass ended early, so that there may be others.
+        more: bool,
+    },
+    /// Nothing at all, or nothing but a header.
+    #[error("{}", if *.header { "it has a header and no rows" } else { "it has no rows" })]
+    NoRows {
+        /// Whether a header was found.
+        header: bool,
+    },
+    /// The first bytes are those of another kind of file.
+    #[error("it is {0}, not text")]
+    NotText(&'static str),
+    /// The delimiter or the quote can't be used.
+    #[error("{0}")]
+    BadFormat(String),
+    /// The file was written to while it was read.
+    #[error("it was changed while it was being read")]
+    ChangedMeanwhile,
+    /// Reading failed.
+    #[error("reading failed: {0}")]
+    Unreadable(#[from] io::Error),
+    /// Whoever asked for the pass ended it.
+    #[error("indexing was cancelled")]
+    Cancelled,
+}
+
+impl IndexError {
+    /// What a person may try.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            IndexError::BadRows { faults, .. } => {
+                faults.first().map_or("look at the file", |f| f.kind.hint())
+            }
+            IndexError::NoRows { header: true } => {
+                "add rows; or, if the only line is data, read it as such with --no-header"
+            }
+            IndexError::NoRows { header: false } => "check that whatever writes the file has run",
+            IndexError::NotText("a gzip file") => "unpack it: gunzip -c FILE | … -",
+            IndexError::NotText("UTF-16") => "convert it: iconv -f UTF-16 -t UTF-8 FILE",
+            IndexError::NotText(_) => "export it as CSV (UTF-8) or NDJSON",
+            IndexError::BadFormat(_) => "use one ASCII character, for example , ; | or a tab",
+            IndexError::ChangedMeanwhile => "wait until the file is complete, or use a copy of it",
+            IndexError::Unreadable(_) => "check the disk and try again",
+            IndexError::Cancelled => "run it again; nothing was stored",
+        }
+    }
+}
+
+fn list(faults: &[Fault], more: bool) -> String {
+    let mut text = faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("; ");
+    if more {
+        text.push_str("; there may be more");
+    }
+    text
+}

@@ -1,0 +1,118 @@
+//! Keeps what is piped in, so that it can be read again: written to a file while it is indexed, then treated as one.
+//!
+//! The file is named after its content's checksum: the same input piped in again is the same source, and its file
+//! takes the place of the earlier one, byte for byte the same. Only one process uses a spool directory (the state
+//! directory is locked), so half-written files of other processes are leftovers of a crash and are removed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::fault::IndexError;
+use super::pass::{BlockLimits, IndexProgress, Indexed, index_bytes};
+use super::spec::Format;
+
+const INCOMING: &str = "incoming-";
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Spooling ended without a file; nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SpoolError {
+    /// What came in can't be items.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// The spool directory can't be written.
+    #[error("{0}")]
+    Write(io::Error),
+}
+
+/// Copies `reader` into `dir` while indexing it; returns the file's name, which is safe on disk by then.
+pub(super) fn spool(
+    dir: &Path,
+    reader: impl Read,
+    format: &Format,
+    progress: &mut dyn FnMut(IndexProgress),
+    cancel: &AtomicBool,
+) -> Result<(String, Indexed), SpoolError> {
+    fs::create_dir_all(dir).and_then(|()| remove_leftovers(dir)).map_err(SpoolError::Write)?;
+    let incoming = Incoming::create(dir).map_err(SpoolError::Write)?;
+    let mut tee = Tee { reader, writer: BufWriter::new(&incoming.file), failed: None };
+    let indexed = index_bytes(&mut tee, None, format, BlockLimits::default(), progress, cancel);
+    if let Some(error) = tee.failed {
+        return Err(SpoolError::Write(error));
+    }
+    let indexed = indexed?;
+    tee.writer.flush().map_err(SpoolError::Write)?;
+    drop(tee);
+    let name = format!("stdin-{:016x}.{}", indexed.checksum, format.kind());
+    incoming.keep_as(dir, &name).map_err(SpoolError::Write)?;
+    Ok((name, indexed))
+}
+
+/// A file that is removed unless it is kept.
+struct Incoming {
+    file: File,
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Incoming {
+    fn create(dir: &Path) -> io::Result<Incoming> {
+        let name = format!("{INCOMING}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = dir.join(name);
+        // Only for the owner: items may be personal data.
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        Ok(Incoming { file, path, kept: false })
+    }
+
+    fn keep_as(mut self, dir: &Path, name: &str) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, dir.join(name))?;
+        self.kept = true;
+        File::open(dir)?.sync_all()
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if !self.kept
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!(path = %self.path.display(), %error, "half a spooled input stays behind");
+        }
+    }
+}
+
+fn remove_leftovers(dir: &Path) -> io::Result<()> {
+    let own = format!("{INCOMING}{}-", std::process::id());
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(INCOMING) && !name.starts_with(&own) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes what it reads.
+struct Tee<R, W> {
+    reader: R,
+    writer: W,
+    /// Why writing failed, to tell it from a failure of reading.
+    failed: Option<io::Error>,
+}
+
+impl<R: Read, W: Write> Read for Tee<R, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        if let Err(error) = self.writer.write_all(&buffer[..read]) {
+            self.failed = Some(error);
+            return Err(io::Error::other("the spool can't be written"));
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,7 @@
+//! Sources from the outside: what the index pass accepts and refuses, what is read back, what changes are noticed.
+
+mod common;
+mod faults;
+mod opening;
+mod reading;
+mod spooling;
