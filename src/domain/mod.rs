@@ -1,7 +1,7 @@
 //! L0, the pure core: no I/O, clock, async, randomness or logging. It decides; the layers above act.
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
-//! `settings_serde`), `task`, `lifecycle`.
+//! `settings_serde`), `task` (checked by `tuning_check`), `lifecycle`, `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
@@ -11,10 +11,12 @@ pub mod counters;
 pub mod ids;
 pub mod invariants;
 pub mod lifecycle;
+pub mod network;
 pub mod run;
 pub mod settings;
 pub mod settings_serde;
 pub mod settings_text;
 pub mod task;
 pub mod trust;
+pub mod tuning_check;
 pub mod verdict;
