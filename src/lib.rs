@@ -10,3 +10,5 @@ pub mod ports;
 pub mod actors;
 pub mod adapters;
 pub mod config;
+
+pub mod node;

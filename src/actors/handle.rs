@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, SpawnErr};
+use ractor::Actor;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -13,6 +13,11 @@ use super::tree::{Address, Tree};
 use crate::domain::capacity::Ledger;
 use crate::domain::execution::Progress;
 use crate::domain::ids::{ShardId, TaskId};
+
+/// The supervision tree did not come up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the node's actors did not start: {0}")]
+pub struct NotStarted(String);
 
 /// The supervision tree of a node, from outside.
 pub struct SupervisorHandle {
@@ -26,10 +31,12 @@ impl SupervisorHandle {
     ///
     /// # Errors
     /// When a child can't start, for example since another node of this name lives in the process.
-    pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, SpawnErr> {
+    pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
         let leaf = node.tree.enter(&node.node, super::policy::Kind::Supervisor);
         let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger };
-        let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments).await?;
+        let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
+            .await
+            .map_err(|error| NotStarted(error.to_string()))?;
         tracing::info!(node = node.node, tree = %format_args!("\n{}", node.tree.render("")), "node up");
         Ok(SupervisorHandle { address: Address::new(actor, leaf), node, ended })
     }

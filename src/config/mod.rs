@@ -1,1 +1,29 @@
-//! Checked options of the node.
+//! The checked options of a node: what every layer is given by value, and how they are loaded.
+//!
+//! `config.toml` at the root of the repository documents every key. [`load`] merges file and environment over the
+//! defaults and answers with a [`Config`] or with *all* its faults. Nothing here reads a file that an option
+//! names, opens a connection or knows a global. Each layer imports only its own options type.
+//!
+//! Raw and checked form are two things: `layers` holds what was written, key by key with its origin; `read` turns
+//! it into these types; `check` compares keys with one another.
+
+#![warn(missing_docs)]
+
+mod check;
+mod defaults;
+mod fault;
+mod layers;
+mod load;
+mod read;
+mod sections;
+mod values;
+
+pub use fault::{Fault, Origin};
+pub use load::{load, process_env};
+pub use sections::{
+    Auth, Cluster, Command, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node,
+    Retention, Store, TaskDefaults, Telemetry,
+};
+pub use values::{
+    ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
+};

@@ -1,7 +1,7 @@
 //! L0, the pure core: no I/O, clock, async, randomness or logging. It decides; the layers above act.
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
-//! `settings_serde`), `task`, `lifecycle`.
+//! `settings_serde`), `task` (checked by `tuning_check`), `lifecycle`, `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
@@ -14,6 +14,7 @@ pub mod ids;
 pub mod invariants;
 pub mod latency;
 pub mod lifecycle;
+pub mod network;
 pub mod pace;
 pub mod retry;
 pub mod run;
@@ -23,6 +24,7 @@ pub mod settings_text;
 pub mod stall;
 pub mod task;
 pub mod trust;
+pub mod tuning_check;
 pub mod verdict;
 pub mod waiting;
 pub mod window;

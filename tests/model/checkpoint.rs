@@ -65,7 +65,7 @@ fn golden_files_are_read_and_written_the_same_for_ever() {
     for golden in golden() {
         let low_water = ItemIndex(golden.low_water);
         let written = encode(low_water, &words_of(&golden.bits), golden.extension);
-        if std::env::var_os("UPDATE").is_some() && !path(golden.name).exists() {
+        if crate::is_update() && !path(golden.name).exists() {
             std::fs::write(path(golden.name), &written).expect("the golden file can be written");
         }
         let kept = read(&golden);

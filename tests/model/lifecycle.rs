@@ -228,7 +228,7 @@ fn meaning_is_changed_only_while_it_does_not_run() {
 fn the_documentation_is_the_table() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/lifecycle.md");
     let made = document();
-    if std::env::var_os("UPDATE").is_some() {
+    if crate::is_update() {
         std::fs::write(&path, &made).expect("docs/lifecycle.md can be written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -3,3 +3,9 @@
 mod capacity;
 mod checkpoint;
 mod lifecycle;
+
+/// Whether generated files are to be written anew (`UPDATE=1`).
+#[expect(clippy::disallowed_methods, reason = "a test's switch, not an option of the program")]
+fn is_update() -> bool {
+    std::env::var_os("UPDATE").is_some()
+}

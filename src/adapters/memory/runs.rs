@@ -53,7 +53,8 @@ impl RunStore for MemoryStore {
         close: &RunClose,
         now: WallMs,
     ) -> Result<CheckpointAck, StoreError> {
-        self.act(Call::Checkpoint, |state| Ok(progress::release(state, (shard, epoch, claim), close, now))).await
+        self.act(Call::Checkpoint, |state| Ok(progress::release(state, (shard, epoch, claim), close, now)))
+            .await
     }
 
     async fn parked_due(

@@ -1,0 +1,264 @@
+//! What keys must fulfil together. All faults at once; each names the key to change.
+
+use super::fault::{Fault, Origin};
+use super::sections::Config;
+use super::values::{AuthMode, StoreUrl, without_password};
+use crate::domain::settings::{Auto, RateLimit};
+use crate::domain::tuning_check;
+
+impl Config {
+    /// Every fault of this configuration across its keys: for a caller that has changed some by flags.
+    pub fn faults(&self) -> Vec<Fault> {
+        faults(self)
+    }
+}
+
+/// Collects faults.
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// A fault where a rule doesn't hold.
+    fn unless(&mut self, holds: bool, key: &str, what: &str, try_: &str) {
+        if !holds {
+            let (what, try_) = (what.to_owned(), try_.to_owned());
+            self.0.push(Fault { key: key.to_owned(), origin: Origin::Default, what, try_ });
+        }
+    }
+}
+
+pub(super) fn faults(config: &Config) -> Vec<Fault> {
+    let mut faults = Faults(Vec::new());
+    check_spans(config, &mut faults);
+    check_node(config, &mut faults);
+    check_http(config, &mut faults);
+    check_auth(config, &mut faults);
+    check_cluster(config, &mut faults);
+    check_task_defaults(config, &mut faults);
+    check_handlers(config, &mut faults);
+    check_rest(config, &mut faults);
+    faults.0
+}
+
+fn check_spans(config: &Config, faults: &mut Faults) {
+    for (key, span) in [
+        ("node.drain_timeout", config.node.drain_timeout),
+        ("cluster.lease_ttl", config.cluster.lease_ttl),
+        ("cluster.lease_renew", config.cluster.lease_renew),
+        ("cluster.restore_scan", config.cluster.restore_scan),
+        ("cluster.restore_window", config.cluster.restore_window),
+        ("handler.http.connect_timeout", config.http_handler.connect_timeout),
+        ("handler.http.pool_idle", config.http_handler.pool_idle),
+        ("handler.command.startup_timeout", config.command_handler.startup_timeout),
+        ("data_log.flush", config.data_log.flush),
+        ("data_log.retention", config.data_log.retention),
+        ("retention.failures", config.retention.failures),
+        ("retention.tasks", config.retention.tasks),
+    ] {
+        faults.unless(!span.is_zero(), key, "it can't be nothing", "the default stands in config.toml");
+    }
+}
+
+fn check_node(config: &Config, faults: &mut Faults) {
+    let node = &config.node;
+    let has_pools = !node.pools.is_empty() && node.pools.iter().all(|pool| is_slug(pool));
+    faults.unless(
+        has_pools || !node.run_tasks,
+        "node.pools",
+        "a node that runs tasks serves at least one pool, and \
+        pools are named by small letters, digits, - and _",
+        "[\"default\"]",
+    );
+    faults.unless(
+        !node.data_dir.as_os_str().is_empty(),
+        "node.data_dir",
+        "it is empty",
+        "\"/var/lib/windrow\"",
+    );
+    if let RateLimit::Limited(capacity) = node.capacity_rate {
+        let reserves = node.unlimited_reserves.as_per_second();
+        faults.unless(
+            reserves <= capacity.as_per_second(),
+            "node.unlimited_reserves",
+            "it is more than node.capacity_rate, so no task without a rate could ever run",
+            "at most the capacity",
+        );
+    }
+}
+
+fn check_http(config: &Config, faults: &mut Faults) {
+    let http = &config.http;
+    faults.unless(
+        http.tls_cert_file.is_some() == http.tls_key_file.is_some(),
+        "http.tls_key_file",
+        "certificate and key are needed together",
+        "both of http.tls_cert_file and http.tls_key_file, or neither",
+    );
+    faults.unless(http.body_limit.0 > 0, "http.body_limit", "no request would fit", "\"16 MiB\"");
+    faults.unless(
+        is_url(http.public_url.as_deref(), &["http", "https"]),
+        "http.public_url",
+        "it isn't an http or https URL",
+        "\"https://windrow.example.org\", or \"\" for none",
+    );
+}
+
+fn check_auth(config: &Config, faults: &mut Faults) {
+    let auth = &config.auth;
+    faults.unless(
+        auth.mode != AuthMode::Off || config.http.listen.ip().is_loopback(),
+        "auth.mode",
+        "everyone who reaches the port could do everything",
+        "\"token\", or http.listen = \"127.0.0.1:7700\"",
+    );
+    let is_proxy_sound = !auth.proxy_trust.is_empty() && !auth.proxy_header.is_empty();
+    faults.unless(
+        auth.mode != AuthMode::Proxy || is_proxy_sound,
+        "auth.proxy_trust",
+        "with auth.mode = \"proxy\" somebody must be trusted, by a header",
+        "proxy_trust = [\"127.0.0.1/32\"], proxy_header = \"X-Forwarded-User\"",
+    );
+}
+
+fn check_cluster(config: &Config, faults: &mut Faults) {
+    let cluster = &config.cluster;
+    faults.unless(
+        cluster.lease_renew <= cluster.lease_ttl / 4,
+        "cluster.lease_renew",
+        "it must be at most a quarter of cluster.lease_ttl, so that lost renewals don't cost the lease",
+        "lease_ttl = \"15s\", lease_renew = \"3s\"",
+    );
+    faults.unless(
+        cluster.restore_scan <= cluster.lease_ttl || cluster.lease_ttl.is_zero(),
+        "cluster.restore_scan",
+        "it is longer than cluster.lease_ttl, so recovery would wait for the scan",
+        "\"1s\"",
+    );
+    faults.unless(
+        is_url(cluster.redis_url.as_deref(), &["redis", "rediss"]),
+        "cluster.redis_url",
+        "it isn't a redis or rediss URL",
+        "\"redis://redis:6379\", or \"\" for none",
+    );
+    if let Some(url) = &cluster.redis_url {
+        faults.unless(
+            without_password(url) == *url,
+            "cluster.redis_url",
+            "it holds a password",
+            "the file that cluster.redis_password_file names",
+        );
+        faults.unless(
+            is_slug(&cluster.redis_prefix),
+            "cluster.redis_prefix",
+            "it is made of small letters, digits, - and _",
+            "\"windrow\"",
+        );
+        faults.unless(
+            matches!(config.store.url, StoreUrl::Postgres(_) | StoreUrl::MySql(_)),
+            "cluster.redis_url",
+            "an embedded store belongs to one process, which needs no leases",
+            "\"\", or a database server in store.url",
+        );
+    }
+}
+
+fn check_task_defaults(config: &Config, faults: &mut Faults) {
+    let defaults = &config.task_defaults;
+    for fault in tuning_check::faults(&defaults.tuning) {
+        faults.unless(false, &format!("task_defaults.{}", fault.key), &fault.what, &fault.advice);
+    }
+    match (defaults.tuning.rate, config.node.capacity_rate) {
+        (RateLimit::Unlimited, _) => faults.unless(
+            config.node.allow_unlimited,
+            "task_defaults.rate",
+            "it is \"unlimited\", which node.allow_unlimited forbids",
+            "\"100/s\", or allow_unlimited = true",
+        ),
+        (RateLimit::Limited(rate), RateLimit::Limited(capacity)) => {
+            faults.unless(
+                rate.as_per_second() <= capacity.as_per_second(),
+                "task_defaults.rate",
+                "it is more than node.capacity_rate, so such a task could never run here",
+                "a lower one",
+            );
+        }
+        (RateLimit::Limited(_), RateLimit::Unlimited) => {}
+    }
+    let is_split = !matches!(defaults.shards, Auto::Fixed(shards) if shards.get() == 1);
+    faults.unless(
+        !(defaults.tuning.ordered && is_split),
+        "task_defaults.shards",
+        "an ordered task has one shard",
+        "1",
+    );
+    faults.unless(
+        defaults.max_params <= config.http.body_limit,
+        "task_defaults.max_params",
+        "it is more than http.body_limit, so no request could carry them",
+        "\"64 KiB\"",
+    );
+}
+
+fn check_handlers(config: &Config, faults: &mut Faults) {
+    let (http, command) = (&config.http_handler, &config.command_handler);
+    faults.unless(
+        is_url(http.proxy.as_deref(), &["http", "https"]),
+        "handler.http.proxy",
+        "it isn't an http or https URL",
+        "\"http://proxy:3128\", or \"\" for none",
+    );
+    faults.unless(
+        command.max_line.0 >= 1024,
+        "handler.command.max_line",
+        "an answer wouldn't fit",
+        "\"1 MiB\"",
+    );
+    for (name, command) in &command.commands {
+        let key = format!("handler.command.commands.{name}");
+        faults.unless(
+            is_slug(name),
+            &key,
+            "a command is named by small letters, digits, - and _",
+            "\"push\"",
+        );
+        let has_program = command.cmd.first().is_some_and(|program| !program.is_empty());
+        faults.unless(
+            has_program,
+            &format!("{key}.cmd"),
+            "it names no program",
+            "[\"python3\", \"-u\", \"worker.py\"]",
+        );
+    }
+}
+
+fn check_rest(config: &Config, faults: &mut Faults) {
+    faults.unless(
+        is_url(config.telemetry.otlp_endpoint.as_deref(), &["http", "https"]),
+        "telemetry.otlp_endpoint",
+        "it isn't an http or https URL",
+        "\"http://otel:4317\", or \"\" for none",
+    );
+    faults.unless(
+        config.dashboard.base_path.starts_with('/'),
+        "dashboard.base_path",
+        "it doesn't begin with /",
+        "\"/\"",
+    );
+    faults.unless(
+        config.data_log.max_per_task > 0,
+        "data_log.max_per_task",
+        "no line would be kept",
+        "5_000_000",
+    );
+}
+
+/// Whether a URL, if there is one, has one of the schemes and a host.
+fn is_url(url: Option<&str>, schemes: &[&str]) -> bool {
+    let Some(url) = url else { return true };
+    let parts = url.split_once("://");
+    parts.is_some_and(|(scheme, rest)| schemes.contains(&scheme) && !rest.trim_matches('/').is_empty())
+}
+
+fn is_slug(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    !text.is_empty() && text.chars().all(is_plain)
+}

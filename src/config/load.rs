@@ -1,0 +1,52 @@
+//! File and environment to a checked configuration. The only place that reads the environment.
+
+use std::path::Path;
+
+use super::check;
+use super::fault::{Fault, Origin};
+use super::layers::Layers;
+use super::read::{self, Read};
+use super::sections::Config;
+
+/// Loads a configuration: defaults, overridden by the file (if one is given), overridden by the environment.
+/// Flags are the caller's; it changes the result and may ask [`Config::faults`] again.
+///
+/// # Errors
+/// Every fault there is, not only the first.
+pub fn load(path: Option<&Path>, env: impl Iterator<Item = (String, String)>) -> Result<Config, Vec<Fault>> {
+    let mut layers = Layers::default();
+    if let Some(path) = path {
+        let text = std::fs::read_to_string(path).map_err(|error| vec![unreadable(path, &error)])?;
+        layers.add_file(path, &text).map_err(|fault| vec![fault])?;
+    }
+    layers.add_env(env);
+    let Read { config, origins, mut faults } = read::config(layers);
+    // A value that could not be read has its default here; comparing that with others would only confuse.
+    if faults.is_empty() {
+        faults = check::faults(&config);
+        for fault in &mut faults {
+            fault.origin = origins.get(&fault.key).cloned().unwrap_or(Origin::Default);
+        }
+    }
+    if faults.is_empty() { Ok(config) } else { Err(faults) }
+}
+
+/// The environment of this process, as [`load`] takes it. Names and values that are not Unicode are passed on
+/// damaged, so that one of ours is reported instead of skipped.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn process_env() -> impl Iterator<Item = (String, String)> {
+    let text = |raw: std::ffi::OsString| raw.to_string_lossy().into_owned();
+    std::env::vars_os().map(move |(name, value)| (text(name), text(value)))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
+    Fault {
+        key: "config".to_owned(),
+        origin: Origin::File(path.to_owned()),
+        what: format!("the file can't be read: {error}"),
+        try_: "check the path and its permissions".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

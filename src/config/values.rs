@@ -1,0 +1,258 @@
+//! The small closed choices of the configuration, each as people write it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::domain::settings_text::{TextError, parse_span};
+
+/// A closed choice: its variants and their texts.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident, $expected:literal, { $($(#[$variant_doc:meta])* $variant:ident => $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant),+
+        }
+
+        impl FromStr for $name {
+            type Err = TextError;
+
+            fn from_str(text: &str) -> Result<$name, TextError> {
+                match text {
+                    $($text => Ok($name::$variant),)+
+                    _ => Err(TextError {
+                        text: text.to_owned(),
+                        expected: $expected,
+                        examples: concat!($("\"", $text, "\" "),+).trim_ascii_end(),
+                    }),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $($name::$variant => $text),+ })
+            }
+        }
+    };
+}
+
+choice!(
+    /// How callers of the API prove who they are.
+    AuthMode, "a way to sign in", {
+    /// By a token.
+    Token => "token",
+    /// A proxy in front says who it is.
+    Proxy => "proxy",
+    /// Not at all; only on loopback.
+    Off => "off",
+});
+
+choice!(
+    /// The severity of a line of the data log.
+    DataLogLevel, "a level", {
+    /// For developers.
+    Debug => "debug",
+    /// What happened.
+    Info => "info",
+    /// Worth a look.
+    Warn => "warn",
+    /// Somebody must act.
+    Error => "error",
+});
+
+choice!(
+    /// How the node's log lines look.
+    LogFormat, "a log format", {
+    /// Pretty on a terminal, else JSON.
+    Auto => "auto",
+    /// For people.
+    Pretty => "pretty",
+    /// One object a line.
+    Json => "json",
+    /// `key=value`.
+    Logfmt => "logfmt",
+});
+
+choice!(
+    /// The dashboard's language.
+    Locale, "a language", {
+    /// The browser's.
+    Auto => "auto",
+    /// English.
+    English => "en",
+    /// Simplified Chinese.
+    Chinese => "zh-CN",
+});
+
+/// Which store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// SQLite, `windrow.db` in the data directory.
+    Auto,
+    /// SQLite at a path.
+    Sqlite(PathBuf),
+    /// A PostgreSQL server; the URL holds no password.
+    Postgres(String),
+    /// A MariaDB or MySQL server; the URL holds no password.
+    MySql(String),
+}
+
+impl FromStr for StoreUrl {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<StoreUrl, TextError> {
+        let error = |expected, examples| Err(TextError { text: without_password(text), expected, examples });
+        let Some((scheme, rest)) = text.split_once("://").filter(|(_, rest)| !rest.is_empty()) else {
+            return match text {
+                "auto" => Ok(StoreUrl::Auto),
+                _ => error(
+                    "a store",
+                    "\"auto\", \"sqlite:///var/lib/windrow/windrow.db\", \"postgres://windrow@db/windrow\"",
+                ),
+            };
+        };
+        if without_password(text) != text {
+            return error(
+                "free of a password, which belongs into the file that store.password_file names",
+                "\"postgres://windrow@db/windrow\"",
+            );
+        }
+        match scheme {
+            "sqlite" => Ok(StoreUrl::Sqlite(PathBuf::from(rest))),
+            "postgres" | "postgresql" => Ok(StoreUrl::Postgres(text.to_owned())),
+            "mysql" | "mariadb" => Ok(StoreUrl::MySql(text.to_owned())),
+            _ => error(
+                "a store of a kind that is known (sqlite, postgres, mysql)",
+                "\"mysql://windrow@db/windrow\"",
+            ),
+        }
+    }
+}
+
+/// The URL with its password, if it has one, replaced: passwords never reach a message.
+pub(super) fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_end);
+    match authority.rsplit_once('@').and_then(|(user, host)| Some((user.split_once(':')?.0, host))) {
+        Some((user, host)) => format!("{scheme}://{user}:***@{host}{path}"),
+        None => url.to_owned(),
+    }
+}
+
+/// How long a stop waits for calls in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopDrain {
+    /// Each up to its own timeout.
+    Timeout,
+    /// At most this long.
+    Span(Duration),
+}
+
+impl FromStr for StopDrain {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<StopDrain, TextError> {
+        match text {
+            "timeout" => Ok(StopDrain::Timeout),
+            span => parse_span(span).map(StopDrain::Span).map_err(|_| TextError {
+                text: text.to_owned(),
+                expected: "\"timeout\" or a span of time",
+                examples: "\"timeout\", \"5s\"",
+            }),
+        }
+    }
+}
+
+/// A share of all. Unit: parts per million, at most a million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Parts per million.
+    pub ppm: u32,
+}
+
+impl FromStr for Share {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Share, TextError> {
+        let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+        match percent {
+            // In range, so the product fits and loses nothing that anyone could have meant.
+            Some(percent) if (0.0..=100.0).contains(&percent) => {
+                Ok(Share { ppm: (percent * 10_000.0).round() as u32 })
+            }
+            _ => Err(TextError {
+                text: text.to_owned(),
+                expected: "a share from 0% to 100%",
+                examples: "\"1%\", \"0.1%\", \"100%\"",
+            }),
+        }
+    }
+}
+
+/// What is kept of items that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuccessDetail {
+    /// Nothing: they have no rows.
+    None,
+    /// A share of them.
+    Sampled(Share),
+    /// All of them.
+    All,
+}
+
+impl FromStr for SuccessDetail {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<SuccessDetail, TextError> {
+        match text {
+            "none" => Ok(SuccessDetail::None),
+            "all" => Ok(SuccessDetail::All),
+            other => {
+                let share = other.strip_prefix("sampled ").and_then(|share| share.trim().parse().ok());
+                share.map(SuccessDetail::Sampled).ok_or_else(|| TextError {
+                    text: text.to_owned(),
+                    expected: "what to keep of items that succeeded",
+                    examples: "\"none\", \"sampled 1%\", \"all\"",
+                })
+            }
+        }
+    }
+}
+
+/// When the tree of actors is printed to the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActorTree {
+    /// When the node has started.
+    pub start: bool,
+    /// When an actor was restarted (its part of the tree).
+    pub restart: bool,
+    /// At shutdown, what is still alive.
+    pub stop: bool,
+}
+
+impl FromStr for ActorTree {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<ActorTree, TextError> {
+        let mut tree = ActorTree::default();
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match word {
+                "start" => tree.start = true,
+                "restart" => tree.restart = true,
+                "stop" => tree.stop = true,
+                _ => {
+                    return Err(TextError {
+                        text: text.to_owned(),
+                        expected: "a list of \"start\", \"restart\" and \"stop\"",
+                        examples: "\"start,restart,stop\", \"restart\", \"\"",
+                    });
+                }
+            }
+        }
+        Ok(tree)
+    }
+}

@@ -1,0 +1,167 @@
+//! L5, the composition root: builds runtimes, adapters and actors, and shuts them down in order.
+//!
+//! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::actors::context::{NodeContext, RunDirectory, Times};
+use crate::actors::handle::{NotStarted, SupervisorHandle};
+use crate::actors::tree::Tree;
+use crate::adapters::clock::SystemClock;
+use crate::adapters::sql::Store;
+use crate::adapters::state_dir::StateDir;
+use crate::domain::capacity::{Capacity, Ledger};
+use crate::domain::execution::Progress;
+use crate::domain::ids::{ShardId, TaskId};
+use crate::domain::settings::Rate;
+use crate::ports::StoreError;
+use crate::ports::clock::Clock;
+use crate::ports::provision::Provider;
+use crate::ports::task_store::TaskStore;
+
+/// How a node is made.
+pub struct NodeOptions {
+    /// Its name, the root of every actor's path.
+    pub name: String,
+    /// The directory that this process holds.
+    pub state: Arc<StateDir>,
+    /// The store in that directory.
+    pub store: Arc<Store>,
+    /// Handlers and sources.
+    pub provider: Arc<dyn Provider>,
+    /// How much may run here.
+    pub capacity: Capacity,
+    /// What a task without a rate counts as.
+    pub unlimited_reserves: Rate,
+    /// The times that ownership rests on.
+    pub times: Times,
+    /// Where lanes and handlers run.
+    pub runtimes: Arc<Runtimes>,
+}
+
+/// The runtimes beside the one that the actors run on.
+pub struct Runtimes {
+    work: tokio::runtime::Runtime,
+    vital: tokio::runtime::Runtime,
+    /// Lanes of an unpaced in-process run: one per thread of work.
+    lanes: usize,
+}
+
+impl Runtimes {
+    /// Work on as many threads as there are cores, vital I/O on one of its own.
+    ///
+    /// # Errors
+    /// When threads can't be started.
+    pub fn new() -> std::io::Result<Runtimes> {
+        let lanes = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        let build = |name: &str, threads: usize| {
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(threads)
+                .thread_name(name)
+                .enable_all()
+                .build()
+        };
+        Ok(Runtimes { work: build("windrow-work", lanes)?, vital: build("windrow-vital", 1)?, lanes })
+    }
+
+    /// Where lanes, handlers and readers run.
+    pub fn work(&self) -> &tokio::runtime::Handle {
+        self.work.handle()
+    }
+
+    /// Ends both without waiting for blocked threads.
+    pub fn shut_down(self) {
+        self.work.shutdown_background();
+        self.vital.shutdown_background();
+    }
+}
+
+/// A node can't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The supervision tree did not come up.
+    #[error(transparent)]
+    Tree(#[from] NotStarted),
+}
+
+/// A running node.
+pub struct Node {
+    supervisor: SupervisorHandle,
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    times: Times,
+    /// Held as long as the node lives.
+    _state: Arc<StateDir>,
+}
+
+impl Node {
+    /// Starts the tree; the caller's runtime runs the actors.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(options: NodeOptions) -> Result<Node, StartError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let store = options.store.clone();
+        let context = NodeContext {
+            node: options.name,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            store_id: store.store_id().await?,
+            clock: clock.clone(),
+            tree: Tree::new(clock.clone()),
+            work: options.runtimes.work.handle().clone(),
+            vital: options.runtimes.vital.handle().clone(),
+            lanes_unpaced: options.runtimes.lanes,
+            runs: store.clone(),
+            tasks: store.clone(),
+            sessions: store.clone(),
+            leases: None,
+            data_log: store.clone(),
+            provider: options.provider,
+            times: options.times,
+            exclusive: true,
+            directory: RunDirectory::default(),
+        };
+        let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
+        let supervisor = SupervisorHandle::start(Arc::new(context), ledger).await?;
+        Ok(Node { supervisor, store, clock, times: options.times, _state: options.state })
+    }
+
+    /// Businesses and tasks.
+    pub fn tasks(&self) -> &dyn TaskStore {
+        &*self.store
+    }
+
+    /// Time.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Something changed in the store: look for work now.
+    pub fn wake(&self) {
+        self.supervisor.wake();
+    }
+
+    /// The live progress of each shard of a task.
+    pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+        self.supervisor.progress(task)
+    }
+
+    /// The supervision tree.
+    pub fn tree(&self) -> &Tree {
+        self.supervisor.tree()
+    }
+
+    /// Whether the supervisor is gone: nothing will run any more.
+    pub fn is_over(&self) -> bool {
+        self.supervisor.is_over()
+    }
+
+    /// Drains and ends; says whether everything ended in time.
+    pub async fn drain(self) -> bool {
+        self.supervisor.drain(self.times.drain_timeout + Duration::from_secs(10)).await
+    }
+}
