@@ -112,6 +112,15 @@ async fn steps_done<C: ConnectionTrait>(db: &C) -> Result<BTreeSet<String>, Stor
     rows.iter().map(|row| row.try_get::<String>("", "version").map_err(error)).collect()
 }
 
+/// Journal mode and `synchronous` of a connection, read back.
+pub(super) async fn settings(db: &DatabaseConnection) -> Result<(String, i64), StoreError> {
+    let ask = |pragma: &str| Statement::from_string(db.get_database_backend(), format!("PRAGMA {pragma}"));
+    let missing = || StoreError::Refused("the database doesn't tell its settings".to_owned());
+    let journal = db.query_one_raw(ask("journal_mode")).await.map_err(error)?.ok_or_else(missing)?;
+    let level = db.query_one_raw(ask("synchronous")).await.map_err(error)?.ok_or_else(missing)?;
+    Ok((journal.try_get_by_index(0).map_err(error)?, level.try_get_by_index(0).map_err(error)?))
+}
+
 /// Whether another try may help. The primary result codes of SQLite are the low byte of the extended ones.
 pub(super) fn is_transient(cause: &sqlx::Error) -> bool {
     const BUSY: u32 = 5;

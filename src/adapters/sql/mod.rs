@@ -71,6 +71,14 @@ impl Store {
         Ok(())
     }
 
+    /// The journal mode and the level of durability that the writer really has, for `doctor` and tests.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn settings(&self) -> Result<(String, i64), StoreError> {
+        dialect::settings(&self.writer).await
+    }
+
     /// A transaction that holds the write lock from its beginning; dropped without a commit it leaves nothing.
     async fn write(&self) -> Result<DatabaseTransaction, StoreError> {
         dialect::begin_write(&self.writer).await.map_err(error)

@@ -1,0 +1,315 @@
+//! Facts about fenced checkpoints, their side records and the ends of runs and tasks.
+
+use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
+use windrow::domain::lifecycle::{Status, StopReason, TaskResult};
+use windrow::domain::verdict::SideRecord;
+use windrow::ports::StoreError;
+use windrow::ports::run_store::{
+    CHECKPOINT_SHARDS_MAX, CheckpointAck, ClaimedShard, FAILURE_CODE_OTHER, FAILURE_CODES_MAX, RunClose,
+    ShardCheckpoint,
+};
+use windrow::ports::task_store::TaskCommand;
+
+use crate::fixture::{Harness, NOW, abandoned, at, closing, parked, trouble, with};
+
+pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
+    let run = harness.running(1000).await;
+    let blob: Vec<u8> = (0..131_072_u32).map(|byte| (byte % 251) as u8).collect();
+    let mut checkpoint = at(&run, 1, 10);
+    checkpoint.blob = blob.clone();
+    checkpoint.high_water = ItemIndex(70);
+    checkpoint.counters.skipped = 5;
+    checkpoint.counters.in_flight = 9;
+    checkpoint.side = vec![SideRecord::Retrying(trouble(12, "TIMEOUT"))];
+    harness.stored(checkpoint).await;
+    let session = harness.session().await;
+    harness.store.fence_all_but(session).await.unwrap();
+    let next = harness.claimed(run.shard, run.epoch, session).await;
+    assert_eq!((next.low_water, next.high_water), (ItemIndex(10), ItemIndex(70)));
+    assert_eq!((next.counters.succeeded, next.counters.skipped, next.counters.in_flight), (10, 5, 0));
+    assert_eq!(next.blob, blob);
+    assert_eq!(next.retrying, [trouble(12, "TIMEOUT")]);
+    assert!(next.epoch > run.epoch && next.run.0 == 2);
+}
+
+pub async fn a_repeat_of_the_same_number_is_stored_once(harness: Harness) {
+    let run = harness.running(10).await;
+    let checkpoint = with(at(&run, 1, 3), vec![abandoned(1, "BAD")]);
+    for _ in 0..3 {
+        harness.stored(checkpoint.clone()).await;
+    }
+    assert_eq!(harness.store.failure_groups(run.shard.task).await.unwrap()[0].count, 1);
+    let unwritten = ShardCheckpoint { seq: windrow::domain::ids::CheckpointSeq(0), ..at(&run, 1, 9) };
+    let fresh = harness.running(10).await;
+    let zero = ShardCheckpoint { shard: fresh.shard, epoch: fresh.epoch, claim: fresh.claim, ..unwritten };
+    assert_eq!(harness.write(zero).await, CheckpointAck::Fenced, "0 is the number of the claim itself");
+}
+
+pub async fn a_zombie_leaves_no_side_records(harness: Harness) {
+    let old = harness.running(10).await;
+    harness.stored(at(&old, 7, 2)).await;
+    let session = harness.session().await;
+    harness.store.fence_all_but(session).await.unwrap();
+    let new = harness.claimed(old.shard, old.epoch, session).await;
+    let stale_claim = ShardCheckpoint { claim: old.claim, ..at(&new, 8, 5) };
+    let stale_epoch = ShardCheckpoint { epoch: old.epoch, ..at(&new, 8, 5) };
+    for stale in [at(&old, 8, 5), stale_claim, stale_epoch, closing(&old, 9, 10, RunClose::Done)] {
+        let stale = with(stale, vec![abandoned(1, "BAD"), parked(2, NOW)]);
+        assert_eq!(harness.write(stale).await, CheckpointAck::Fenced);
+    }
+    let view = harness.view(old.shard.task).await;
+    assert_eq!((view.low_water, view.status), (ItemIndex(2), Status::Running));
+    assert!(harness.store.failures(old.shard.task, None, 10).await.unwrap().is_empty());
+    assert!(harness.store.failure_groups(old.shard.task).await.unwrap().is_empty());
+    assert_eq!(harness.store.next_parked(old.shard).await.unwrap(), None);
+    harness.stored(at(&new, 1, 3)).await;
+}
+
+pub async fn low_water_and_numbers_never_fall(harness: Harness) {
+    let run = harness.running(10).await;
+    harness.stored(at(&run, 5, 6)).await;
+    assert_eq!(harness.write(at(&run, 4, 8)).await, CheckpointAck::Fenced);
+    assert_eq!(harness.write(at(&run, 6, 5)).await, CheckpointAck::Fenced);
+    assert_eq!(harness.view(run.shard.task).await.low_water, ItemIndex(6));
+    harness.stored(at(&run, 6, 6)).await;
+}
+
+pub async fn a_fenced_shard_does_not_disturb_the_others(harness: Harness) {
+    let (one, two, three) = (harness.running(10).await, harness.running(10).await, harness.running(10).await);
+    let zombie = ShardCheckpoint { claim: ClaimId(uuid::Uuid::new_v4()), ..at(&two, 1, 5) };
+    let zombie = with(zombie, vec![abandoned(1, "BAD")]);
+    let gone = ShardCheckpoint { shard: ShardId { no: 9, ..one.shard }, ..at(&one, 1, 5) };
+    let batch = [at(&one, 1, 4), zombie, gone, with(at(&three, 1, 5), vec![abandoned(2, "BAD")])];
+    let acks = harness.store.checkpoint(&batch).await.unwrap();
+    use CheckpointAck::{Fenced, Stored};
+    assert_eq!(acks, [Stored, Fenced, Fenced, Stored]);
+    assert_eq!(harness.view(one.shard.task).await.low_water, ItemIndex(4));
+    assert_eq!(harness.view(two.shard.task).await.low_water, ItemIndex(0));
+    assert_eq!(harness.store.failures(two.shard.task, None, 9).await.unwrap(), []);
+    assert_eq!(harness.store.failures(three.shard.task, None, 9).await.unwrap().len(), 1);
+}
+
+pub async fn a_lost_answer_to_the_last_checkpoint_is_recognised(harness: Harness) {
+    let run = harness.running(10).await;
+    let last = closing(&run, 1, 10, RunClose::Done);
+    harness.stored(last.clone()).await;
+    let first = harness.view(run.shard.task).await;
+    harness.stored(last).await;
+    assert_eq!(harness.view(run.shard.task).await, first);
+    assert_eq!(harness.write(at(&run, 2, 10)).await, CheckpointAck::Fenced, "the run has ended");
+}
+
+pub async fn a_whole_task_finishes_in_the_transaction_of_its_last_checkpoint(harness: Harness) {
+    let run = harness.running(10).await;
+    harness.stored(at(&run, 1, 4)).await;
+    harness.stored(closing(&run, 2, 10, RunClose::Done)).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Succeeded)));
+    assert_eq!((view.finished_at, view.low_water), (Some(NOW), ItemIndex(10)));
+    assert_eq!(view.counters.pending(view.total), 0);
+    let entries = harness.store.audit(run.shard.task).await.unwrap();
+    let last = entries.last().unwrap();
+    assert_eq!((last.action.as_str(), last.source.as_str()), ("task.finished", "system"));
+    let empty = harness.running(0).await;
+    harness.stored(closing(&empty, 1, 0, RunClose::Done)).await;
+    assert_eq!(harness.view(empty.shard.task).await.status, Status::Finished);
+}
+
+pub async fn a_task_that_does_not_add_up_is_not_finished(harness: Harness) {
+    let break_it: [fn(&mut ShardCheckpoint); 5] = [
+        |c| c.low_water = ItemIndex(9),
+        |c| c.counters.succeeded -= 1,
+        |c| {
+            c.counters.succeeded -= 1;
+            c.counters.parked = 1;
+        },
+        // Counted as abandoned, but no failure is recorded.
+        |c| {
+            c.counters.succeeded -= 1;
+            c.counters.abandoned = 1;
+        },
+        |c| c.side = vec![parked(3, NOW)],
+    ];
+    for broken in break_it {
+        let run = harness.running(10).await;
+        let mut last = closing(&run, 1, 10, RunClose::Done);
+        broken(&mut last);
+        harness.stored(last).await;
+        let view = harness.view(run.shard.task).await;
+        assert_eq!((view.status, view.result), (Status::Finalizing, None));
+        assert_eq!(view.status_reason.as_deref(), Some("proof_failed"));
+        assert!(view.status_text.is_some() && view.finished_at.is_none());
+    }
+}
+
+pub async fn failures_make_the_result_with_failures(harness: Harness) {
+    let run = harness.running(10).await;
+    harness.stored(with(at(&run, 1, 5), vec![abandoned(1, "BAD")])).await;
+    let mut last = closing(&run, 2, 10, RunClose::Done);
+    last.counters.succeeded = 9;
+    last.counters.abandoned = 1;
+    harness.stored(last).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::WithFailures)));
+}
+
+pub async fn finishing_early_excludes_what_was_not_dispatched(harness: Harness) {
+    let run = harness.running(100).await;
+    let mut early = at(&run, 1, 20);
+    early.high_water = ItemIndex(40);
+    early.finish_at = Some(ItemIndex(30));
+    harness.stored(early.clone()).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.counters.excluded, view.counters.pending(view.total)), (60, 20), "40 were dispatched");
+    let mut later = at(&run, 2, 20);
+    later.finish_at = Some(ItemIndex(90));
+    harness.stored(later).await;
+    assert_eq!(harness.view(run.shard.task).await.counters.excluded, 60, "the end never grows again");
+    let session = harness.session().await;
+    harness.store.fence_all_but(session).await.unwrap();
+    let next = harness.claimed(run.shard, run.epoch, session).await;
+    assert_eq!(next.range.end, ItemIndex(40));
+    harness.stored(closing(&next, 1, 40, RunClose::Done)).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Early)));
+    assert_eq!(view.counters.accounted(), 100);
+}
+
+pub async fn a_run_may_stop_its_task(harness: Harness) {
+    let run = harness.running(10).await;
+    let close = RunClose::Stopped { reason: StopReason::HandlerGone, text: "answered 410".to_owned() };
+    harness.stored(closing(&run, 1, 3, close)).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.status, view.stop_reason), (Status::Stopped, Some(StopReason::HandlerGone)));
+    assert_eq!(view.status_text.as_deref(), Some("answered 410"));
+    let entries = harness.store.audit(run.shard.task).await.unwrap();
+    assert_eq!(entries.last().unwrap().action, "task.stopped");
+    assert_eq!(harness.command(run.shard.task, TaskCommand::Start).await.status, Status::Queued);
+}
+
+pub async fn a_recovering_task_waits_for_its_time(harness: Harness) {
+    let run = harness.running(10).await;
+    let not_before = WallMs(NOW.0 + 15_000);
+    let close = RunClose::Recovering { not_before, reason: "error_budget".into(), text: "10 of 20".into() };
+    harness.stored(closing(&run, 1, 3, close)).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!(view.status, Status::Recovering);
+    assert_eq!(view.status_reason.as_deref(), Some("error_budget"));
+    assert_eq!(view.status_text.as_deref(), Some("10 of 20"));
+    let stop = TaskCommand::Stop { reason: StopReason::Operator };
+    assert_eq!(harness.command(run.shard.task, stop).await.status, Status::Stopped, "nobody owns it");
+    harness.command(run.shard.task, TaskCommand::Start).await;
+    let session = harness.session().await;
+    harness.claimed(run.shard, run.epoch, session).await;
+}
+
+pub async fn cancel_ends_in_cancelled_when_the_owner_stops(harness: Harness) {
+    let run = harness.running(10).await;
+    harness.command(run.shard.task, TaskCommand::Cancel).await;
+    let close = RunClose::Stopped { reason: StopReason::Operator, text: "cancelled".to_owned() };
+    harness.stored(closing(&run, 1, 3, close)).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.status, view.finished_at), (Status::Cancelled, Some(NOW)));
+    let done = harness.running(10).await;
+    harness.command(done.shard.task, TaskCommand::Cancel).await;
+    harness.stored(closing(&done, 1, 10, RunClose::Done)).await;
+    assert_eq!(harness.view(done.shard.task).await.status, Status::Finished, "nothing was left to cancel");
+}
+
+pub async fn abandoned_items_are_counted_once(harness: Harness) {
+    let run = harness.running(100).await;
+    let later = |index| {
+        let mut trouble = trouble(index, "BAD");
+        trouble.at = WallMs(NOW.0 + 50);
+        SideRecord::Abandoned(trouble)
+    };
+    harness.stored(with(at(&run, 1, 10), vec![abandoned(7, "BAD"), abandoned(3, "BAD")])).await;
+    harness.stored(with(at(&run, 2, 20), vec![later(7), later(12), abandoned(13, "ODD")])).await;
+    let final_ones = vec![SideRecord::Cleared(ItemIndex(3)), SideRecord::Retrying(trouble(7, "X"))];
+    harness.stored(with(at(&run, 3, 20), final_ones)).await;
+    let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
+    let counts: Vec<(&str, u64)> = groups.iter().map(|group| (group.code.as_str(), group.count)).collect();
+    assert_eq!(counts, [("BAD", 3), ("ODD", 1)]);
+    assert_eq!((groups[0].first_at, groups[0].last_at), (NOW, WallMs(NOW.0 + 50)));
+    assert_eq!((groups[0].example_index, groups[0].example.as_str()), (ItemIndex(3), "item 3 failed"));
+    let failures = harness.store.failures(run.shard.task, Some(ItemIndex(3)), 2).await.unwrap();
+    let found: Vec<(u64, u32, &str)> =
+        failures.iter().map(|item| (item.index.0, item.attempts, item.code.as_str())).collect();
+    assert_eq!(found, [(7, 3, "BAD"), (12, 3, "BAD")]);
+}
+
+pub async fn codes_past_the_hundredth_are_counted_as_other(harness: Harness) {
+    let run = harness.running(1000).await;
+    let side: Vec<SideRecord> = (0..150).map(|index| abandoned(index, &format!("E{index:03}"))).collect();
+    let (first, second) = side.split_at(90);
+    harness.stored(with(at(&run, 1, 200), first.to_vec())).await;
+    let mut second = second.to_vec();
+    second.push(abandoned(160, "E000"));
+    harness.stored(with(at(&run, 2, 200), second)).await;
+    let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
+    assert_eq!(groups.len(), FAILURE_CODES_MAX + 1);
+    assert_eq!((groups[0].code.as_str(), groups[0].count), (FAILURE_CODE_OTHER, 50));
+    assert_eq!((groups[1].code.as_str(), groups[1].count), ("E000", 2), "a known code keeps its group");
+    assert_eq!(groups.iter().map(|group| group.count).sum::<u64>(), 151);
+}
+
+pub async fn items_come_and_go_with_their_records(harness: Harness) {
+    let run = harness.running(100).await;
+    let side = vec![
+        SideRecord::Retrying(trouble(5, "BUSY")),
+        parked(6, WallMs(NOW.0 + 10)),
+        SideRecord::Retrying(trouble(8, "BUSY")),
+        // The last record of an item wins.
+        SideRecord::Cleared(ItemIndex(8)),
+    ];
+    harness.stored(with(at(&run, 1, 5), side)).await;
+    let evicted = windrow::domain::verdict::ItemTrouble { failure: None, attempts: 0, ..trouble(9, "") };
+    let side = vec![
+        SideRecord::Cleared(ItemIndex(5)),
+        SideRecord::Retrying(trouble(6, "LATE")),
+        SideRecord::Retrying(evicted.clone()),
+    ];
+    harness.stored(with(at(&run, 2, 5), side)).await;
+    assert_eq!(harness.store.next_parked(run.shard).await.unwrap(), None);
+    let session = harness.session().await;
+    harness.store.fence_all_but(session).await.unwrap();
+    let next = harness.claimed(run.shard, run.epoch, session).await;
+    assert_eq!(next.retrying, [trouble(6, "LATE"), evicted]);
+}
+
+pub async fn parked_items_are_paged_by_due_time(harness: Harness) {
+    let run = harness.running(5000).await;
+    let due = |index: u64| WallMs(NOW.0 + (index * 7 % 50).cast_signed());
+    let side: Vec<SideRecord> = (0..3000).map(|index| parked(index, due(index))).collect();
+    let mut checkpoint = at(&run, 1, 3000);
+    checkpoint.counters.succeeded = 0;
+    checkpoint.counters.parked = 3000;
+    checkpoint.side = side;
+    harness.stored(checkpoint).await;
+    let mut expected: Vec<(WallMs, u64)> = (0..3000).map(|index| (due(index), index)).collect();
+    expected.sort();
+    let before = WallMs(NOW.0 + 24);
+    expected.retain(|(at, _)| *at <= before);
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = harness.store.parked_due(run.shard, before, after, 333).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some((last.due_at, last.index));
+        found.extend(page.iter().map(|item| (item.due_at, item.index.0)));
+    }
+    assert_eq!(found, expected);
+    assert_eq!(harness.store.next_parked(run.shard).await.unwrap(), Some(NOW));
+    assert_eq!(harness.view(run.shard.task).await.counters.parked, 3000);
+}
+
+pub async fn more_than_a_hundred_shards_at_once_are_refused(harness: Harness) {
+    let shard = harness.queued(10).await;
+    let session = harness.session().await;
+    let run: ClaimedShard = harness.claimed(shard, Epoch(0), session).await;
+    let batch = vec![at(&run, 1, 1); CHECKPOINT_SHARDS_MAX + 1];
+    let refused = harness.store.checkpoint(&batch).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Refused(_)), "{refused}");
+    assert_eq!(harness.view(shard.task).await.low_water, ItemIndex(0));
+    let acks = harness.store.checkpoint(&batch[1..]).await.unwrap();
+    assert_eq!(acks, [CheckpointAck::Stored; CHECKPOINT_SHARDS_MAX]);
+}

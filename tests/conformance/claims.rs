@@ -1,0 +1,197 @@
+//! Facts about candidates and claims.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
+use windrow::domain::lifecycle::{Status, StopReason, Wish};
+use windrow::ports::run_store::{Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, RunClose};
+use windrow::ports::session_store::Heartbeat;
+use windrow::ports::task_store::{NewTask, TaskCommand};
+
+use crate::fixture::{Harness, NOW, actor, at, closing, new_session, request, task};
+
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
+const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+
+async fn candidates(harness: &Harness, alive: &[SessionId], now: WallMs) -> Vec<Candidate> {
+    harness.store.candidates(alive, now, MONTH, 100).await.unwrap()
+}
+
+pub async fn of_24_concurrent_claimants_one_wins(harness: Harness) {
+    let shard = harness.queued(10).await;
+    let harness = Arc::new(harness);
+    let gate = Arc::new(tokio::sync::Barrier::new(24));
+    let mut claimants = Vec::new();
+    for _ in 0..24 {
+        let (harness, gate) = (harness.clone(), gate.clone());
+        let session = harness.session().await;
+        claimants.push(tokio::spawn(async move {
+            gate.wait().await;
+            harness.store.claim(request(shard, Epoch(0), session)).await.unwrap()
+        }));
+    }
+    let mut winners = 0;
+    for claimant in claimants {
+        winners += u32::from(matches!(claimant.await.unwrap(), ClaimOutcome::Claimed(_)));
+    }
+    assert_eq!(winners, 1);
+    assert_eq!(harness.view(shard.task).await.status, Status::Running);
+}
+
+pub async fn a_lost_answer_to_a_claim_is_recognised(harness: Harness) {
+    let shard = harness.queued(10).await;
+    let session = harness.session().await;
+    let same = request(shard, Epoch(0), session);
+    let first = harness.store.claim(same).await.unwrap();
+    assert!(matches!(first, ClaimOutcome::Claimed(_)));
+    let later = ClaimRequest { now: WallMs(NOW.0 + 5000), ..same };
+    assert_eq!(harness.store.claim(later).await.unwrap(), first, "no second run, no higher epoch");
+    harness.fence(session).await;
+    assert_eq!(harness.store.claim(same).await.unwrap(), ClaimOutcome::Lost);
+}
+
+pub async fn a_fenced_or_missing_session_claims_nothing(harness: Harness) {
+    let shard = harness.queued(10).await;
+    let fenced = harness.session().await;
+    harness.fence(fenced).await;
+    for session in [fenced, SessionId(Uuid::new_v4())] {
+        let outcome = harness.store.claim(request(shard, Epoch(0), session)).await.unwrap();
+        assert_eq!(outcome, ClaimOutcome::Lost);
+    }
+    assert_eq!(harness.view(shard.task).await.status, Status::Queued);
+}
+
+pub async fn a_shard_of_a_live_session_is_not_to_be_had(harness: Harness) {
+    let run = harness.running(10).await;
+    let other = harness.session().await;
+    let outcome = harness.store.claim(request(run.shard, run.epoch, other)).await.unwrap();
+    assert_eq!(outcome, ClaimOutcome::Lost);
+    let Heartbeat::Alive(none) = harness.store.beat(other).await.unwrap() else { panic!("alive") };
+    assert!(none.is_empty());
+}
+
+pub async fn epochs_grow_with_the_clock_and_without_it(harness: Harness) {
+    let shard = harness.queued(10).await;
+    let mut seen = Epoch(0);
+    for (now, expected) in [(5_000, 5_000), (5_000, 5_001), (4_000, 5_002), (9_000, 9_000)] {
+        let session = harness.session().await;
+        let asked = ClaimRequest { now: WallMs(now), ..request(shard, seen, session) };
+        let ClaimOutcome::Claimed(run) = harness.store.claim(asked).await.unwrap() else { panic!("free") };
+        assert_eq!(run.epoch, Epoch(expected));
+        let stale = ClaimRequest { claim: ClaimId(Uuid::new_v4()), ..asked };
+        assert_eq!(harness.store.claim(stale).await.unwrap(), ClaimOutcome::Lost);
+        harness.fence(session).await;
+        seen = run.epoch;
+    }
+}
+
+pub async fn claims_without_progress_are_counted(harness: Harness) {
+    let shard = harness.queued(10).await;
+    let mut seen = Epoch(0);
+    for expected in [0, 1, 2] {
+        let session = harness.session().await;
+        let run = harness.claimed(shard, seen, session).await;
+        assert_eq!(run.stalls, expected);
+        harness.fence(session).await;
+        seen = run.epoch;
+    }
+    let session = harness.session().await;
+    let run = harness.claimed(shard, seen, session).await;
+    harness.stored(at(&run, 1, 1)).await;
+    harness.fence(session).await;
+    let session = harness.session().await;
+    let run = harness.claimed(shard, run.epoch, session).await;
+    assert_eq!(run.stalls, 0, "low water moved");
+    harness.stored(closing(&run, 1, 1, RunClose::Released)).await;
+    let run = harness.claimed(shard, run.epoch, session).await;
+    assert_eq!(run.stalls, 0, "a run that ended calmly is no stall");
+}
+
+pub async fn candidates_come_by_priority_then_age(harness: Harness) {
+    let mut expected = Vec::new();
+    for (priority, started) in [(0, 30), (5, 20), (0, 10), (5, 40), (-1, 5)] {
+        let made = harness.created(&NewTask { priority, ..task(10) }).await;
+        let at = WallMs(NOW.0 + started);
+        harness.store.command(made.id, &TaskCommand::Start, &actor(), at).await.unwrap();
+        expected.push((-priority, at, ShardId { task: made.id, no: 0 }));
+    }
+    expected.sort();
+    let now = WallMs(NOW.0 + 100);
+    let found = candidates(&harness, &[], now).await;
+    let order: Vec<ShardId> = found.iter().map(|one| one.shard).collect();
+    assert_eq!(order, expected.iter().map(|one| one.2).collect::<Vec<_>>());
+    let first = harness.store.candidates(&[], now, MONTH, 2).await.unwrap();
+    assert_eq!(first, found[..2]);
+}
+
+pub async fn candidates_are_shards_without_a_live_owner(harness: Harness) {
+    let made = harness.created(&task(10)).await;
+    assert!(candidates(&harness, &[], NOW).await.is_empty(), "a created task doesn't run by itself");
+    harness.command(made.id, TaskCommand::Start).await;
+    let shard = ShardId { task: made.id, no: 0 };
+    let found = candidates(&harness, &[], NOW).await;
+    assert_eq!((found.len(), found[0].session, found[0].wish), (1, None, Wish::Run));
+    let session = harness.session().await;
+    let run = harness.claimed(shard, found[0].epoch, session).await;
+    assert!(candidates(&harness, &[session], NOW).await.is_empty(), "alive");
+    let silent = candidates(&harness, &[], NOW).await;
+    assert_eq!((silent[0].session, silent[0].epoch), (Some(session), run.epoch));
+    harness.fence(session).await;
+    assert_eq!(candidates(&harness, &[session], NOW).await.len(), 1, "fenced, whoever thinks it alive");
+    let missing = SessionId(Uuid::new_v4());
+    assert_eq!(candidates(&harness, &[missing], NOW).await.len(), 1);
+}
+
+pub async fn candidates_honour_waiting_time_and_restore_window(harness: Harness) {
+    let run = harness.running(10).await;
+    let not_before = WallMs(NOW.0 + 15_000);
+    let close = RunClose::Recovering { not_before, reason: "error_budget".into(), text: "waits".into() };
+    harness.stored(closing(&run, 1, 2, close)).await;
+    let session = harness.session().await;
+    assert!(candidates(&harness, &[], NOW).await.is_empty());
+    let early = harness.store.claim(request(run.shard, run.epoch, session)).await.unwrap();
+    assert_eq!(early, ClaimOutcome::Lost);
+    assert_eq!(candidates(&harness, &[], not_before).await.len(), 1);
+    let far = WallMs(NOW.0 + 31 * 86_400_000);
+    assert!(candidates(&harness, &[], far).await.is_empty(), "idle for longer than the window");
+}
+
+pub async fn a_stopped_task_of_a_dead_owner_is_claimed_to_commit_stopped(harness: Harness) {
+    let run = harness.running(10).await;
+    harness.stored(at(&run, 1, 4)).await;
+    assert_eq!(harness.command(run.shard.task, STOP).await.status, Status::Stopping);
+    harness.store.fence_all_but(SessionId(Uuid::new_v4())).await.unwrap();
+    assert_eq!(harness.view(run.shard.task).await.status, Status::Stopping, "a fence alone stops nothing");
+    let far = WallMs(NOW.0 + 31 * 86_400_000);
+    let found = candidates(&harness, &[], far).await;
+    assert_eq!((found.len(), found[0].wish), (1, Wish::Stop), "a stop is committed however old");
+    let session = harness.session().await;
+    let next = harness.claimed(run.shard, found[0].epoch, session).await;
+    assert_eq!((next.wish, next.low_water), (Wish::Stop, ItemIndex(4)));
+    assert_eq!(harness.view(run.shard.task).await.status, Status::Stopping);
+    let close = RunClose::Stopped { reason: StopReason::Operator, text: "its node died".into() };
+    harness.stored(closing(&next, 1, 4, close)).await;
+    assert_eq!(harness.view(run.shard.task).await.status, Status::Stopped);
+    assert!(candidates(&harness, &[], NOW).await.is_empty());
+}
+
+pub async fn a_shard_that_its_node_does_not_run_is_released(harness: Harness) {
+    let run = harness.running(10).await;
+    harness.stored(at(&run, 1, 4)).await;
+    let other = ClaimId(Uuid::new_v4());
+    let refused = harness.store.release(run.shard, run.epoch, other, NOW).await.unwrap();
+    assert_eq!(refused, CheckpointAck::Fenced);
+    for _ in 0..2 {
+        let released = harness.store.release(run.shard, run.epoch, run.claim, NOW).await.unwrap();
+        assert_eq!(released, CheckpointAck::Stored, "a repeat says the same");
+    }
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.status, view.low_water), (Status::Queued, ItemIndex(4)));
+    assert_eq!(candidates(&harness, &[], NOW).await[0].session, None);
+    assert_eq!(harness.write(at(&run, 2, 5)).await, CheckpointAck::Fenced, "nothing more under that claim");
+    let session = SessionId(Uuid::new_v4());
+    harness.store.begin(&new_session(session)).await.unwrap();
+    assert_eq!(harness.claimed(run.shard, run.epoch, session).await.low_water, ItemIndex(4));
+}

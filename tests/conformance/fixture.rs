@@ -1,0 +1,225 @@
+//! Stores to test and the short forms that facts are written in.
+
+use std::borrow::Cow;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use uuid::Uuid;
+use windrow::adapters::memory::MemoryStore;
+use windrow::adapters::sql::Store;
+use windrow::domain::counters::Counters;
+use windrow::domain::ids::{
+    CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
+};
+use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use windrow::domain::task::Tuning;
+use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
+use windrow::ports::data_log::DataLog;
+use windrow::ports::run_store::{
+    CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
+};
+use windrow::ports::session_store::{NewSession, SessionStore};
+use windrow::ports::source_store::SourceStore;
+use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView};
+
+/// All store ports of one adapter.
+pub trait Stores: TaskStore + RunStore + SessionStore + SourceStore + DataLog {}
+impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog> Stores for T {}
+
+/// A fresh store with a business, and what keeps it alive.
+pub struct Harness {
+    pub store: Arc<dyn Stores>,
+    _place: Option<TempDir>,
+}
+
+/// The wall clock of the tests: late enough that epochs look like real ones.
+pub const NOW: WallMs = WallMs(1_790_000_000_000);
+/// The business of all tasks.
+pub const BUSINESS: &str = "mail";
+
+impl Harness {
+    pub fn memory() -> Harness {
+        Harness { store: Arc::new(MemoryStore::new()), _place: None }
+    }
+
+    pub async fn sqlite() -> Harness {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
+        Harness { store: Arc::new(store), _place: Some(place) }
+    }
+
+    pub fn over(store: Store) -> Harness {
+        Harness { store: Arc::new(store), _place: None }
+    }
+
+    /// A started task.
+    pub async fn queued(&self, total: u64) -> ShardId {
+        self.queued_as(&task(total)).await
+    }
+
+    pub async fn queued_as(&self, new: &NewTask) -> ShardId {
+        let made = self.created(new).await;
+        self.command(made.id, TaskCommand::Start).await;
+        ShardId { task: made.id, no: 0 }
+    }
+
+    pub async fn created(&self, new: &NewTask) -> TaskView {
+        self.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+        self.store.create(new, &actor(), NOW).await.unwrap()
+    }
+
+    pub async fn command(&self, id: TaskId, command: TaskCommand) -> TaskView {
+        self.store.command(id, &command, &actor(), NOW).await.unwrap()
+    }
+
+    pub async fn session(&self) -> SessionId {
+        let id = SessionId(Uuid::new_v4());
+        self.store.begin(&new_session(id)).await.unwrap();
+        id
+    }
+
+    pub async fn fence(&self, id: SessionId) {
+        let heartbeat = self.heartbeat(id).await;
+        assert!(self.store.fence(id, heartbeat).await.unwrap());
+    }
+
+    pub async fn heartbeat(&self, id: SessionId) -> i64 {
+        let sessions = self.store.list().await.unwrap();
+        sessions.iter().find(|session| session.id == id).unwrap().heartbeat
+    }
+
+    /// Claims what must be claimable.
+    pub async fn claimed(&self, shard: ShardId, seen: Epoch, session: SessionId) -> ClaimedShard {
+        match self.store.claim(request(shard, seen, session)).await.unwrap() {
+            ClaimOutcome::Claimed(claimed) => *claimed,
+            ClaimOutcome::Lost => panic!("{shard} was to be had"),
+        }
+    }
+
+    /// A task of `total` items, started and owned by a session of its own.
+    pub async fn running(&self, total: u64) -> ClaimedShard {
+        let shard = self.queued(total).await;
+        let session = self.session().await;
+        self.claimed(shard, Epoch(0), session).await
+    }
+
+    pub async fn write(&self, checkpoint: ShardCheckpoint) -> CheckpointAck {
+        self.store.checkpoint(&[checkpoint]).await.unwrap()[0]
+    }
+
+    pub async fn stored(&self, checkpoint: ShardCheckpoint) {
+        assert_eq!(self.write(checkpoint).await, CheckpointAck::Stored);
+    }
+
+    /// The task, after a check that its terms add up.
+    pub async fn view(&self, id: TaskId) -> TaskView {
+        let view = self.store.get(id).await.unwrap().unwrap();
+        assert!(view.counters.accounted() <= view.total.0, "{view:?}");
+        view
+    }
+}
+
+pub fn actor() -> Actor {
+    Actor { name: "ada".to_owned(), source: "cli", reason: Some("a test".to_owned()) }
+}
+
+pub fn new_session(id: SessionId) -> NewSession {
+    NewSession { id, node: "n1".to_owned(), version: "0.1.0".to_owned(), promise: Duration::from_secs(15) }
+}
+
+pub fn request(shard: ShardId, seen: Epoch, session: SessionId) -> ClaimRequest {
+    ClaimRequest { shard, seen, claim: ClaimId(Uuid::new_v4()), session, now: NOW }
+}
+
+pub fn task(total: u64) -> NewTask {
+    NewTask {
+        business: BUSINESS.to_owned(),
+        name: None,
+        total: ItemCount(total),
+        skip_first: ItemIndex(0),
+        tuning: tuning(),
+        params: None,
+        source: r#"{"kind":"range"}"#.to_owned(),
+        meaning: u64::MAX - 7,
+        idempotency_key: None,
+        labels: None,
+        priority: 0,
+    }
+}
+
+pub fn tuning() -> Tuning {
+    let one = NonZeroU32::MIN;
+    Tuning {
+        rate: RateLimit::Unlimited,
+        burst: Burst::Span(Duration::from_millis(100)),
+        concurrency: Auto::Auto,
+        max_concurrency: one,
+        window: Auto::Auto,
+        batch: one,
+        batch_linger: Duration::ZERO,
+        timeout: Duration::from_secs(30),
+        max_attempts: one,
+        backoff: Backoff {
+            first: Duration::from_secs(1),
+            max: Duration::from_secs(60),
+            factor: 2,
+            jitter_percent: 20,
+        },
+        on_exhausted: OnExhausted::Abandon,
+        error_budget: ErrorBudget { failed_attempts: None, window: Duration::from_secs(60), abandoned: None },
+        checkpoint_interval: Duration::from_secs(1),
+        unsaved_max: Auto::Auto,
+        straggler_after: Duration::from_secs(1),
+        park_after: Duration::from_secs(2),
+        parked_max: 10_000,
+        ordered: false,
+    }
+}
+
+/// A checkpoint in which all items below `low_water` succeeded.
+pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
+    let succeeded = low_water - run.range.start.0;
+    ShardCheckpoint {
+        shard: run.shard,
+        epoch: run.epoch,
+        claim: run.claim,
+        seq: CheckpointSeq(seq),
+        low_water: ItemIndex(low_water),
+        high_water: ItemIndex(low_water),
+        counters: Counters { succeeded, ..Counters::default() },
+        blob: Vec::new(),
+        side: Vec::new(),
+        finish_at: None,
+        close: None,
+        now: NOW,
+    }
+}
+
+/// The same, ending the run.
+pub fn closing(run: &ClaimedShard, seq: u64, low_water: u64, close: RunClose) -> ShardCheckpoint {
+    ShardCheckpoint { close: Some(close), ..at(run, seq, low_water) }
+}
+
+/// The same with side records, of which the abandoned ones count as such.
+pub fn with(mut checkpoint: ShardCheckpoint, side: Vec<SideRecord>) -> ShardCheckpoint {
+    let abandoned = side.iter().filter(|record| matches!(record, SideRecord::Abandoned(_))).count() as u64;
+    checkpoint.counters.succeeded -= abandoned;
+    checkpoint.counters.abandoned += abandoned;
+    checkpoint.side = side;
+    checkpoint
+}
+
+pub fn trouble(index: u64, code: &str) -> ItemTrouble {
+    let failure = Failure::new(Cow::Owned(code.to_owned()), format!("item {index} failed"));
+    ItemTrouble { index: ItemIndex(index), attempts: 3, failure: Some(failure), at: NOW }
+}
+
+pub fn abandoned(index: u64, code: &str) -> SideRecord {
+    SideRecord::Abandoned(trouble(index, code))
+}
+
+pub fn parked(index: u64, due_at: WallMs) -> SideRecord {
+    SideRecord::Parked { trouble: trouble(index, "BUSY"), due_at }
+}

@@ -1,0 +1,97 @@
+//! One suite of facts about the store ports, run over every adapter. A later database joins by a `Harness`.
+//!
+//! `tasks`, `claims`, `checkpoints`, `sessions`, `records`: facts; `twins`: random sequences of calls, to which all
+//! adapters must give the same answers; `sqlite`: what holds for files only; `faults`: the hooks of the memory adapter.
+
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
+#![allow(unreachable_pub, reason = "facts are public to the list of facts below")]
+
+mod checkpoints;
+mod claims;
+mod faults;
+mod fixture;
+mod records;
+mod sessions;
+mod sqlite;
+mod tasks;
+mod twins;
+
+/// Makes a test of each fact for each adapter.
+macro_rules! facts {
+    ($($module:ident { $($fact:ident),+ $(,)? })+) => {
+        mod in_memory {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $fact() {
+                crate::$module::$fact(crate::fixture::Harness::memory()).await;
+            })+)+
+        }
+        mod in_sqlite {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $fact() {
+                crate::$module::$fact(crate::fixture::Harness::sqlite().await).await;
+            })+)+
+        }
+    };
+}
+
+facts! {
+    tasks {
+        a_new_task_waits_for_its_start,
+        terms_add_up_with_items_skipped_at_the_head,
+        commands_follow_the_transition_table,
+        a_start_after_a_stop_goes_on_where_it_was,
+        stop_waits_for_the_owner_and_cancel_outlasts_it,
+        one_audit_entry_per_accepted_command,
+        the_same_key_and_request_make_one_task,
+        a_name_is_taken_until_it_is_released,
+        tuning_raises_the_revision_that_owners_see,
+        a_queued_task_says_why_it_waits,
+        unknown_things_are_named,
+    }
+    claims {
+        of_24_concurrent_claimants_one_wins,
+        a_lost_answer_to_a_claim_is_recognised,
+        a_fenced_or_missing_session_claims_nothing,
+        a_shard_of_a_live_session_is_not_to_be_had,
+        epochs_grow_with_the_clock_and_without_it,
+        claims_without_progress_are_counted,
+        candidates_come_by_priority_then_age,
+        candidates_are_shards_without_a_live_owner,
+        candidates_honour_waiting_time_and_restore_window,
+        a_stopped_task_of_a_dead_owner_is_claimed_to_commit_stopped,
+        a_shard_that_its_node_does_not_run_is_released,
+    }
+    checkpoints {
+        progress_comes_back_with_the_next_claim,
+        a_repeat_of_the_same_number_is_stored_once,
+        a_zombie_leaves_no_side_records,
+        low_water_and_numbers_never_fall,
+        a_fenced_shard_does_not_disturb_the_others,
+        a_lost_answer_to_the_last_checkpoint_is_recognised,
+        a_whole_task_finishes_in_the_transaction_of_its_last_checkpoint,
+        a_task_that_does_not_add_up_is_not_finished,
+        failures_make_the_result_with_failures,
+        finishing_early_excludes_what_was_not_dispatched,
+        a_run_may_stop_its_task,
+        a_recovering_task_waits_for_its_time,
+        cancel_ends_in_cancelled_when_the_owner_stops,
+        abandoned_items_are_counted_once,
+        codes_past_the_hundredth_are_counted_as_other,
+        items_come_and_go_with_their_records,
+        parked_items_are_paged_by_due_time,
+        more_than_a_hundred_shards_at_once_are_refused,
+    }
+    sessions {
+        only_a_silent_heartbeat_is_fenced,
+        a_fenced_session_stays_fenced,
+        a_heartbeat_reads_the_shards_of_its_session,
+        the_lock_holder_fences_all_others_at_once,
+        a_session_that_holds_a_shard_is_not_deleted,
+    }
+    records {
+        the_newest_lines_at_or_above_a_level_come_first,
+        a_source_and_its_index_read_back,
+        a_newer_source_of_the_same_place_replaces_the_older,
+        the_store_id_is_six_letters_and_stays,
+    }
+}
