@@ -149,6 +149,13 @@ pub struct World {
     pub handler: Arc<Scripted>,
     pub node: Option<SupervisorHandle>,
     name: String,
+    bomb: Arc<Mutex<Option<Bomb>>>,
+}
+
+/// Lets an actor panic: the path's end, and at which message from now on.
+struct Bomb {
+    path: String,
+    fuse: u32,
 }
 
 fn actor() -> Actor {
@@ -167,6 +174,7 @@ impl World {
             handler: Scripted::new(script),
             node: None,
             name: name.to_owned(),
+            bomb: Arc::default(),
         };
         world.boot().await;
         world
@@ -180,7 +188,7 @@ impl World {
             version: "test".into(),
             store_id: self.store.store_id().await.expect("memory"),
             clock: clock.clone(),
-            tree: Tree::new(clock),
+            tree: Tree::new(clock).observed(self.observer()),
             work: tokio::runtime::Handle::current(),
             vital: tokio::runtime::Handle::current(),
             lanes_unpaced: 2,
@@ -196,6 +204,33 @@ impl World {
         };
         let ledger = Ledger::new(Capacity::Unlimited, Rate::per_second(1000).expect("not zero"));
         self.node = Some(SupervisorHandle::start(Arc::new(context), ledger).await.expect("the tree starts"));
+    }
+
+    fn observer(&self) -> Arc<dyn Fn(&str) + Send + Sync> {
+        let bomb = self.bomb.clone();
+        Arc::new(move |path| {
+            let mut bomb = bomb.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let Some(planted) = bomb.as_mut().filter(|bomb| path.ends_with(&bomb.path)) else { return };
+            planted.fuse -= 1;
+            if planted.fuse == 0 {
+                *bomb = None;
+                drop(bomb);
+                panic!("the planted panic in {path}");
+            }
+        })
+    }
+
+    /// Lets an actor panic at its `fuse`-th message from now on, and waits until it did.
+    pub async fn panic_in(&self, path: &str, fuse: u32) {
+        let lock = || self.bomb.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *lock() = Some(Bomb { path: path.to_owned(), fuse });
+        for _ in 0..60_000 {
+            if lock().is_none() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{path} never got {fuse} messages");
     }
 
     pub fn node(&self) -> &SupervisorHandle {
