@@ -209,6 +209,11 @@ fn banned_words_are_seen_and_tests_may_use_theirs() {
     assert!(broken("tests/cli/main.rs", "fn f() { g().unwrap(); }").is_empty());
     assert_eq!(broken("tests/cli/main.rs", "fn f() { todo!() }"), ["unfinished"]);
     assert!(broken("src/adapters/clock.rs", "fn f() { Instant::now(); }").is_empty());
+    let timer = "use tokio::time::Instant; fn f() { Instant::now(); }";
+    assert!(
+        broken("src/adapters/handler/http.rs", timer).is_empty(),
+        "the start of a timer is no reading of a clock"
+    );
     assert!(broken("src/config/load.rs", "fn f() { std::env::var(\"X\"); }").is_empty());
 }
 

@@ -66,6 +66,8 @@ struct Judge<'a> {
     /// Modules that the file declares: their names hide crates.
     local_modules: BTreeSet<String>,
     in_tests: bool,
+    /// Whether `Instant` is tokio's here: the start of a timer, which a paused clock controls.
+    has_tokio_instant: bool,
     /// Whether the size limits and the bans of production code hold.
     is_limited: bool,
     faults: Vec<Fault>,
@@ -82,6 +84,7 @@ impl<'a> Judge<'a> {
             module,
             local_modules: BTreeSet::new(),
             in_tests,
+            has_tokio_instant: false,
             is_limited,
             faults: Vec::new(),
         }
@@ -150,7 +153,8 @@ impl<'a> Judge<'a> {
             return;
         }
         let [.., owner, name] = path else { return };
-        let is_clock = ["Instant", "SystemTime"].contains(&owner.as_str()) && name == "now";
+        let is_timer = owner == "Instant" && (self.has_tokio_instant || path[0] == "tokio");
+        let is_clock = ["Instant", "SystemTime"].contains(&owner.as_str()) && name == "now" && !is_timer;
         let is_env =
             owner == "env" && ["var", "var_os", "vars", "vars_os", "set_var"].contains(&name.as_str());
         if is_clock && self.file != CLOCK_HOME {
@@ -182,6 +186,7 @@ impl<'a> Judge<'a> {
         if last.is_none() || path.len() == 1 {
             path.push("*".to_owned());
         }
+        self.has_tokio_instant |= path == ["tokio", "time", "Instant"];
         self.on_path(&path, span);
     }
 
