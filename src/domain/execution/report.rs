@@ -96,6 +96,7 @@ impl Execution {
                 self.side.remove(&index);
             }
         }
+        self.on_suspect_answered(index);
         self.count(settled.outcome, 1);
         self.land(1, fx);
         self.unsaved += 1;
@@ -135,6 +136,7 @@ impl Execution {
             return;
         }
         self.land(1, fx);
+        self.on_suspect_answered(index);
         let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
         trouble.attempts = attempt.get();
         trouble.failure = Some(failure);
@@ -191,7 +193,7 @@ impl Execution {
         self.side.insert(index, record);
     }
 
-    fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+    pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.close_place(index, trouble, fx);
         self.side.insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
         self.counters.abandoned += 1;
@@ -305,7 +307,7 @@ impl Execution {
     }
 }
 
-fn fresh_trouble(now: Now) -> Trouble {
+pub(super) fn fresh_trouble(now: Now) -> Trouble {
     Trouble {
         attempts: 0,
         place: Place::Window,

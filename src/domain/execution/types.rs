@@ -46,6 +46,8 @@ pub struct Start {
     pub restored: Restored,
     /// Whether rows must be read before items can leave (`Event::SourceReady`).
     pub has_data: bool,
+    /// Claims of the shard in a row without progress, this one included (`execution::solo`).
+    pub stalls: u32,
 }
 
 /// Saved progress.
@@ -280,8 +282,9 @@ pub(super) struct Speed {
 }
 
 impl Speed {
-    pub(super) fn new(now: Moment) -> Speed {
-        Speed { since: now, settled_then: 0, settled: 0 }
+    /// Nothing was settled yet by this run; `settled` were by those before it.
+    pub(super) fn new(settled: u64, now: Moment) -> Speed {
+        Speed { since: now, settled_then: settled, settled: 0 }
     }
 
     /// Takes the number settled so far; says whether a second is over.

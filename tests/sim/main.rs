@@ -1,0 +1,44 @@
+//! Thousands of random runs of the core on a virtual clock: crashes, lost lanes, lost drafts, stops, tunings.
+//!
+//! A failure prints its seed; `SIM_SEED=123 cargo nextest run --test sim replays_one_seed` runs it alone.
+//! `SIM_SEEDS=100000` runs more of them.
+
+mod auditor;
+mod plan;
+mod rng;
+mod store;
+mod world;
+
+use std::panic::catch_unwind;
+
+use plan::Plan;
+use world::{Seen, World};
+
+const SEEDS_DEFAULT: u64 = 3_000;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+fn run(seed: u64) -> Seen {
+    World::new(Plan::of(seed)).run()
+}
+
+#[test]
+fn replays_one_seed() {
+    let seed = number("SIM_SEED").unwrap_or(1);
+    println!("{:#?}", Plan::of(seed));
+    println!("{:#?}", run(seed));
+}
+
+#[test]
+fn every_run_accounts_for_every_item_whatever_goes_wrong() {
+    let mut seen = Seen::new();
+    for seed in 0..number("SIM_SEEDS").unwrap_or(SEEDS_DEFAULT) {
+        let Ok(of_this) = catch_unwind(|| run(seed)) else {
+            panic!("replay: SIM_SEED={seed} cargo nextest run --test sim replays_one_seed");
+        };
+        of_this.into_iter().for_each(|(what, times)| *seen.entry(what).or_default() += times);
+    }
+    println!("{seen:#?}");
+}
