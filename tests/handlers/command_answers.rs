@@ -181,3 +181,27 @@ async fn an_answer_without_an_id_means_the_oldest_item() {
     assert_eq!(failed(&rig.item(0, words).await).0.code, "OLDEST");
     rig.close().await;
 }
+
+/// Prints how fast workers answer; a number for people, no limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_answers_at_a_rate_worth_printing() {
+    for (name, setup, in_flight) in [
+        ("python, 64 in flight", Setup::python("echo.py", &["64"]), 64_u64),
+        ("python, 1 in flight", Setup::python("silent.py", &[]), 1),
+        ("shell, 1 in flight", Setup::shell("picky.sh", &[]), 1),
+    ] {
+        let rig = setup.open();
+        rig.slots_at_least(u32::try_from(in_flight).expect("few")).await;
+        let (each, begun) =
+            (4000 / (1 + 3 * u64::from(in_flight == 1)) / in_flight, std::time::Instant::now());
+        let lanes = (0..in_flight).map(async |lane| {
+            for item in 0..each {
+                assert_eq!(rig.send(lane * each + item, json!({"user_id": item})).await, Reply::AllOk);
+            }
+        });
+        join_all(lanes).await;
+        let rate = (each * in_flight) as f64 / begun.elapsed().as_secs_f64();
+        println!("{name}: {rate:.0} items/s");
+        rig.close().await;
+    }
+}

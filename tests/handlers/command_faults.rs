@@ -177,12 +177,12 @@ async fn a_deaf_worker_is_replaced_when_a_heartbeat_is_set() {
 
 #[tokio::test]
 async fn a_worker_that_answers_pings_lives() {
-    let rig = Setup::script(1).with(|settings| settings.heartbeat = Some(Duration::from_millis(20))).open();
+    let rig = Setup::script(1).with(|settings| settings.heartbeat = Some(Duration::from_millis(400))).open();
     let pid = rig.worker_pid(0).await;
     let (_dir, path) = scratch();
     let go = path("go");
     let release = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        rig.log.wait_for("pinged 3").await;
         std::fs::write(&go, "").expect("written");
     };
     let (reply, ()) = tokio::join!(rig.item(1, json!({"do": "wait", "file": go})), release);
