@@ -82,7 +82,10 @@ fn memory(engine: &Engine) {
     let small = resident_kib();
     engine.run(Job { items: 100_000_000, batch: 1, concurrency: 1_000 });
     let large = resident_kib();
-    println!("RSS after 10^5 items {small} KiB, after 10^8 {large} KiB: × {:.3} (aim ≤ 1.1)", large as f64 / small as f64);
+    println!(
+        "RSS after 10^5 items {small} KiB, after 10^8 {large} KiB: × {:.3} (aim ≤ 1.1)",
+        large as f64 / small as f64
+    );
 }
 
 fn resident_kib() -> u64 {

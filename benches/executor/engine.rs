@@ -125,7 +125,11 @@ impl Engine {
         let name = format!("{name}-{}", self.count.get());
         self.control.block_on(async {
             let task = self.create(name, &job).await;
-            self.node.tasks().command(task.id, &TaskCommand::Start, &actor(), self.node.clock().wall()).await.unwrap();
+            self.node
+                .tasks()
+                .command(task.id, &TaskCommand::Start, &actor(), self.node.clock().wall())
+                .await
+                .unwrap();
             self.node.wake();
             loop {
                 tokio::time::sleep(Duration::from_millis(5)).await;

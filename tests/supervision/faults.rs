@@ -28,7 +28,8 @@ async fn a_store_that_is_down_for_a_minute_holds_dispatch_at_unsaved_max_and_los
     let task = world
         .task(TOTAL, |tuning| {
             tuning.concurrency = fifty();
-            tuning.unsaved_max = windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::new(200).expect("ok"));
+            tuning.unsaved_max =
+                windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::new(200).expect("ok"));
         })
         .await;
     world.until_in_flight(task, 50).await;
