@@ -442,3 +442,29 @@ fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_fil
     assert_eq!(story.end(), Some(&RunEnd::Done));
     assert!(matches!(&story.save().side[..], [SideRecord::Abandoned(_)]));
 }
+
+#[test]
+fn lanes_that_were_lost_begin_with_an_empty_bucket() {
+    let mut story = Story::new(1000, |t| {
+        (t.rate, t.burst) = (RateLimit::Limited(Rate::per_second(1000).expect("valid")), Burst::Items(n(30)));
+    });
+    story.pass(100);
+    assert!(story.exchange(2) > 0);
+    story.step(Event::LanesLost);
+    assert_eq!(story.exchange(8), 0, "what was left is forgotten");
+    story.pass(2);
+    assert_eq!(story.exchange(8), 2);
+}
+
+#[test]
+fn after_lost_lanes_an_item_that_waits_for_its_retry_holds_nobody() {
+    let mut story = Story::new(100, |_| {});
+    story.exchange(8);
+    story.fail_all(Wish::Retry { after: Some(Duration::from_millis(1500)) });
+    assert_eq!(story.exchange(8), 8);
+    story.step(Event::LanesLost);
+    story.out.clear();
+    assert_eq!(story.exchange(8), 8);
+    let left: Vec<u64> = story.out.iter().flat_map(|d| d.run.iter()).map(|index| index.0).collect();
+    assert_eq!(left, (8..16).collect::<Vec<_>>(), "the lost ones again, past those that wait");
+}

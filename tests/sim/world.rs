@@ -30,7 +30,7 @@ enum What {
     End { lane: usize, index: u64, attempt: u32 },
     Kill,
     Tick { again: bool },
-    Store { draft: CheckpointDraft, told: Told },
+    Store(Box<(CheckpointDraft, Told)>),
     Stored(u64),
     Rows(u64),
     Slots(Option<u32>),
@@ -170,7 +170,8 @@ impl World {
             What::End { lane, index, attempt } => self.on_call_end(lane, index, attempt),
             What::Kill => self.crash("killed by an item"),
             What::Tick { again } => self.tick(again),
-            What::Store { draft, told } => {
+            What::Store(stored) => {
+                let (draft, told) = *stored;
                 self.store_draft(&draft, &told);
                 let wait = self.rng.micros(0, self.plan.store_delay_max_us);
                 self.after(wait, What::Stored(draft.no));
@@ -377,7 +378,7 @@ impl World {
             let delay = self.rng.micros(0, self.plan.store_delay_max_us).as_nanos() as u64;
             self.store_free_at = self.store_free_at.max(self.now + delay) + 1;
             let wait = Duration::from_nanos(self.store_free_at - self.now);
-            self.after(wait, What::Store { draft, told });
+            self.after(wait, What::Store(Box::new((draft, told))));
         }
         if again {
             self.after(self.tuning.checkpoint_interval, What::Tick { again });
@@ -464,8 +465,8 @@ impl World {
                 what,
                 What::Ask { .. } | What::End { .. } | What::Kill | What::Fault | What::Rows(_)
             ) || matches!(what, What::Tick { .. })
-                || drops_draft && matches!(what, What::Store { .. });
-            dropped += u32::from(drops && matches!(what, What::Store { .. }));
+                || drops_draft && matches!(what, What::Store(_));
+            dropped += u32::from(drops && matches!(what, What::Store(_)));
             !drops
         });
         if dropped > 0 {
@@ -489,7 +490,7 @@ impl World {
         let outstanding: Vec<(CheckpointDraft, Told)> = events
             .into_values()
             .filter_map(|what| match what {
-                What::Store { draft, told } => Some((draft, told)),
+                What::Store(stored) => Some(*stored),
                 _ => None,
             })
             .collect();
@@ -554,7 +555,7 @@ impl World {
 
     fn judge_the_end(&mut self) {
         self.auditor.check_pace();
-        let end = self.store.finish_at.map_or(self.end(), |end| end.0.min(self.end()));
+        let end = self.store.finish_at.map_or_else(|| self.end(), |end| end.0.min(self.end()));
         assert_eq!(self.store.low, end, "low water at the end");
         if end < self.end() {
             self.saw("finished early");
