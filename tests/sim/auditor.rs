@@ -17,12 +17,39 @@ pub(crate) enum Final {
     Abandoned,
 }
 
+/// How each item ended, by index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Finals(Vec<Option<Final>>);
+
+impl Finals {
+    pub(crate) fn get(&self, index: u64) -> Option<Final> {
+        self.0.get(index as usize).copied().flatten()
+    }
+
+    fn insert(&mut self, index: u64, how: Final) -> Option<Final> {
+        let at = index as usize;
+        self.0.resize(self.0.len().max(at + 1), None);
+        self.0[at].replace(how)
+    }
+
+    fn forget(&mut self, index: u64) {
+        if let Some(slot) = self.0.get_mut(index as usize) {
+            *slot = None;
+        }
+    }
+
+    /// The indexes of all that ended.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().enumerate().filter(|(_, how)| how.is_some()).map(|(index, _)| index as u64)
+    }
+}
+
 const UNIT: i128 = 1 << 60;
 
 #[derive(Debug, Default)]
 pub(crate) struct Auditor {
     /// What the present run knows: a crash takes it back to what was stored.
-    pub(crate) finals: BTreeMap<u64, Final>,
+    pub(crate) finals: Finals,
     counts: [u64; 3],
     pub(crate) in_flight: BTreeMap<u64, u32>,
     /// Finished attempts of unsettled items, as the present run knows them.
@@ -37,6 +64,8 @@ pub(crate) struct Auditor {
     unsaved_max: u64,
     concurrency_max: u64,
     low: u64,
+    /// The first index without an end: what an ordered task sends next.
+    low_now: u64,
 }
 
 impl Auditor {
@@ -47,15 +76,27 @@ impl Auditor {
         self.rates.clear();
         (self.burst_max, self.unsaved_max, self.concurrency_max) = (0, 0, 0);
         self.in_flight.clear();
-        self.finals.retain(|index, _| store.is_settled(*index));
         self.counts = [0; 3];
-        self.finals.values().for_each(|how| self.counts[*how as usize] += 1);
+        for index in start..end {
+            match self.finals.get(index) {
+                Some(how) if store.is_settled(index) => self.counts[how as usize] += 1,
+                _ => self.finals.forget(index),
+            }
+        }
         self.attempts.clear();
         for (index, row) in store.rows.iter().filter(|(_, row)| !matches!(row, Row::Abandoned(_))) {
             assert!((start..end).contains(index) && !store.is_settled(*index), "row of {index} is left over");
             self.attempts.insert(*index, row.trouble().attempts);
         }
         self.low = store.low;
+        self.begin_at(start);
+    }
+
+    pub(crate) fn begin_at(&mut self, start: u64) {
+        self.low_now = start;
+        while self.finals.get(self.low_now).is_some() {
+            self.low_now += 1;
+        }
     }
 
     pub(crate) fn on_tuning(&mut self, tuning: &Tuning, at: u64) {
@@ -76,7 +117,7 @@ impl Auditor {
 
     pub(crate) fn on_dispatch(&mut self, index: u64, attempt: u32, ordered: bool, end: u64) {
         assert!(index < end, "item {index} is excluded");
-        assert!(!self.finals.contains_key(&index), "item {index} is settled and leaves again");
+        assert_eq!(self.finals.get(index), None, "item {index} is settled and leaves again");
         let before = self.in_flight.insert(index, attempt);
         assert_eq!(before, None, "item {index} is in flight twice");
         let done = self.attempts.get(&index).copied().unwrap_or(0);
@@ -85,6 +126,7 @@ impl Auditor {
         assert!(attempt <= most, "attempt {attempt} of item {index}, at most {most}");
         if ordered {
             assert_eq!(self.in_flight.len(), 1, "an ordered task sends one at a time");
+            assert_eq!(index, self.low_now, "an ordered task sends in order");
         }
     }
 
@@ -100,6 +142,7 @@ impl Auditor {
     pub(crate) fn on_final(&mut self, index: u64, how: Final) {
         assert_eq!(self.finals.insert(index, how), None, "item {index} settles twice");
         self.counts[how as usize] += 1;
+        self.begin_at(self.low_now);
         self.attempts.remove(&index);
     }
 
@@ -140,21 +183,21 @@ impl Auditor {
     pub(crate) fn on_stored(&self, old: &Store, new: &Store, told: &Told, range: (u64, u64)) {
         assert!(new.low >= old.low && new.high >= old.high, "stored low or high water fell");
         for index in range.0..range.1 {
-            let how = told.finals.get(&index);
-            assert_eq!(new.is_settled(index), how.is_some(), "stored, against told: item {index}");
-            let abandoned = matches!(new.rows.get(&index), Some(Row::Abandoned(_)));
-            assert_eq!(abandoned, how == Some(&Final::Abandoned), "row of abandoned item {index}");
-            let parked = matches!(new.rows.get(&index), Some(Row::Parked(..)));
-            assert_eq!(parked, new.is_passed(index) && !new.is_settled(index), "parked row of {index}");
+            let (how, row) = (told.finals.get(index), new.rows.get(&index));
+            let (parked, passed) = (matches!(row, Some(Row::Parked(..))), new.is_passed(index));
+            assert_eq!(passed && !parked, how.is_some(), "stored, against told: item {index}");
+            assert!(passed || !parked, "a parked row without a bit: item {index}");
+            let abandoned = matches!(row, Some(Row::Abandoned(_)));
+            assert_eq!(abandoned, how == Some(Final::Abandoned), "row of abandoned item {index}");
             if how.is_none() {
-                let row = new.rows.get(&index).map(Row::trouble);
+                let row = row.map(Row::trouble);
                 let begun =
                     row.and_then(|t| t.failure.as_ref()).is_some_and(|f| f.code.starts_with("NODE_CRASH"));
                 let kept = row.map_or(0, |trouble| trouble.attempts);
                 let made = told.attempts.get(&index).copied().unwrap_or(0);
                 assert!(kept == made || begun && kept == made + 1, "{index}: {kept} kept of {made} attempts");
             } else if !abandoned {
-                assert_eq!(new.rows.get(&index), None, "row of settled item {index}");
+                assert_eq!(row, None, "row of settled item {index}");
             }
         }
     }
@@ -193,6 +236,6 @@ impl Auditor {
 /// What a run had been told when it made a draft.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
-    pub(crate) finals: BTreeMap<u64, Final>,
+    pub(crate) finals: Finals,
     attempts: BTreeMap<u64, u32>,
 }

@@ -30,7 +30,7 @@ enum What {
     End { lane: usize, index: u64, attempt: u32 },
     Kill,
     Tick { again: bool },
-    Store { draft: CheckpointDraft, told: Told },
+    Store(Box<(CheckpointDraft, Told)>),
     Stored(u64),
     Rows(u64),
     Slots(Option<u32>),
@@ -108,6 +108,7 @@ impl World {
             tuning,
             plan,
         };
+        world.auditor.begin_at(world.plan.start);
         world.auditor.on_tuning(&world.tuning, 0);
         world.begin_lanes();
         world
@@ -134,11 +135,6 @@ impl World {
     }
 
     fn saw(&mut self, what: &'static str) {
-        if std::env::var("SIM_TRACE").is_ok()
-            && ["lanes lost", "crash", "tune", "draft lost, merged", "stopped and resumed"].contains(&what)
-        {
-            println!("{} {}", self.now, what);
-        }
         *self.seen.entry(what).or_default() += 1;
     }
 
@@ -174,7 +170,8 @@ impl World {
             What::End { lane, index, attempt } => self.on_call_end(lane, index, attempt),
             What::Kill => self.crash("killed by an item"),
             What::Tick { again } => self.tick(again),
-            What::Store { draft, told } => {
+            What::Store(stored) => {
+                let (draft, told) = *stored;
                 self.store_draft(&draft, &told);
                 let wait = self.rng.micros(0, self.plan.store_delay_max_us);
                 self.after(wait, What::Stored(draft.no));
@@ -381,7 +378,7 @@ impl World {
             let delay = self.rng.micros(0, self.plan.store_delay_max_us).as_nanos() as u64;
             self.store_free_at = self.store_free_at.max(self.now + delay) + 1;
             let wait = Duration::from_nanos(self.store_free_at - self.now);
-            self.after(wait, What::Store { draft, told });
+            self.after(wait, What::Store(Box::new((draft, told))));
         }
         if again {
             self.after(self.tuning.checkpoint_interval, What::Tick { again });
@@ -390,20 +387,18 @@ impl World {
 
     fn store_draft(&mut self, draft: &CheckpointDraft, told: &Told) {
         let old = self.store.clone();
-        if std::env::var("SIM_TRACE").is_ok() {
-            println!(
-                "{} store {} low {} parked {} side {:?}",
-                self.now,
-                draft.no,
-                draft.low_water.0,
-                draft.counters.parked,
-                draft.side.iter().filter(|r| r.index().0 == 190).collect::<Vec<_>>()
-            );
-        }
         self.store.apply(draft);
         self.auditor.on_stored(&old, &self.store, told, (self.plan.start, self.end()));
-        if draft.side.iter().any(|record| matches!(record, SideRecord::Parked { .. })) {
-            self.saw("parked row");
+        for record in &draft.side {
+            match record {
+                SideRecord::Parked { trouble, .. } if trouble.failure.is_none() => {
+                    self.saw("evicted in flight")
+                }
+                SideRecord::Parked { .. } => self.saw("parked"),
+                SideRecord::Retrying(_) => self.saw("retrying"),
+                SideRecord::Abandoned(_) => self.saw("abandoned"),
+                SideRecord::Cleared(_) => self.saw("cleared"),
+            }
         }
         let settled = draft.counters.settled();
         self.saw(if draft.low_water.0 - self.plan.start < settled {
@@ -470,8 +465,8 @@ impl World {
                 what,
                 What::Ask { .. } | What::End { .. } | What::Kill | What::Fault | What::Rows(_)
             ) || matches!(what, What::Tick { .. })
-                || drops_draft && matches!(what, What::Store { .. });
-            dropped += u32::from(drops && matches!(what, What::Store { .. }));
+                || drops_draft && matches!(what, What::Store(_));
+            dropped += u32::from(drops && matches!(what, What::Store(_)));
             !drops
         });
         if dropped > 0 {
@@ -495,7 +490,7 @@ impl World {
         let outstanding: Vec<(CheckpointDraft, Told)> = events
             .into_values()
             .filter_map(|what| match what {
-                What::Store { draft, told } => Some((draft, told)),
+                What::Store(stored) => Some(*stored),
                 _ => None,
             })
             .collect();
@@ -508,7 +503,7 @@ impl World {
             }
             self.store_draft(&draft, &told);
         }
-        let unsaved = self.auditor.finals.keys().filter(|index| !self.store.is_settled(**index)).count();
+        let unsaved = self.auditor.finals.indexes().filter(|index| !self.store.is_settled(*index)).count();
         assert!(unsaved as u64 <= progress.unsaved, "{unsaved} lost, {} unsaved", progress.unsaved);
         self.crashed = true;
         self.auditor.allowance += 1;
@@ -532,7 +527,7 @@ impl World {
     /// The last draft of a run is stored: says whether the task is done, else goes on with it.
     fn close_run(&mut self) -> bool {
         assert!(self.auditor.in_flight.is_empty(), "a run ended with calls in flight");
-        let all_saved = self.auditor.finals.keys().all(|index| self.store.is_settled(*index));
+        let all_saved = self.auditor.finals.indexes().all(|index| self.store.is_settled(index));
         assert!(all_saved, "a stop forgot what was settled");
         match self.run_over.clone() {
             Some(RunEnd::Done) => return true,
@@ -560,7 +555,7 @@ impl World {
 
     fn judge_the_end(&mut self) {
         self.auditor.check_pace();
-        let end = self.store.finish_at.map_or(self.end(), |end| end.0.min(self.end()));
+        let end = self.store.finish_at.map_or_else(|| self.end(), |end| end.0.min(self.end()));
         assert_eq!(self.store.low, end, "low water at the end");
         if end < self.end() {
             self.saw("finished early");
@@ -568,9 +563,9 @@ impl World {
         for index in self.plan.start..end {
             let killer = self.plan.killer == Some(index);
             assert!(killer || self.auditor.delivered.contains(&index), "item {index} was never delivered");
-            assert!(self.auditor.finals.contains_key(&index), "item {index} never settled");
+            assert!(self.auditor.finals.get(index).is_some(), "item {index} never settled");
         }
-        assert_eq!(self.auditor.finals.len() as u64, end - self.plan.start, "settled, of all");
+        assert_eq!(self.auditor.finals.indexes().count() as u64, end - self.plan.start, "settled, of all");
         assert_eq!(self.store.counters.settled(), end - self.plan.start, "settled, as stored");
         let code = |row: &Row| row.trouble().failure.as_ref().map(|failure| failure.code.to_string());
         if let Some(killer) = self.plan.killer.filter(|killer| *killer < end) {

@@ -55,8 +55,8 @@ impl Twin {
     }
 
     fn restore(&self, size: u32) -> Window {
-        let high = self.settled.last().map_or(self.low, |last| last + 1);
-        let mut above = vec![0u64; (high - self.low).div_ceil(64) as usize];
+        let bits = self.settled.last().map_or(0, |last| last - self.low);
+        let mut above = vec![0u64; bits.div_ceil(64) as usize];
         for index in &self.settled {
             let bit = index - self.low - 1;
             above[(bit / 64) as usize] |= 1 << (bit % 64);
@@ -123,7 +123,7 @@ fn apply(op: &Op, window: &mut Window, twin: &mut Twin) -> Result<(), TestCaseEr
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn a_window_does_what_a_set_does(

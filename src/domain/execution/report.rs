@@ -209,21 +209,40 @@ impl Execution {
     }
 
     fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
-        self.land(dispatch.run.len(), fx);
         let mut rest = Some(dispatch.run);
         while let Some(run) = rest.take() {
             let Some(index) = self.troubles.lowest_in(run) else {
-                self.again.push_back(run);
+                self.return_fresh(run, dispatch.attempt, fx);
                 return;
             };
             if let Some(before) = IndexRun::new(run.first(), (index.0 - run.first().0) as u32) {
-                self.again.push_back(before);
+                self.return_fresh(before, dispatch.attempt, fx);
             }
-            if let Some(mut trouble) = self.troubles.take(index) {
-                trouble.doing = Doing::Waiting(now.moment);
-                self.troubles.put(index, trouble);
-            }
+            self.return_troubled(index, dispatch.attempt, now, fx);
             rest = IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32);
+        }
+    }
+
+    fn return_fresh(&mut self, run: IndexRun, attempt: Attempt, fx: &mut Effects) {
+        let open = self.window.unsettled(run.first(), run.end(), run.len()) == Some(run);
+        if !open || attempt != Attempt::FIRST || run.end() > self.high {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        self.land(run.len(), fx);
+        self.again.push_back(run);
+    }
+
+    fn return_troubled(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
+        let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == attempt.get();
+        if !self.troubles.get(index).is_some_and(expected) {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        if let Some(mut trouble) = self.troubles.take(index) {
+            self.land(1, fx);
+            trouble.doing = Doing::Waiting(now.moment);
+            self.troubles.put(index, trouble);
         }
     }
 

@@ -175,7 +175,7 @@ impl Execution {
             attempts: trouble.attempts.saturating_add(1),
             failure: Some(Failure::new(MARK_CODES[marks.min(MARK_CODES.len() - 1)], NODE_CRASH_TEXT)),
             at: now.wall,
-            ..trouble.clone()
+            ..trouble
         };
         self.record(index, &begun);
         self.high = self.high.max(index.plus(1));

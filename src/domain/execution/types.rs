@@ -306,3 +306,17 @@ impl Speed {
 pub(super) fn total(range: ShardRange) -> ItemCount {
     range.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_earlier_runs_settled_is_not_speed() {
+        let mut speed = Speed::new(1_000_000, Moment(0));
+        assert!(!speed.on(1_000_050, Moment(500_000_000)));
+        assert_eq!(speed.settled, 50);
+        assert!(speed.on(1_000_100, Moment(2_000_000_000)));
+        assert_eq!(speed.settled, 50);
+    }
+}
