@@ -5,6 +5,8 @@
 //! counters, no checkpoint. `windrow` is a node with its actors, lanes, core and store, checkpoints on.
 //! Arguments: `[items] [rounds]`.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+#![allow(unreachable_pub, reason = "a benchmark exports nothing")]
 #![allow(clippy::unwrap_used, reason = "a benchmark ends where something is wrong")]
 
 #[path = "executor/bare.rs"]
