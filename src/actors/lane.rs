@@ -57,7 +57,13 @@ pub(crate) struct Lane {
 struct Flight<'a> {
     items: Option<CallItems>,
     departed: Moment,
-    call: BoxFuture<'a, Answer>,
+    call: Out<'a>,
+}
+
+/// A call that is out: almost always the handler's own future, without another box around it.
+enum Out<'a> {
+    Handler(BoxFuture<'a, Reply>),
+    Fetching(BoxFuture<'a, Answer>),
 }
 
 enum Answer {
@@ -69,7 +75,11 @@ impl Future for Flight<'_> {
     type Output = (CallItems, Moment, Answer);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Poll::Ready(answer) = self.call.as_mut().poll(cx) else { return Poll::Pending };
+        let polled = match &mut self.call {
+            Out::Handler(call) => call.as_mut().poll(cx).map(Answer::Reply),
+            Out::Fetching(call) => call.as_mut().poll(cx),
+        };
+        let Poll::Ready(answer) = polled else { return Poll::Pending };
         let items = self.items.take().unwrap_or_else(|| CallItems::Many(Vec::new()));
         Poll::Ready((items, self.departed, answer))
     }
@@ -121,7 +131,9 @@ pub(crate) async fn run_lane(lane: Lane) -> Result<(), Superseded> {
 }
 
 fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
-    let exchanged = lane.cell.exchange(lane.generation, &mut round.reports, round.chunk, &mut round.fx)?;
+    // Less than a batch would leave only after the linger.
+    let want = round.chunk.max(lane.cell.batch.load(Ordering::Relaxed) as u32);
+    let exchanged = lane.cell.exchange(lane.generation, &mut round.reports, want, &mut round.fx)?;
     if exchanged.ask_checkpoint {
         (lane.note)(LaneNote::CheckpointDue);
     }
@@ -171,7 +183,7 @@ async fn start_one<'a>(
 ) {
     let cell = &lane.cell;
     let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
-    let call: BoxFuture<'a, Answer> = match rows_of(cell, &items, &mut round.rows) {
+    let call = match rows_of(cell, &items, &mut round.rows) {
         Some(rows) => {
             let mut call =
                 cell.handler.process(Call { items: items.clone(), rows, gate_time: departed, timeout });
@@ -181,10 +193,10 @@ async fn start_one<'a>(
                     let wall = WallMs(cell.clock.wall_micros(departed) / 1000);
                     return round.reporter.report(&items, reply, wall, &mut round.reports);
                 }
-                Poll::Pending => Box::pin(async move { Answer::Reply(call.await) }),
+                Poll::Pending => Out::Handler(call),
             }
         }
-        None => Box::pin(fetch_and_call(cell, items.clone(), departed, timeout)),
+        None => Out::Fetching(Box::pin(fetch_and_call(cell, items.clone(), departed, timeout))),
     };
     flight.push(Flight { items: Some(items), departed, call });
 }
