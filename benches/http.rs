@@ -54,11 +54,14 @@ fn main() {
     let (rounds, share) = if is_bench { (7, 1) } else { (1, 100) };
     let address = serve();
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let title = "calls/s (median of rounds)";
     println!(
-        "{:<40} {:>10} {:>10} {:>10}  windrow ÷ bare: min / median / max",
-        "calls/s, median of rounds", "windrow", "bare", "bare, few"
+        "{title:<40} {:>10} {:>10} {:>10}  windrow ÷ bare: min / median / max",
+        "windrow", "bare", "few"
     );
-    println!("(bare sends the same body and headers; \"bare, few\" the same body with content-type only)");
+    println!(
+        "(bare sends the same body and headers; \"few\" is bare with the same body, but content-type only)"
+    );
     for case in CASES {
         compare(&runtime, address, Case { calls: case.calls / share, ..case }, rounds);
     }

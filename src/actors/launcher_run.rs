@@ -80,6 +80,7 @@ impl Run {
             tuning: control.tuning.clone(),
             restored,
             has_data,
+            stalls: shard.stalls,
         };
         let cell = Arc::new(RunCell::new(CellParts {
             shard: shard.shard,

@@ -59,17 +59,23 @@ pub(crate) struct Session;
 impl Actor for Session {
     type Msg = Msg;
     type State = State;
-    type Arguments = (Arc<NodeContext>, NewsSink);
+    /// The life that an earlier incarnation of this actor left, if it wasn't fenced: a crash of this actor is none
+    /// of the node's.
+    type Arguments = (Arc<NodeContext>, NewsSink, Option<Life>);
 
     async fn pre_start(
         &self,
         me: ActorRef<Msg>,
-        (node, news): Self::Arguments,
+        (node, news, life): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
         let leaf = node.tree.enter(&format!("{}/session", node.node), Kind::Session);
         let me = Address::new(me, leaf.clone());
-        me.tell(Msg::Begin);
-        Ok(State { node, news, me, leaf, life: None, beating: None })
+        let mut state = State { node, news, me, leaf, life: None, beating: None };
+        match life.filter(|life| !life.trust.is_fenced()) {
+            Some(life) => state.live(life),
+            None => state.begin(),
+        }
+        Ok(state)
     }
 
     async fn handle(
@@ -115,8 +121,12 @@ impl State {
             tracing::warn!(actor = self.leaf.path(), %error, "session not begun; trying again");
             return self.me.tell_after(self.node.times.heartbeat, Msg::Begin);
         }
-        self.life = Some(life.clone());
         (self.news)(News::Begun(life.clone()));
+        self.live(life);
+    }
+
+    fn live(&mut self, life: Life) {
+        self.life = Some(life.clone());
         let (node, me) = (self.node.clone(), self.me.clone());
         let beating = self.node.vital.spawn(async move { beat_on(&node, &life, &me).await });
         self.beating = Some(beating.abort_handle());

@@ -195,7 +195,8 @@ impl State {
                 let news = Arc::new(move |news| {
                     address.tell(Msg::News(news));
                 });
-                Actor::spawn_linked(name, Session, (node, news), me).await?.0.get_cell()
+                let life = self.life.clone();
+                Actor::spawn_linked(name, Session, (node, news, life), me).await?.0.get_cell()
             }
             Kind::Supervisor
             | Kind::Restorer

@@ -73,7 +73,12 @@ pub struct Tree {
     clock: Arc<dyn Clock>,
     entries: Arc<Mutex<BTreeMap<String, Arc<Entry>>>>,
     restarts: Arc<Mutex<BTreeMap<String, u32>>>,
+    observer: Option<Observer>,
 }
+
+/// Called in an actor, with its path, whenever it begins to handle a message: for metrics, and for tests that let
+/// an actor panic at a chosen moment.
+pub type Observer = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// An actor's own entry; it leaves the tree when the last clone is dropped by its owner through `leave`.
 #[derive(Clone)]
@@ -86,7 +91,13 @@ pub(crate) struct Leaf {
 impl Tree {
     /// An empty tree.
     pub fn new(clock: Arc<dyn Clock>) -> Tree {
-        Tree { clock, entries: Arc::default(), restarts: Arc::default() }
+        Tree { clock, entries: Arc::default(), restarts: Arc::default(), observer: None }
+    }
+
+    /// The same tree with an observer of every message.
+    #[must_use]
+    pub fn observed(self, observer: Observer) -> Tree {
+        Tree { observer: Some(observer), ..self }
     }
 
     /// Enters an actor and logs its start; a path that was there before counts as a restart.
@@ -183,6 +194,9 @@ impl Leaf {
     pub(crate) fn handled(&self) {
         self.entry.mailbox.fetch_sub(1, Ordering::Relaxed);
         self.entry.handled_at.store(self.tree.clock.now().0, Ordering::Relaxed);
+        if let Some(observer) = &self.tree.observer {
+            observer(&self.path);
+        }
     }
 
     /// Says in the actor's own words what it is up to.

@@ -1,6 +1,6 @@
 //! The checked options of a node: what every layer is given by value, and how they are loaded.
 //!
-//! `config.toml` at the root of the repository documents every key. [`load`] merges file and environment over the
+//! `config.toml` at the root of the repository documents every key. [`load()`] merges file and environment over the
 //! defaults and answers with a [`Config`] or with *all* its faults. Nothing here reads a file that an option
 //! names, opens a connection or knows a global. Each layer imports only its own options type.
 //!

@@ -137,6 +137,21 @@ pub struct Admission {
 }
 
 /// The bookings of one node.
+///
+/// ```
+/// use windrow::domain::capacity::{Capacity, Ledger, Obstacle};
+/// use windrow::domain::ids::{ShardId, TaskId};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ledger = Ledger::new(Capacity::Limited("2000/s".parse()?), "1000/s".parse()?);
+/// let (one, two) = (ShardId { task: TaskId(1), no: 0 }, ShardId { task: TaskId(2), no: 0 });
+/// ledger.reserve(one, "1500/s".parse()?)?;
+/// let refusal = ledger.reserve(two, "501/s".parse()?).unwrap_err();
+/// assert_eq!(refusal.obstacle, Obstacle::Full);
+/// ledger.release(one);
+/// assert!(ledger.reserve(two, "501/s".parse()?).is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Ledger {
     capacity: Option<Load>,

@@ -5,6 +5,8 @@
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
+#![warn(missing_docs)]
+
 pub mod capacity;
 pub mod checkpoint;
 pub mod counters;

@@ -5,7 +5,7 @@
 //! units, so the rate is met exactly in the long run.
 //!
 //! A credit is drawn at `now` but the call departs later, at most [`STALE_AFTER`] later (older grants are given
-//! back). So the bucket's cap leaves that much of the burst free; `tests/model/pace.rs` checks the promise over
+//! back). So the bucket's cap leaves that much of the burst free; `tests/twins/pace.rs` checks the promise over
 //! all intervals, and would fail with the cap at the full burst.
 
 use std::time::Duration;
@@ -104,7 +104,7 @@ impl Pace {
             filled_at: now,
             paused_until: Moment(0),
         };
-        pace.rebuild();
+        pace.rebuild(now);
         pace
     }
 
@@ -112,14 +112,14 @@ impl Pace {
     pub fn set(&mut self, limit: RateLimit, burst: Burst, batch: u32, now: Moment) {
         self.refill(now);
         (self.limit, self.burst, self.batch) = (limit, burst, batch.max(1));
-        self.rebuild();
+        self.rebuild(now);
     }
 
     /// Lowers the rate to at most `rate` until `until`.
     pub fn slow_down(&mut self, rate: Rate, until: Moment, now: Moment) {
         self.refill(now);
         self.slow = Some(SlowDown { rate, until });
-        self.rebuild();
+        self.rebuild(now);
     }
 
     /// Nothing departs before `until`; never shortens an earlier pause.
@@ -157,11 +157,13 @@ impl Pace {
         }
     }
 
-    /// When `items` (or as many as fit the cap) may depart, if nothing else changes.
+    /// When `items` (or as many as fit the cap) may depart, if nothing else changes; or an earlier end of a
+    /// slow-down, since the rate changes then.
     pub fn next_at(&self, items: u32) -> Moment {
         let earned_at =
             self.bucket.map_or(self.filled_at, |b| self.filled_at.plus(b.time_until(u64::from(items))));
-        earned_at.max(self.paused_until)
+        let changes_at = self.slow.map_or(earned_at, |slow| slow.until.max(self.filled_at));
+        earned_at.min(changes_at).max(self.paused_until)
     }
 
     /// Whether a rate limits the task now.
@@ -178,7 +180,7 @@ impl Pace {
         if let Some(slow) = self.slow.filter(|slow| now >= slow.until) {
             self.earn(slow.until);
             self.slow = None;
-            self.rebuild();
+            self.rebuild(slow.until);
         }
         self.earn(now);
     }
@@ -190,8 +192,11 @@ impl Pace {
         self.filled_at = self.filled_at.max(now);
     }
 
-    /// Makes the bucket of the rate in force; whole items of credit survive as far as they fit.
-    fn rebuild(&mut self) {
+    /// Makes the bucket of the rate in force from `now` on; whole items of credit survive as far as they fit.
+    /// A raised rate earns only once everything drawn at the old one has departed: else what was drawn just
+    /// before and what is earned just after could leave together, more than either burst.
+    fn rebuild(&mut self, now: Moment) {
+        let old_rate = self.rate();
         let kept = self.bucket.map_or(0, |bucket| bucket.items());
         let limit = match self.limit {
             RateLimit::Unlimited => None,
@@ -207,6 +212,11 @@ impl Pace {
             bucket.credit = bucket.cost() * u128::from(kept.min(bucket.cap_items));
             bucket
         });
+        if let (Some(old), Some(new)) = (old_rate, self.rate())
+            && slower(old, new)
+        {
+            self.filled_at = self.filled_at.max(now.plus(STALE_AFTER));
+        }
     }
 }
 

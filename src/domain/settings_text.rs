@@ -2,6 +2,17 @@
 //!
 //! Every text form is at once `FromStr`, `Display` and the serde form, so that a setting looks the same in
 //! `config.toml`, on the command line, in JSON and in messages. Displaying and reading again gives the same value.
+//!
+//! ```
+//! use windrow::domain::settings::{Backoff, Rate};
+//!
+//! let rate: Rate = "10k/s".parse().expect("a rate");
+//! assert_eq!(rate.to_string(), "10000/s");
+//! let backoff: Backoff = "1s..60s".parse().expect("a back-off");
+//! assert_eq!(backoff.to_string(), "1s..60s x2 jitter 20%");
+//! let error = "fast".parse::<Rate>().expect_err("no rate");
+//! assert!(error.to_string().starts_with("\"fast\" is not a rate"));
+//! ```
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -52,6 +52,19 @@ impl Term {
 }
 
 /// What a node believes of one witness of its own. Begins without trust.
+///
+/// ```
+/// use std::time::Duration;
+/// use windrow::domain::ids::Moment;
+/// use windrow::domain::trust::{Term, Trust};
+///
+/// let term = Term::new(Duration::from_secs(15));
+/// let sent = Moment(0);
+/// let mut trust = Trust::default();
+/// trust.on_success(term, sent);
+/// assert!(trust.is_trusted(sent.plus(Duration::from_secs(12))));
+/// assert!(!trust.is_trusted(sent.plus(Duration::from_secs(13)))); // others may take over after 15 s
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
     until: Option<Moment>,

@@ -2,6 +2,8 @@
 //!
 //! `clock`, `gate`, `handler`, `source`, `task_store`, `run_store`, `session_store`, `lease_store`, `data_log`.
 
+#![warn(missing_docs)]
+
 pub mod clock;
 pub mod data_log;
 pub mod gate;

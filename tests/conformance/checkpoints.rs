@@ -168,7 +168,7 @@ pub async fn finishing_early_excludes_what_was_not_dispatched(harness: Harness) 
     let session = harness.session().await;
     harness.store.fence_all_but(session).await.unwrap();
     let next = harness.claimed(run.shard, run.epoch, session).await;
-    assert_eq!(next.range.end, ItemIndex(40));
+    assert_eq!(next.finish_at, Some(ItemIndex(40)));
     harness.stored(closing(&next, 1, 40, RunClose::Done)).await;
     let view = harness.view(run.shard.task).await;
     assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Early)));
@@ -190,7 +190,12 @@ pub async fn a_run_may_stop_its_task(harness: Harness) {
 pub async fn a_recovering_task_waits_for_its_time(harness: Harness) {
     let run = harness.running(10).await;
     let not_before = WallMs(NOW.0 + 15_000);
-    let close = RunClose::Recovering { not_before, reason: "error_budget".into(), text: "10 of 20".into() };
+    let close = RunClose::Recovering {
+        not_before,
+        reason: "error_budget".into(),
+        text: "10 of 20".into(),
+        nth: Some(1),
+    };
     harness.stored(closing(&run, 1, 3, close)).await;
     let view = harness.view(run.shard.task).await;
     assert_eq!(view.status, Status::Recovering);
@@ -201,6 +206,22 @@ pub async fn a_recovering_task_waits_for_its_time(harness: Harness) {
     harness.command(run.shard.task, TaskCommand::Start).await;
     let session = harness.session().await;
     harness.claimed(run.shard, run.epoch, session).await;
+}
+
+pub async fn a_run_that_would_recover_stops_when_its_task_is_to_stop(harness: Harness) {
+    let run = harness.running(10).await;
+    harness.command(run.shard.task, TaskCommand::StopNow).await;
+    let not_before = WallMs(NOW.0 + 15_000);
+    let close = RunClose::Recovering {
+        not_before,
+        reason: "error_budget".into(),
+        text: "again".into(),
+        nth: Some(1),
+    };
+    harness.stored(closing(&run, 1, 3, close)).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.status, view.stop_reason), (Status::Stopped, Some(StopReason::Operator)));
+    assert_eq!((view.status_reason, view.status_text), (None, None), "it isn't tried again");
 }
 
 pub async fn cancel_ends_in_cancelled_when_the_owner_stops(harness: Harness) {

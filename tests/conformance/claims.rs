@@ -147,7 +147,12 @@ pub async fn candidates_are_shards_without_a_live_owner(harness: Harness) {
 pub async fn candidates_honour_waiting_time_and_restore_window(harness: Harness) {
     let run = harness.running(10).await;
     let not_before = WallMs(NOW.0 + 15_000);
-    let close = RunClose::Recovering { not_before, reason: "error_budget".into(), text: "waits".into() };
+    let close = RunClose::Recovering {
+        not_before,
+        reason: "error_budget".into(),
+        text: "waits".into(),
+        nth: Some(1),
+    };
     harness.stored(closing(&run, 1, 2, close)).await;
     let session = harness.session().await;
     assert!(candidates(&harness, &[], NOW).await.is_empty());
@@ -181,10 +186,11 @@ pub async fn a_shard_that_its_node_does_not_run_is_released(harness: Harness) {
     let run = harness.running(10).await;
     harness.stored(at(&run, 1, 4)).await;
     let other = ClaimId(Uuid::new_v4());
-    let refused = harness.store.release(run.shard, run.epoch, other, NOW).await.unwrap();
+    let refused = harness.store.release(run.shard, run.epoch, other, &RunClose::Released, NOW).await.unwrap();
     assert_eq!(refused, CheckpointAck::Fenced);
     for _ in 0..2 {
-        let released = harness.store.release(run.shard, run.epoch, run.claim, NOW).await.unwrap();
+        let released =
+            harness.store.release(run.shard, run.epoch, run.claim, &RunClose::Released, NOW).await.unwrap();
         assert_eq!(released, CheckpointAck::Stored, "a repeat says the same");
     }
     let view = harness.view(run.shard.task).await;
@@ -193,5 +199,7 @@ pub async fn a_shard_that_its_node_does_not_run_is_released(harness: Harness) {
     assert_eq!(harness.write(at(&run, 2, 5)).await, CheckpointAck::Fenced, "nothing more under that claim");
     let session = SessionId(Uuid::new_v4());
     harness.store.begin(&new_session(session)).await.unwrap();
+    let stale = request(run.shard, Epoch(run.epoch.0 - 1), session);
+    assert_eq!(harness.store.claim(stale).await.unwrap(), ClaimOutcome::Lost, "another epoch was seen");
     assert_eq!(harness.claimed(run.shard, run.epoch, session).await.low_water, ItemIndex(4));
 }

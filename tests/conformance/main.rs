@@ -74,6 +74,7 @@ facts! {
         finishing_early_excludes_what_was_not_dispatched,
         a_run_may_stop_its_task,
         a_recovering_task_waits_for_its_time,
+        a_run_that_would_recover_stops_when_its_task_is_to_stop,
         cancel_ends_in_cancelled_when_the_owner_stops,
         abandoned_items_are_counted_once,
         codes_past_the_hundredth_are_counted_as_other,

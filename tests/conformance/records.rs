@@ -13,7 +13,7 @@ fn line(task: i64, number: u64) -> DataLogLine {
     DataLogLine {
         shard: ShardId { task: TaskId(task), no: 1 },
         at: WallMs(NOW.0 + number.cast_signed()),
-        origin: if number % 2 == 0 { LogOrigin::Business } else { LogOrigin::System },
+        origin: if number.is_multiple_of(2) { LogOrigin::Business } else { LogOrigin::System },
         code: (number % 2 == 1).then(|| "BACK_PRESSURE".to_owned()),
         line: LogLine {
             index: (number > 3).then_some(ItemIndex(number)),

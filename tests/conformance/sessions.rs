@@ -3,6 +3,7 @@
 use uuid::Uuid;
 use windrow::domain::ids::{Epoch, SessionId};
 use windrow::domain::lifecycle::{StopReason, Wish};
+use windrow::ports::run_store::RunClose;
 use windrow::ports::session_store::{Heartbeat, OwnedShard};
 use windrow::ports::task_store::TaskCommand;
 
@@ -75,7 +76,11 @@ pub async fn a_session_that_holds_a_shard_is_not_deleted(harness: Harness) {
     let run = harness.claimed(shard, Epoch(0), session).await;
     harness.store.end(session).await.unwrap();
     assert_eq!(harness.store.list().await.unwrap().len(), 1);
-    harness.store.release(shard, run.epoch, run.claim, crate::fixture::NOW).await.unwrap();
+    harness
+        .store
+        .release(shard, run.epoch, run.claim, &RunClose::Released, crate::fixture::NOW)
+        .await
+        .unwrap();
     harness.store.end(session).await.unwrap();
     harness.store.end(session).await.unwrap();
     assert!(harness.store.list().await.unwrap().is_empty());

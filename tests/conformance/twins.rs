@@ -58,6 +58,8 @@ struct Run {
     epoch: Epoch,
     claim: ClaimId,
     seq: u64,
+    start: u64,
+    end: u64,
     low_water: u64,
 }
 
@@ -113,8 +115,8 @@ impl Twins {
     async fn step(&mut self, step: u32) {
         self.now = WallMs(self.now.0 + self.below(40).cast_signed());
         match self.below(20) {
-            0..=1 => self.create(step).await,
-            2..=5 => self.command(step).await,
+            0 => self.create(step).await,
+            1..=5 => self.command(step).await,
             6 => self.begin(step).await,
             7 => self.fence(step).await,
             8..=11 => self.claim(step).await,
@@ -192,13 +194,14 @@ impl Twins {
         let window = Duration::from_secs(2);
         let found = both!(self, step, store => store.candidates(&alive, now, window, limit)).unwrap();
         let again = self.last_claim.filter(|_| self.below(4) == 0);
-        let fresh = found.get(self.below(5) as usize).or(found.first()).map(|candidate| ClaimRequest {
-            shard: candidate.shard,
-            seen: candidate.epoch,
-            claim: ClaimId(Uuid::nil()),
-            session: SessionId(Uuid::nil()),
-            now,
-        });
+        let fresh =
+            found.get(self.below(5) as usize).or_else(|| found.first()).map(|candidate| ClaimRequest {
+                shard: candidate.shard,
+                seen: candidate.epoch,
+                claim: ClaimId(Uuid::nil()),
+                session: SessionId(Uuid::nil()),
+                now,
+            });
         let Some(request) = again.or(fresh) else { return };
         let request = if again.is_some() {
             request
@@ -210,7 +213,8 @@ impl Twins {
         if let windrow::ports::run_store::ClaimOutcome::Claimed(run) = outcome {
             self.claims += 1;
             let (shard, epoch, claim) = (run.shard, run.epoch, run.claim);
-            self.runs.push(Run { shard, epoch, claim, seq: 0, low_water: run.low_water.0 });
+            let (start, end) = (run.range.start.0, run.finish_at.unwrap_or(run.range.end).0);
+            self.runs.push(Run { shard, epoch, claim, seq: 0, start, end, low_water: run.low_water.0 });
         }
     }
 
@@ -218,7 +222,13 @@ impl Twins {
         let repeats = self.below(6) == 0;
         let batch = match &self.last_write {
             Some(last) if repeats => vec![last.clone()],
-            _ => (0..=self.below(2)).filter_map(|_| self.draft()).collect(),
+            _ => {
+                let mut drafts = Vec::new();
+                for _ in 0..=self.below(2) {
+                    drafts.extend(self.draft().await);
+                }
+                drafts
+            }
         };
         let Some(last) = batch.last() else { return };
         self.last_write = Some(last.clone());
@@ -229,17 +239,20 @@ impl Twins {
     }
 
     /// A checkpoint of some run, mostly the newest; now and then one that lies.
-    fn draft(&mut self) -> Option<ShardCheckpoint> {
+    async fn draft(&mut self) -> Option<ShardCheckpoint> {
         let newest = self.runs.len().checked_sub(1)?;
         let at = if self.below(4) == 0 { self.below(newest as u64 + 1) as usize } else { newest };
         let moved = self.below(4);
         let run = &mut self.runs[at];
         run.seq += 1;
-        run.low_water = (run.low_water + moved).min(ITEMS);
+        run.low_water = (run.low_water + moved).min(run.end);
         let run = *run;
         let side: Vec<SideRecord> = (0..self.below(4)).map(|_| self.side()).collect();
         let parked = self.below(8) / 7;
         let close = self.close();
+        if matches!(close, Some(RunClose::Done)) && self.below(4) > 0 {
+            return Some(self.whole(&run).await);
+        }
         let low_water = if matches!(close, Some(RunClose::Done)) { ITEMS } else { run.low_water };
         Some(ShardCheckpoint {
             shard: run.shard,
@@ -261,6 +274,27 @@ impl Twins {
         })
     }
 
+    /// The honest end of a run: everything is settled and the counters are those of the recorded failures.
+    async fn whole(&self, run: &Run) -> ShardCheckpoint {
+        let groups = self.memory.store.failure_groups(run.shard.task).await.unwrap();
+        let abandoned = groups.iter().map(|group| group.count).sum::<u64>().min(run.end - run.start);
+        let succeeded = run.end - run.start - abandoned;
+        ShardCheckpoint {
+            shard: run.shard,
+            epoch: run.epoch,
+            claim: run.claim,
+            seq: CheckpointSeq(run.seq),
+            low_water: ItemIndex(run.end),
+            high_water: ItemIndex(run.end),
+            counters: Counters { succeeded, abandoned, ..Counters::default() },
+            blob: Vec::new(),
+            side: (0..ITEMS).map(|index| SideRecord::Cleared(ItemIndex(index))).collect(),
+            finish_at: None,
+            close: Some(RunClose::Done),
+            now: self.now,
+        }
+    }
+
     fn side(&mut self) -> SideRecord {
         let index = self.below(ITEMS);
         let code = CODES[self.below(3) as usize];
@@ -278,7 +312,9 @@ impl Twins {
             0 => Some(RunClose::Released),
             1 => Some(RunClose::Done),
             2 => Some(RunClose::Stopped { reason: StopReason::ErrorBudget, text: "too many".into() }),
-            3 => Some(RunClose::Recovering { not_before, reason: "r".into(), text: "t".into() }),
+            3 => {
+                Some(RunClose::Recovering { not_before, reason: "r".into(), text: "t".into(), nth: Some(1) })
+            }
             _ => None,
         }
     }
@@ -286,8 +322,9 @@ impl Twins {
     async fn release(&mut self, step: u32) {
         let Some(run) = self.runs.last().copied() else { return };
         let now = self.now;
-        if self.below(3) == 0 {
-            both!(self, step, store => store.release(run.shard, run.epoch, run.claim, now)).unwrap();
+        let close = self.close().unwrap_or(RunClose::Released);
+        if self.below(3) == 0 && close != RunClose::Done {
+            both!(self, step, store => store.release(run.shard, run.epoch, run.claim, &close, now)).unwrap();
         }
     }
 

@@ -1,7 +1,13 @@
-//! Handlers against real peers: HTTP servers and raw sockets on free ports.
+//! Handlers against real counterparts: HTTP servers and raw sockets on free ports, worker processes, Rust code.
 
+mod command_answers;
+mod command_endings;
+mod command_faults;
+mod command_hello;
+mod command_support;
 mod http_faults;
 mod http_replies;
 mod http_requests;
 mod http_tls;
+mod rust_handler;
 mod support_server;

@@ -11,6 +11,7 @@ use windrow::adapters::source::{
     index_file, open,
 };
 use windrow::domain::ids::{ItemIndex, WallMs};
+use windrow::ports::ErrorClass;
 
 use crate::common::{FAR_FUTURE, Place, csv, rows};
 
@@ -185,6 +186,7 @@ async fn a_bad_file_says_what_why_and_what_to_try_and_stores_nothing() {
     assert!(error.what().contains("u.csv"), "{error}");
     assert_eq!(error.because(), "line 2: 1 fields, expected 2");
     assert!(error.hint().contains("--delimiter"), "{error}");
+    assert_eq!(error.class(), ErrorClass::Permanent);
     let OpenSourceError::Index { error: IndexError::BadRows { faults, .. }, .. } = error else {
         panic!("{error}")
     };

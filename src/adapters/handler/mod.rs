@@ -4,5 +4,6 @@ pub mod classify;
 pub mod command;
 pub mod egress;
 pub mod http;
+pub mod rust;
 pub mod sign;
 pub mod wire;

@@ -119,7 +119,8 @@ pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs, note: Option<N
     let states = task.states();
     let awaiting_business = before == Status::AwaitingBusiness;
     let mut status = status_of(task.wish, &Shards { states: &states, awaiting_business, finalized: false });
-    let mut note = note;
+    // Only what is tried again comes with a slug, and has none where it has to stop instead.
+    let mut note = note.filter(|(slug, _)| slug.is_none() || status == Status::Recovering);
     if status == Status::Finalizing {
         match prove(task) {
             Some(result) => {

@@ -53,7 +53,7 @@ fn counters(task: &Task) -> Counters {
 fn low_water(task: &Task) -> ItemIndex {
     let open = task.shards.iter().filter(|shard| shard.state != ShardState::Done);
     let lowest = open.map(|shard| shard.low_water).min();
-    lowest.or(task.shards.iter().map(|shard| shard.low_water).max()).unwrap_or_default()
+    lowest.or_else(|| task.shards.iter().map(|shard| shard.low_water).max()).unwrap_or_default()
 }
 
 /// Groups, most frequent first.

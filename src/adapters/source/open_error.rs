@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::fault::IndexError;
 use super::inline::INLINE_BYTES_MAX;
-use crate::ports::StoreError;
+use crate::ports::{ErrorClass, StoreError};
 
 /// A source can't be opened. Nothing was stored.
 #[derive(Debug)]
@@ -102,6 +102,31 @@ impl OpenSourceError {
             OpenSourceError::Index { error, .. } => error.hint(),
             OpenSourceError::Spool { .. } => "check the free space and permissions of the state directory",
             OpenSourceError::Store(_) => "check the database and try again",
+        }
+    }
+}
+
+impl OpenSourceError {
+    /// Whether another try of the same thing may help.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            OpenSourceError::Store(error) => error.class(),
+            OpenSourceError::Unreadable { .. } | OpenSourceError::Spool { .. } => ErrorClass::Transient,
+            OpenSourceError::Index { error, .. } => match error {
+                IndexError::Unreadable(_) | IndexError::ChangedMeanwhile => ErrorClass::Transient,
+                IndexError::BadRows { .. }
+                | IndexError::NoRows { .. }
+                | IndexError::NotText(_)
+                | IndexError::BadFormat(_)
+                | IndexError::Cancelled => ErrorClass::Permanent,
+            },
+            OpenSourceError::BadSpec(_)
+            | OpenSourceError::NoItems
+            | OpenSourceError::NotFound(_)
+            | OpenSourceError::NotAFile(_)
+            | OpenSourceError::OddPath(_)
+            | OpenSourceError::Terminal
+            | OpenSourceError::InlineTooLong => ErrorClass::Permanent,
         }
     }
 }

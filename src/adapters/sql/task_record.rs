@@ -123,7 +123,8 @@ pub(super) async fn refresh(
     let standing =
         Shards { states: &states, awaiting_business: before == Status::AwaitingBusiness, finalized: false };
     let mut status = status_of(words::wish(&task.wish)?, &standing);
-    let mut note = note;
+    // A task that was to be tried again but has to stop has no next time.
+    let mut note = note.filter(|note| note.next_at.is_none() || status == Status::Recovering);
     if status == Status::Finalizing {
         match prove(transaction, &task, &rows).await? {
             Ok(result) => {

@@ -67,7 +67,7 @@ fn counters(row: &task::Model, shards: &[shard_head::Model]) -> Counters {
 /// The lowest of an unfinished shard; where none is left, the end of the last one.
 fn low_water(shards: &[shard_head::Model]) -> ItemIndex {
     let open = shards.iter().find(|shard| shard.state != ShardState::Done.as_str());
-    let shown = open.or(shards.last());
+    let shown = open.or_else(|| shards.last());
     ItemIndex(shown.map_or(0, |shard| shard.low_water).cast_unsigned())
 }
 

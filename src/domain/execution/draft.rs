@@ -45,7 +45,14 @@ impl Execution {
     pub(super) fn is_checkpoint_due(&self) -> bool {
         self.outstanding.is_none()
             && (self.side.len() >= SIDE_RECORDS_MAX / 2
-                || self.unsaved > 0 && self.unsaved >= self.limits.unsaved_max(&self.tuning, &self.speed) / 2)
+                || self.unsaved > 0 && self.unsaved >= self.unsaved_max() / 2
+                || self.is_mark_due())
+    }
+
+    /// How many completions may be unsaved.
+    pub(super) fn unsaved_max(&self) -> u64 {
+        let most = self.limits.unsaved_max(&self.tuning, &self.speed);
+        if self.careful { most.min(u64::from(self.limits.concurrency)) } else { most }
     }
 
     /// A draft, unless one is outstanding, nothing changed, or the run may write nothing more.
@@ -60,6 +67,7 @@ impl Execution {
             return None;
         }
         self.draft_no += 1;
+        self.on_mark_drafted(self.draft_no);
         let side = std::mem::take(&mut self.side);
         side.keys().for_each(|index| self.troubles.mark_row(*index));
         let mut above = Vec::new();
@@ -84,6 +92,7 @@ impl Execution {
     pub(super) fn on_checkpoint_stored(&mut self, no: u64) {
         if let Some(outstanding) = self.outstanding.take_if(|outstanding| outstanding.no == no) {
             self.unsaved = self.unsaved.saturating_sub(outstanding.unsaved);
+            self.on_mark_stored(no);
         }
     }
 
@@ -94,6 +103,7 @@ impl Execution {
                 self.side.entry(index).or_insert(record);
             }
             self.finish_at = self.finish_at.or(outstanding.finish_at);
+            self.on_mark_lost(outstanding.no);
         }
     }
 

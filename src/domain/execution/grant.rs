@@ -27,6 +27,9 @@ impl Execution {
             fx.wait = Wait::Completion;
             return;
         }
+        if self.solo.is_some() && self.grant_solo(now, fx) {
+            return;
+        }
         self.evict_stragglers(now);
         let room = self.room(want, now);
         let granted = if room.items == 0 { 0 } else { self.grant_within(room.items, now, fx) };
@@ -41,30 +44,30 @@ impl Execution {
         }
     }
 
-    /// Ends the run when nothing is in flight and nothing will be.
-    fn end_if_over(&mut self, fx: &mut Effects) -> bool {
-        if self.counters.in_flight == 0 {
-            let next = match &self.phase {
-                Phase::Stopping(end) => Some(end.clone()),
-                Phase::Running if self.is_all_settled() => Some(RunEnd::Done),
-                Phase::Running | Phase::Ended(_) => None,
-            };
-            if let Some(end) = next {
-                // A stop that arrives with the last item finds a task that is done.
-                let end = match end {
-                    RunEnd::Fenced => RunEnd::Fenced,
-                    _ if self.is_all_settled() => RunEnd::Done,
-                    end => end,
-                };
-                self.phase = Phase::Ended(end);
-                fx.wake_lanes = true;
-            }
-        }
+    pub(super) fn end_if_over(&mut self, fx: &mut Effects) -> bool {
+        fx.wake_lanes |= self.end_what_is_over();
         let over = matches!(self.phase, Phase::Ended(_));
         if over {
             fx.wait = Wait::Ended;
         }
         over
+    }
+
+    /// Ends the run when nothing is in flight and nothing will be; says whether it just did.
+    pub(super) fn end_what_is_over(&mut self) -> bool {
+        let end = match &self.phase {
+            Phase::Stopping(end) => end.clone(),
+            Phase::Running if self.is_all_settled() => RunEnd::Done,
+            Phase::Running | Phase::Ended(_) => return false,
+        };
+        if self.counters.in_flight > 0 {
+            return false;
+        }
+        // A stop that arrives with the last item finds a task that is done.
+        let done = end != RunEnd::Fenced && self.is_all_settled();
+        self.phase = Phase::Ended(if done { RunEnd::Done } else { end });
+        self.unmark();
+        true
     }
 
     fn is_all_settled(&self) -> bool {
@@ -76,7 +79,7 @@ impl Execution {
         let in_flight = u32::try_from(self.counters.in_flight).unwrap_or(u32::MAX);
         let slots = self.handler_slots.unwrap_or(u32::MAX);
         let free = self.limits.concurrency.min(slots).saturating_sub(in_flight);
-        let unsaved_max = self.limits.unsaved_max(&self.tuning, &self.speed);
+        let unsaved_max = self.unsaved_max();
         let unsaved_room = u32::try_from(unsaved_max.saturating_sub(self.unsaved)).unwrap_or(u32::MAX);
         let side_room = u32::try_from(SIDE_RECORDS_MAX.saturating_sub(self.side.len())).unwrap_or(0);
         let bounds = [
@@ -105,7 +108,8 @@ impl Execution {
 
     /// Items leave in whole batches, unless they have waited `batch_linger` for the batch to fill.
     fn whole_batches(&mut self, credit: u32, now: Now) -> u32 {
-        let batch = self.tuning.batch.get();
+        // More than the concurrency never comes together.
+        let batch = self.tuning.batch.get().min(self.limits.concurrency);
         if batch == 1 || credit == 0 {
             return credit;
         }
@@ -113,7 +117,7 @@ impl Execution {
             self.short_since = None;
             return credit - credit % batch;
         }
-        let left = self.end.0.saturating_sub(self.cursor.0) + self.troubles.len() as u64;
+        let left = self.left();
         let since = *self.short_since.get_or_insert(now.moment);
         let waited = now.moment.since(since) >= self.tuning.batch_linger;
         if waited || u64::from(credit) >= left {
@@ -123,9 +127,16 @@ impl Execution {
         0
     }
 
+    /// An upper bound on the items that may still leave, but for those that came back.
+    fn left(&self) -> u64 {
+        self.end.0.saturating_sub(self.cursor.0) + self.troubles.len() as u64
+    }
+
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let mut granted = self.grant_due(Place::Window, room, now, fx);
         if self.tuning.ordered && !self.troubles.is_empty() {
+            // Parked before the task became ordered, if at all.
+            granted += self.grant_due(Place::Outside, room - granted, now, fx);
             return self.depart(granted);
         }
         // At least a quarter of what is left goes to due parked items, the whole of it when nothing is fresh.
@@ -138,7 +149,7 @@ impl Execution {
         self.depart(granted)
     }
 
-    fn depart(&mut self, granted: u32) -> u32 {
+    pub(super) fn depart(&mut self, granted: u32) -> u32 {
         self.pace.take(granted);
         self.counters.in_flight += u64::from(granted);
         granted
@@ -276,7 +287,12 @@ impl Execution {
             }
         };
         if room == 0 && self.pace.is_limited() {
-            consider(self.pace.next_at(self.tuning.batch.get()));
+            let batch = self.tuning.batch.get();
+            consider(self.pace.next_at(batch));
+            if batch > 1 && self.short_since.is_none() {
+                // A batch that never fills still leaves.
+                consider(self.pace.next_at(1).plus(self.tuning.batch_linger));
+            }
         }
         if let Some(paused) = self.pace.paused(now.moment) {
             consider(paused);

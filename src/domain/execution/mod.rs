@@ -5,13 +5,14 @@
 //! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
 //!
 //! `report` takes in what calls came to, `grant` decides what leaves, `draft` makes checkpoints, `control` obeys
-//! commands, `progress` tells people. Invariants: `domain::invariants`.
+//! commands, `progress` tells people, `solo` finds the item that kills the node. Invariants: `domain::invariants`.
 
 mod control;
 mod draft;
 mod grant;
 mod progress;
 mod report;
+mod solo;
 mod types;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -76,12 +77,15 @@ pub struct Execution {
     full_since: Option<Moment>,
     short_since: Option<Moment>,
     starved: bool,
+    solo: Option<solo::Solo>,
+    /// Begun after a crash loop: few completions may be unsaved, so that the next crash is near its cause.
+    careful: bool,
 }
 
 impl Execution {
     /// A run that begins, or goes on from what was saved.
     pub fn new(start: Start, now: Now) -> Execution {
-        let Start { shard, range, tuning, restored, has_data } = start;
+        let Start { shard, range, tuning, restored, has_data, stalls } = start;
         let limits = Limits::of(&tuning);
         let low = restored.low_water.max(range.start);
         let mut execution = Execution {
@@ -108,22 +112,27 @@ impl Execution {
             source_ready: if has_data { low } else { range.end },
             handler_slots: None,
             latencies: Latencies::default(),
-            speed: types::Speed::new(now.moment),
+            speed: types::Speed::new(restored.counters.settled(), now.moment),
             stalls: Stalls::default(),
             full_since: None,
             short_since: None,
             starved: false,
+            solo: None,
+            careful: stalls >= solo::STALLS_MAX,
             tuning,
             limits,
         };
         execution.counters.excluded = 0;
         execution.restore_troubles(restored.retrying, restored.parked, now);
         execution.exclude(restored.excluded);
+        execution.begin_solo(now);
         execution
     }
 
     /// Takes one event in and appends the decisions to `fx`, which the caller cleared.
     pub fn step(&mut self, event: Event<'_>, now: Now, fx: &mut Effects) {
+        // Whatever comes from outside the lanes may let something leave; a report says so itself.
+        let may_free = !matches!(event, Event::Exchange { .. } | Event::DraftCheckpoint);
         match event {
             Event::Exchange { reports, want } => self.on_exchange(reports, want, now, fx),
             Event::Command(command) => self.on_command(command, now),
@@ -133,6 +142,7 @@ impl Execution {
             Event::CheckpointStored(no) => self.on_checkpoint_stored(no),
             Event::LanesLost => self.on_lanes_lost(now),
         }
+        fx.wake_lanes |= may_free && std::mem::take(&mut self.starved);
         #[cfg(debug_assertions)]
         self.check(fx);
     }
@@ -161,9 +171,7 @@ impl Execution {
         self.cursor = self.window.low_water();
         self.pace.empty(now.moment);
         self.merge_outstanding();
-        if let Phase::Stopping(end) = &self.phase {
-            self.phase = Phase::Ended(end.clone());
-        }
+        self.end_what_is_over();
     }
 
     /// Checks the cheap invariants; the caller counts what is broken, tests panic.
@@ -181,9 +189,6 @@ impl Execution {
         let passed = low.0 - self.range.start.0 + self.window.settled_above();
         broken(counters.settled() + outside == passed, Invariant::CountersMatchWindow);
         broken(!self.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
-        broken(
-            self.cursor <= self.end.max(low) && low <= self.high.max(low),
-            Invariant::HighWaterInsideWindow,
-        );
+        broken(self.cursor <= self.end.max(low) && low <= self.high, Invariant::HighWaterInsideWindow);
     }
 }

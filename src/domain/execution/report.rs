@@ -96,6 +96,7 @@ impl Execution {
                 self.side.remove(&index);
             }
         }
+        self.on_suspect_answered(index);
         self.count(settled.outcome, 1);
         self.land(1, fx);
         self.unsaved += 1;
@@ -135,6 +136,7 @@ impl Execution {
             return;
         }
         self.land(1, fx);
+        self.on_suspect_answered(index);
         let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
         trouble.attempts = attempt.get();
         trouble.failure = Some(failure);
@@ -191,7 +193,7 @@ impl Execution {
         self.side.insert(index, record);
     }
 
-    fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+    pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.close_place(index, trouble, fx);
         self.side.insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
         self.counters.abandoned += 1;
@@ -207,21 +209,40 @@ impl Execution {
     }
 
     fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
-        self.land(dispatch.run.len(), fx);
         let mut rest = Some(dispatch.run);
         while let Some(run) = rest.take() {
             let Some(index) = self.troubles.lowest_in(run) else {
-                self.again.push_back(run);
+                self.return_fresh(run, dispatch.attempt, fx);
                 return;
             };
             if let Some(before) = IndexRun::new(run.first(), (index.0 - run.first().0) as u32) {
-                self.again.push_back(before);
+                self.return_fresh(before, dispatch.attempt, fx);
             }
-            if let Some(mut trouble) = self.troubles.take(index) {
-                trouble.doing = Doing::Waiting(now.moment);
-                self.troubles.put(index, trouble);
-            }
+            self.return_troubled(index, dispatch.attempt, now, fx);
             rest = IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32);
+        }
+    }
+
+    fn return_fresh(&mut self, run: IndexRun, attempt: Attempt, fx: &mut Effects) {
+        let open = self.window.unsettled(run.first(), run.end(), run.len()) == Some(run);
+        if !open || attempt != Attempt::FIRST || run.end() > self.high {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        self.land(run.len(), fx);
+        self.again.push_back(run);
+    }
+
+    fn return_troubled(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
+        let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == attempt.get();
+        if !self.troubles.get(index).is_some_and(expected) {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        if let Some(mut trouble) = self.troubles.take(index) {
+            self.land(1, fx);
+            trouble.doing = Doing::Waiting(now.moment);
+            self.troubles.put(index, trouble);
         }
     }
 
@@ -305,7 +326,7 @@ impl Execution {
     }
 }
 
-fn fresh_trouble(now: Now) -> Trouble {
+pub(super) fn fresh_trouble(now: Now) -> Trouble {
     Trouble {
         attempts: 0,
         place: Place::Window,

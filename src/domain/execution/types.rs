@@ -46,6 +46,8 @@ pub struct Start {
     pub restored: Restored,
     /// Whether rows must be read before items can leave (`Event::SourceReady`).
     pub has_data: bool,
+    /// Claims of the shard in a row without progress, this one included (`execution::solo`).
+    pub stalls: u32,
 }
 
 /// Saved progress.
@@ -280,8 +282,9 @@ pub(super) struct Speed {
 }
 
 impl Speed {
-    pub(super) fn new(now: Moment) -> Speed {
-        Speed { since: now, settled_then: 0, settled: 0 }
+    /// Nothing was settled yet by this run; `settled` were by those before it.
+    pub(super) fn new(settled: u64, now: Moment) -> Speed {
+        Speed { since: now, settled_then: settled, settled: 0 }
     }
 
     /// Takes the number settled so far; says whether a second is over.
@@ -302,4 +305,18 @@ impl Speed {
 /// The total of a range, for the sum.
 pub(super) fn total(range: ShardRange) -> ItemCount {
     range.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_earlier_runs_settled_is_not_speed() {
+        let mut speed = Speed::new(1_000_000, Moment(0));
+        assert!(!speed.on(1_000_050, Moment(500_000_000)));
+        assert_eq!(speed.settled, 50);
+        assert!(speed.on(1_000_100, Moment(2_000_000_000)));
+        assert_eq!(speed.settled, 50);
+    }
 }

@@ -24,10 +24,11 @@ impl Life<'_> {
         if matches!(fate, Fate::Closing) {
             self.say_goodbye().await;
         }
+        // No item may be given to a worker whose end is certain.
+        self.hang_up();
         // Whatever the end, children of the worker do not outlive it.
         self.group.kill();
         let status = self.child.wait().await;
-        self.hang_up();
         self.hear_the_rest().await;
         self.let_attached_end().await;
         self.shared.leftovers.remove(self.group.pid());

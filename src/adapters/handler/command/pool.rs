@@ -130,7 +130,8 @@ impl Pool {
         if *self.closing.borrow() {
             return Sending::Refused(Judged::NotSent);
         }
-        self.change(|state| {
+        // Quietly: who waits for a slot asks here again and again, and must not wake itself.
+        self.change_quietly(|state| {
             if let Some(why) = &state.broken {
                 return Sending::Refused(Judged::Rejected(why.clone()));
             }
@@ -253,8 +254,15 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every change of the state ends with a look at what is announced.
+    /// Changes the state, and wakes those who wait for a slot.
     fn change<T>(&self, edit: impl FnOnce(&mut State) -> T) -> T {
+        let result = self.change_quietly(edit);
+        self.freed.notify_waiters();
+        result
+    }
+
+    /// Every change of the state ends with a look at what is announced.
+    fn change_quietly<T>(&self, edit: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = edit(&mut state);
         let slots = if *self.closing.borrow() { 0 } else { state.slots() };
@@ -262,8 +270,6 @@ impl Pool {
             let before = announced.replace(slots);
             before != Some(slots)
         });
-        drop(state);
-        self.freed.notify_waiters();
         result
     }
 }

@@ -69,6 +69,9 @@ impl CallbackClient {
         let answered = timeout_at(deadline, pool.request(request)).await;
         let answered = answered.map_err(|_| Fault::late(timeout, "the handler did not begin to answer"))?;
         let (parts, body) = answered.map_err(|why| Fault::of_request(&why))?.into_parts();
+        if is_too_long(&parts) {
+            return Err(Fault::Garbled(format!("its headers are longer than {HEADER_BYTES_MAX} bytes")));
+        }
         if needs_body(parts.status) {
             let read = timeout_at(deadline, read_all(body, self.reply_bytes_max)).await;
             let body = read.map_err(|_| Fault::late(timeout, "the reply began but did not end"))??;
@@ -85,6 +88,12 @@ impl CallbackClient {
         let pool = self.pool.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(pool);
     }
+}
+
+/// The client reads up to twice its buffer before it refuses, so the exact limit is kept here.
+fn is_too_long(parts: &Parts) -> bool {
+    let bytes = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    bytes.sum::<usize>() > HEADER_BYTES_MAX
 }
 
 fn answer(parts: Parts, body: Bytes) -> Answer {

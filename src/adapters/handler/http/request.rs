@@ -2,7 +2,6 @@
 
 mod stamp;
 
-use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -40,6 +39,8 @@ pub(super) struct Requests {
     /// The body up to the first item's `{`.
     single_head: Vec<u8>,
     batch_head: Vec<u8>,
+    /// `,"key":"k7f3q2-t1042-`: what stands between an item's attempt and the index in its key.
+    key_head: Vec<u8>,
     is_batched: bool,
     signer: Signer,
     ids: Ids,
@@ -60,6 +61,7 @@ impl Requests {
             method: checked.method,
             single_head: head(&context, "item.process", "item\":"),
             batch_head: head(&context, "items.process", "items\":["),
+            key_head: format!(r#","key":"{}-{}-"#, context.store.0, context.shard.task).into_bytes(),
             is_batched: options.batch > 1,
             signer: checked.signer,
             ids: Ids::new(),
@@ -82,7 +84,7 @@ impl Requests {
                 let key = self.context.item_key(index);
                 headers.insert(ATTEMPT, HeaderValue::from(attempt.get()));
                 headers.insert(IDEMPOTENCY_KEY, ascii(&key));
-                (self.single_body(call, index, attempt, &key), key)
+                (self.single_body(call, index, attempt), key)
             }
             None => (self.batch_body(call), self.ids.batch(self.clock.wall())),
         };
@@ -113,13 +115,33 @@ impl Requests {
         }
     }
 
-    fn single_body(&self, call: &Call, index: ItemIndex, attempt: Attempt, key: &str) -> Vec<u8> {
+    fn single_body(&self, call: &Call, index: ItemIndex, attempt: Attempt) -> Vec<u8> {
         let data = call.rows.data(index);
-        let mut body = Vec::with_capacity(self.single_head.len() + room(key, data) + 1);
+        let mut body = Vec::with_capacity(self.single_head.len() + self.room(data) + 1);
         body.extend_from_slice(&self.single_head);
-        push_item(&mut body, index, attempt, key, data);
+        self.push_item(&mut body, index, attempt, data);
         body.push(b'}');
         body
+    }
+
+    fn room(&self, data: Option<&str>) -> usize {
+        80 + self.key_head.len() + data.map_or(0, str::len)
+    }
+
+    /// A store's id is `[a-z0-9]{6}`, so a key needs no escaping in JSON.
+    fn push_item(&self, body: &mut Vec<u8>, index: ItemIndex, attempt: Attempt, data: Option<&str>) {
+        body.extend_from_slice(br#"{"index":"#);
+        push_number(body, index.0);
+        body.extend_from_slice(br#","attempt":"#);
+        push_number(body, u64::from(attempt.get()));
+        body.extend_from_slice(&self.key_head);
+        push_number(body, index.0);
+        body.push(b'"');
+        if let Some(data) = data {
+            body.extend_from_slice(br#","data":"#);
+            body.extend_from_slice(data.as_bytes());
+        }
+        body.push(b'}');
     }
 
     fn batch_body(&self, call: &Call) -> Vec<u8> {
@@ -129,26 +151,26 @@ impl Requests {
             if at > 0 {
                 body.push(b',');
             }
-            push_item(&mut body, index, attempt, &self.context.item_key(index), call.rows.data(index));
+            self.push_item(&mut body, index, attempt, call.rows.data(index));
         }
         body.extend_from_slice(b"]}");
         body
     }
 }
 
-fn room(key: &str, data: Option<&str>) -> usize {
-    80 + key.len() + data.map_or(0, str::len)
-}
-
-fn push_item(body: &mut Vec<u8>, index: ItemIndex, attempt: Attempt, key: &str, data: Option<&str>) {
-    let (index, attempt) = (index.0, attempt.get());
-    // A store's id is [a-z0-9]{6}, so a key needs no escaping in JSON.
-    write!(body, r#"{{"index":{index},"attempt":{attempt},"key":"{key}""#).expect("a vector takes all bytes");
-    if let Some(data) = data {
-        body.extend_from_slice(br#","data":"#);
-        body.extend_from_slice(data.as_bytes());
+/// Appends a number's digits; the machinery of `write!` would cost most of a batched body's time.
+fn push_number(body: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
     }
-    body.push(b'}');
+    body.extend_from_slice(&digits[at..]);
 }
 
 #[derive(Serialize)]

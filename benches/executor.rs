@@ -1,0 +1,95 @@
+//! The whole engine beside the bare loops of the field, interleaved in one run: `cargo bench --bench executor`.
+//!
+//! A no-op handler in this process behind the same boxed dynamic call for all. `bare` is a windowed loop of 1,000
+//! tasks that claim indexes from a bitmap ring behind one mutex, one or 64 at a time; it has no pace, no retry, no
+//! counters, no checkpoint. `windrow` is a node with its actors, lanes, core and store, checkpoints on.
+//! Arguments: `[items] [rounds]`.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark ends where something is wrong")]
+
+#[path = "executor/bare.rs"]
+mod bare;
+#[path = "executor/engine.rs"]
+mod engine;
+
+use std::time::Instant;
+
+use engine::{Engine, Job};
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Million items a second.
+fn rate(items: u64, run: impl FnOnce()) -> f64 {
+    let started = Instant::now();
+    run();
+    items as f64 / started.elapsed().as_secs_f64() / 1e6
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter_map(|text| text.parse::<u64>().ok());
+    let items = arguments.next().unwrap_or(10_000_000);
+    let rounds = arguments.next().unwrap_or(5) as usize;
+    let engine = Engine::start();
+    let mut rows: Vec<(&str, Vec<f64>)> = ["bare claim 1", "bare claim 64", "windrow", "windrow batch 64"]
+        .map(|name| (name, Vec::new()))
+        .into();
+    for round in 0..=rounds {
+        let measured = [
+            rate(items, || bare::run(items, 1)),
+            rate(items, || bare::run(items, 64)),
+            rate(items, || engine.run(Job { items, batch: 1, concurrency: 1_000 })),
+            rate(10 * items, || engine.run(Job { items: 10 * items, batch: 64, concurrency: 1_024 })),
+        ];
+        // The first round warms up.
+        if round > 0 {
+            rows.iter_mut().zip(measured).for_each(|((_, values), value)| values.push(value));
+        }
+    }
+    println!("{items} items, {rounds} rounds, million items/s: min / median / max");
+    let mut medians = Vec::new();
+    for (name, values) in &mut rows {
+        let middle = median(values);
+        println!("{name:>18}  {:7.2} / {middle:7.2} / {:7.2}", values[0], values[values.len() - 1]);
+        medians.push(middle);
+    }
+    println!("windrow ÷ bare claim 1 = {:.2} (aim ≥ 2)", medians[2] / medians[0]);
+    println!("windrow batch 64 ÷ bare claim 64 = {:.2} (aim ≥ 0.8)", medians[3] / medians[1]);
+    sleeping(&engine);
+    memory(&engine);
+}
+
+/// 100,000 items that sleep at once: where a single future queue collapses under tokio's cooperative budget.
+fn sleeping(engine: &Engine) {
+    for (concurrency, items) in [(10_000, 1_000_000), (100_000, 3_000_000)] {
+        let started = Instant::now();
+        engine.sleep(Job { items, batch: 1, concurrency });
+        let per_second = items as f64 / started.elapsed().as_secs_f64();
+        let theory = f64::from(concurrency) / 0.0245;
+        println!(
+            "{concurrency} items sleep 0–49 ms at once: {:.2} M/s, {:.2} of concurrency ÷ mean sleep",
+            per_second / 1e6,
+            per_second / theory
+        );
+    }
+}
+
+/// Memory must not grow with the number of items.
+fn memory(engine: &Engine) {
+    engine.run(Job { items: 100_000, batch: 1, concurrency: 1_000 });
+    let small = resident_kib();
+    engine.run(Job { items: 100_000_000, batch: 1, concurrency: 1_000 });
+    let large = resident_kib();
+    println!(
+        "RSS after 10^5 items {small} KiB, after 10^8 {large} KiB: × {:.3} (aim ≤ 1.1)",
+        large as f64 / small as f64
+    );
+}
+
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

@@ -1,0 +1,169 @@
+//! A whole node in this process, over SQLite in a temporary directory, with a handler that does nothing or sleeps.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use windrow::actors::context::Times;
+use windrow::adapters::source::RangeSource;
+use windrow::adapters::sql::Store;
+use windrow::adapters::state_dir::StateDir;
+use windrow::config::Config;
+use windrow::domain::capacity::Capacity;
+use windrow::domain::ids::{ItemCount, ItemIndex};
+use windrow::domain::lifecycle::Status;
+use windrow::domain::settings::{Auto, Rate, RateLimit};
+use windrow::node::{Node, NodeOptions, Runtimes};
+use windrow::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
+use windrow::ports::provision::{Provider, Provision, ProvisionError};
+use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskView};
+
+pub struct Job {
+    pub items: u64,
+    pub batch: u32,
+    pub concurrency: u32,
+}
+
+/// Does nothing, or sleeps 0–49 ms (uniform, as in the peers' benchmark), by the task's name.
+struct InProcess {
+    sleeps: bool,
+}
+
+impl Handler for InProcess {
+    fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
+        if !self.sleeps {
+            std::hint::black_box(&call.items);
+            return Box::pin(std::future::ready(Reply::AllOk));
+        }
+        let index = call.items.iter().next().unwrap().0;
+        let millis = index.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(millis % 50)).await;
+            Reply::AllOk
+        })
+    }
+
+    fn slots(&self) -> watch::Receiver<Option<u32>> {
+        watch::channel(None).1
+    }
+
+    fn answers_at_once(&self) -> bool {
+        true
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl HandlerFactory for InProcess {
+    fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
+        let sleeps = context.task_name.as_deref().is_some_and(|name| name.starts_with("sleep"));
+        Ok(Arc::new(InProcess { sleeps }))
+    }
+}
+
+struct Everything;
+
+#[async_trait]
+impl Provider for Everything {
+    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
+        let source = Arc::new(RangeSource::new(task.total));
+        Ok(Provision { handler: Arc::new(InProcess { sleeps: false }), source })
+    }
+}
+
+pub struct Engine {
+    control: tokio::runtime::Runtime,
+    node: Node,
+    count: std::cell::Cell<u32>,
+    _directory: tempfile::TempDir,
+    _runtimes: Arc<Runtimes>,
+}
+
+fn actor() -> Actor {
+    Actor { name: "bench".into(), source: "cli", reason: None }
+}
+
+impl Engine {
+    pub fn start() -> Engine {
+        let control = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let state = Arc::new(StateDir::lock(directory.path()).unwrap());
+        let runtimes = Arc::new(Runtimes::new().unwrap());
+        let node = control.block_on(async {
+            let store = Arc::new(Store::open(&state.database()).await.unwrap());
+            Node::start(NodeOptions {
+                name: "bench".into(),
+                state,
+                store,
+                provider: Arc::new(Everything),
+                capacity: Capacity::Unlimited,
+                unlimited_reserves: Rate::per_second(1).unwrap(),
+                times: Times::default(),
+                runtimes: runtimes.clone(),
+            })
+            .await
+            .unwrap()
+        });
+        Engine { control, node, count: std::cell::Cell::new(0), _directory: directory, _runtimes: runtimes }
+    }
+
+    pub fn run(&self, job: Job) {
+        self.drive("run", job);
+    }
+
+    pub fn sleep(&self, job: Job) {
+        self.drive("sleep", job);
+    }
+
+    fn drive(&self, name: &str, job: Job) {
+        self.count.set(self.count.get() + 1);
+        let name = format!("{name}-{}", self.count.get());
+        self.control.block_on(async {
+            let task = self.create(name, &job).await;
+            self.node
+                .tasks()
+                .command(task.id, &TaskCommand::Start, &actor(), self.node.clock().wall())
+                .await
+                .unwrap();
+            self.node.wake();
+            loop {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                let view = self.node.tasks().get(task.id).await.unwrap().unwrap();
+                assert_ne!(view.status, Status::Stopped, "{view:?}");
+                if view.status == Status::Finished {
+                    assert_eq!(view.counters.succeeded, job.items);
+                    return;
+                }
+            }
+        });
+    }
+
+    async fn create(&self, name: String, job: &Job) -> TaskView {
+        let mut tuning = Config::default().task_defaults.tuning.clone();
+        tuning.rate = RateLimit::Unlimited;
+        tuning.batch = NonZeroU32::new(job.batch).unwrap();
+        tuning.concurrency = Auto::Fixed(NonZeroU32::new(job.concurrency).unwrap());
+        let now = self.node.clock().wall();
+        let tasks = self.node.tasks();
+        tasks.ensure_business("bench", &actor(), now).await.unwrap();
+        let new = NewTask {
+            business: "bench".into(),
+            name: Some(name),
+            total: ItemCount(job.items),
+            skip_first: ItemIndex(0),
+            tuning,
+            params: None,
+            source: "{}".into(),
+            meaning: 0,
+            idempotency_key: None,
+            labels: None,
+            priority: 0,
+        };
+        tasks.create(&new, &actor(), now).await.unwrap()
+    }
+}

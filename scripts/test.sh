@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change goes in: format, lints, tests, documentation.
+#
+# Needs rustup's toolchain, git and a C compiler; `scripts/install-tools.sh` fetches what else is missing.
+# Stops at the first step that fails and names it. `scripts/deny.sh` (licences, bans) is a step of its own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step="start"
+trap 'code=$?; [ "$code" -eq 0 ] || printf "\nFAILED in step: %s (exit code %s)\n" "$step" "$code" >&2' EXIT
+
+run() {
+    step="$1"
+    shift
+    printf '\n== %s: %s\n' "$step" "$*"
+    "$@"
+}
+
+# Warnings are errors here; while one edits they are not.
+run tools bash scripts/install-tools.sh
+run format cargo fmt --all --check
+run lints cargo clippy --workspace --all-targets --locked -- -D warnings
+run tests cargo nextest run --workspace --locked --no-fail-fast
+run doctests cargo test --workspace --locked --doc
+run documentation env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --locked --no-deps --document-private-items
+
+printf '\nALL GREEN: format, lints, tests, doctests, documentation (%s s)\n' "$SECONDS"

@@ -1,0 +1,241 @@
+//! Judges a scenario by what comes out alone: what was dispatched, what was drafted, what progress says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windrow::domain::execution::{CheckpointDraft, Effects, Progress};
+use windrow::domain::pace::burst_items;
+use windrow::domain::settings::{Auto, Rate, RateLimit};
+use windrow::domain::task::Tuning;
+
+use crate::store::{Row, Store};
+
+/// How an item ended for good, as the core was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Final {
+    Succeeded,
+    Skipped,
+    Abandoned,
+}
+
+/// How each item ended, by index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Finals(Vec<Option<Final>>);
+
+impl Finals {
+    pub(crate) fn get(&self, index: u64) -> Option<Final> {
+        self.0.get(index as usize).copied().flatten()
+    }
+
+    fn insert(&mut self, index: u64, how: Final) -> Option<Final> {
+        let at = index as usize;
+        self.0.resize(self.0.len().max(at + 1), None);
+        self.0[at].replace(how)
+    }
+
+    fn forget(&mut self, index: u64) {
+        if let Some(slot) = self.0.get_mut(index as usize) {
+            *slot = None;
+        }
+    }
+
+    /// The indexes of all that ended.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().enumerate().filter(|(_, how)| how.is_some()).map(|(index, _)| index as u64)
+    }
+}
+
+const UNIT: i128 = 1 << 60;
+
+#[derive(Debug, Default)]
+pub(crate) struct Auditor {
+    /// What the present run knows: a crash takes it back to what was stored.
+    pub(crate) finals: Finals,
+    counts: [u64; 3],
+    pub(crate) in_flight: BTreeMap<u64, u32>,
+    /// Finished attempts of unsettled items, as the present run knows them.
+    pub(crate) attempts: BTreeMap<u64, u32>,
+    pub(crate) delivered: BTreeSet<u64>,
+    /// Attempts that crashes and resumed stops may add to an item's most.
+    pub(crate) allowance: u32,
+    pub(crate) max_attempts_ever: u32,
+    departures: Vec<(u64, u32)>,
+    rates: Vec<(u64, Option<Rate>)>,
+    burst_max: u64,
+    unsaved_max: u64,
+    concurrency_max: u64,
+    low: u64,
+    /// The first index without an end: what an ordered task sends next.
+    low_now: u64,
+}
+
+impl Auditor {
+    /// A run begins from what is stored.
+    pub(crate) fn on_run(&mut self, store: &Store, start: u64, end: u64) {
+        self.check_pace();
+        self.departures.clear();
+        self.rates.clear();
+        (self.burst_max, self.unsaved_max, self.concurrency_max) = (0, 0, 0);
+        self.in_flight.clear();
+        self.counts = [0; 3];
+        for index in start..end {
+            match self.finals.get(index) {
+                Some(how) if store.is_settled(index) => self.counts[how as usize] += 1,
+                _ => self.finals.forget(index),
+            }
+        }
+        self.attempts.clear();
+        for (index, row) in store.rows.iter().filter(|(_, row)| !matches!(row, Row::Abandoned(_))) {
+            assert!((start..end).contains(index) && !store.is_settled(*index), "row of {index} is left over");
+            self.attempts.insert(*index, row.trouble().attempts);
+        }
+        self.low = store.low;
+        self.begin_at(start);
+    }
+
+    pub(crate) fn begin_at(&mut self, start: u64) {
+        self.low_now = start;
+        while self.finals.get(self.low_now).is_some() {
+            self.low_now += 1;
+        }
+    }
+
+    pub(crate) fn on_tuning(&mut self, tuning: &Tuning, at: u64) {
+        let rate = match tuning.rate {
+            RateLimit::Limited(rate) => Some(rate),
+            RateLimit::Unlimited => None,
+        };
+        self.rates.push((at, rate));
+        let burst = rate.map_or(0, |rate| burst_items(tuning.burst, rate, tuning.batch.get()));
+        self.burst_max = self.burst_max.max(burst);
+        self.max_attempts_ever = self.max_attempts_ever.max(tuning.max_attempts.get());
+        let unsaved = match tuning.unsaved_max {
+            Auto::Fixed(number) => u64::from(number.get()),
+            Auto::Auto => u64::MAX / 2,
+        };
+        self.unsaved_max = self.unsaved_max.max(unsaved);
+    }
+
+    pub(crate) fn on_dispatch(&mut self, index: u64, attempt: u32, ordered: bool, end: u64) {
+        assert!(index < end, "item {index} is excluded");
+        assert_eq!(self.finals.get(index), None, "item {index} is settled and leaves again");
+        let before = self.in_flight.insert(index, attempt);
+        assert_eq!(before, None, "item {index} is in flight twice");
+        let done = self.attempts.get(&index).copied().unwrap_or(0);
+        assert_eq!(attempt, done + 1, "attempt of item {index}");
+        let most = self.max_attempts_ever + self.allowance;
+        assert!(attempt <= most, "attempt {attempt} of item {index}, at most {most}");
+        if ordered {
+            assert_eq!(self.in_flight.len(), 1, "an ordered task sends one at a time");
+            assert_eq!(index, self.low_now, "an ordered task sends in order");
+        }
+    }
+
+    pub(crate) fn on_departure(&mut self, at: u64) {
+        self.departures.push((at, 1));
+    }
+
+    pub(crate) fn on_answer(&mut self, index: u64) {
+        self.in_flight.remove(&index).expect("only what is in flight answers");
+        self.delivered.insert(index);
+    }
+
+    pub(crate) fn on_final(&mut self, index: u64, how: Final) {
+        assert_eq!(self.finals.insert(index, how), None, "item {index} settles twice");
+        self.counts[how as usize] += 1;
+        self.begin_at(self.low_now);
+        self.attempts.remove(&index);
+    }
+
+    pub(crate) fn count(&self, how: Final) -> u64 {
+        self.counts[how as usize]
+    }
+
+    /// After each step.
+    pub(crate) fn on_step(&mut self, fx: &Effects, progress: &Progress) {
+        assert!(fx.violations.is_empty(), "violations {:?}", fx.violations);
+        let counters = progress.counters;
+        assert_eq!(counters.accounted() + progress.pending, progress.total.0, "the terms: {progress:?}");
+        assert_eq!(counters.succeeded, self.count(Final::Succeeded), "succeeded");
+        assert_eq!(counters.skipped, self.count(Final::Skipped), "skipped");
+        assert_eq!(counters.abandoned, self.count(Final::Abandoned), "abandoned");
+        assert_eq!(counters.in_flight, self.in_flight.len() as u64, "in flight");
+        assert!(progress.low_water.0 >= self.low, "low water fell to {}", progress.low_water.0);
+        self.low = progress.low_water.0;
+        let concurrency = u64::from(progress.concurrency);
+        self.concurrency_max = self.concurrency_max.max(concurrency);
+        if !fx.dispatch.is_empty() {
+            assert!(counters.in_flight <= concurrency, "{} in flight of {concurrency}", counters.in_flight);
+        }
+        // An evicted item is unsaved as such, and again once it is settled.
+        let most = self.unsaved_max + 2 * self.concurrency_max + 2;
+        assert!(progress.unsaved <= most, "{} unsaved of {most}", progress.unsaved);
+    }
+
+    /// Before a draft is stored: what it says must be true of what the run has been told until then.
+    pub(crate) fn on_draft(&self, draft: &CheckpointDraft, start: u64) {
+        let bits: u64 = draft.above.iter().map(|word| u64::from(word.count_ones())).sum();
+        let passed = draft.low_water.0 - start + bits;
+        assert_eq!(draft.counters.settled() + draft.counters.parked, passed, "counters against bits");
+        assert_eq!(draft.counters.in_flight, 0);
+    }
+
+    /// After it was stored: `told` is what the run knew when it drafted.
+    pub(crate) fn on_stored(&self, old: &Store, new: &Store, told: &Told, range: (u64, u64)) {
+        assert!(new.low >= old.low && new.high >= old.high, "stored low or high water fell");
+        for index in range.0..range.1 {
+            let (how, row) = (told.finals.get(index), new.rows.get(&index));
+            let (parked, passed) = (matches!(row, Some(Row::Parked(..))), new.is_passed(index));
+            assert_eq!(passed && !parked, how.is_some(), "stored, against told: item {index}");
+            assert!(passed || !parked, "a parked row without a bit: item {index}");
+            let abandoned = matches!(row, Some(Row::Abandoned(_)));
+            assert_eq!(abandoned, how == Some(Final::Abandoned), "row of abandoned item {index}");
+            if how.is_none() {
+                let row = row.map(Row::trouble);
+                let begun =
+                    row.and_then(|t| t.failure.as_ref()).is_some_and(|f| f.code.starts_with("NODE_CRASH"));
+                let kept = row.map_or(0, |trouble| trouble.attempts);
+                let made = told.attempts.get(&index).copied().unwrap_or(0);
+                assert!(kept == made || begun && kept == made + 1, "{index}: {kept} kept of {made} attempts");
+            } else if !abandoned {
+                assert_eq!(row, None, "row of settled item {index}");
+            }
+        }
+    }
+
+    pub(crate) fn told(&self) -> Told {
+        Told { finals: self.finals.clone(), attempts: self.attempts.clone() }
+    }
+
+    /// All intervals between departures at once: see `tests/twins/pace.rs`.
+    pub(crate) fn check_pace(&mut self) {
+        if self.rates.iter().any(|(_, rate)| rate.is_none()) {
+            return;
+        }
+        self.departures.sort_unstable();
+        let Some((mut at, _)) = self.departures.first().copied() else { return };
+        let mut segment = self.rates.iter().rposition(|(from, _)| *from <= at).unwrap_or(0);
+        let (mut integral, mut before, mut lowest) = (0i128, 0i128, i128::MAX);
+        for (departure, items) in &self.departures {
+            while at < *departure {
+                let next = self.rates.get(segment + 1).map_or(u64::MAX, |(from, _)| *from);
+                let to = next.min(*departure).max(at);
+                let rate = self.rates[segment].1.expect("every rate is known here");
+                let span = i128::from(to - at) * i128::from(rate.items());
+                integral += (span * (UNIT >> 20) / i128::from(rate.period_ns()) + 1) << 20;
+                at = to;
+                segment += usize::from(next <= *departure);
+            }
+            lowest = lowest.min(before * UNIT - integral);
+            before += i128::from(*items);
+            let excess = before * UNIT - integral - lowest;
+            assert!(excess <= i128::from(self.burst_max) * UNIT, "{} above the rate", excess / UNIT + 1);
+        }
+    }
+}
+
+/// What a run had been told when it made a draft.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) finals: Finals,
+    attempts: BTreeMap<u64, u32>,
+}

@@ -1,0 +1,470 @@
+//! Single promises of the core, each in a short story told by hand.
+
+use std::time::Duration;
+
+use windrow::domain::execution::{
+    CheckpointDraft, Command, Effects, Event, Execution, Phase, Reports, Restored, RunEnd, Start, Wait,
+};
+use windrow::domain::ids::{Attempt, ItemIndex, ShardId, TaskId, WallMs};
+use windrow::domain::invariants::Invariant;
+use windrow::domain::lifecycle::StopReason;
+use windrow::domain::run::IndexRun;
+use windrow::domain::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
+use windrow::domain::task::{ShardRange, Tuning};
+use windrow::domain::verdict::{
+    Dispatch, Failed, Failure, ItemTrouble, Outcome, ParkedItem, Settled, SideRecord, Signal, Wish,
+};
+
+use crate::plan::defaults;
+use crate::world::at;
+
+const MS: u64 = 1_000_000;
+
+fn n(number: u32) -> std::num::NonZeroU32 {
+    number.try_into().expect("not zero")
+}
+
+/// A core, its clock, and the calls that are out.
+struct Story {
+    core: Execution,
+    now: u64,
+    fx: Effects,
+    reports: Reports,
+    out: Vec<Dispatch>,
+}
+
+impl Story {
+    fn new(total: u64, change: impl FnOnce(&mut Tuning)) -> Story {
+        Story::resumed(total, Restored::default(), 1, change)
+    }
+
+    fn resumed(total: u64, restored: Restored, stalls: u32, change: impl FnOnce(&mut Tuning)) -> Story {
+        let mut tuning = defaults();
+        change(&mut tuning);
+        let range = ShardRange { start: ItemIndex(0), end: ItemIndex(total) };
+        let shard = ShardId { task: TaskId(1), no: 0 };
+        let core = Execution::new(Start { shard, range, tuning, restored, has_data: false, stalls }, at(0));
+        Story { core, now: 0, fx: Effects::default(), reports: Reports::default(), out: Vec::new() }
+    }
+
+    /// Reports what was gathered and asks for `want` items; says how many left.
+    fn exchange(&mut self, want: u32) -> u32 {
+        self.fx.clear();
+        let event = Event::Exchange { reports: &mut self.reports, want };
+        self.core.step(event, at(self.now), &mut self.fx);
+        assert!(self.fx.violations.is_empty(), "{:?}", self.fx.violations);
+        self.out.extend(self.fx.dispatch.iter().copied());
+        self.fx.dispatch.iter().map(|dispatch| dispatch.run.len()).sum()
+    }
+
+    fn step(&mut self, event: Event<'_>) {
+        self.fx.clear();
+        self.core.step(event, at(self.now), &mut self.fx);
+    }
+
+    fn pass(&mut self, ms: u64) {
+        self.now += ms * MS;
+    }
+
+    fn step_with_reports(&mut self) {
+        self.fx.clear();
+        let event = Event::Exchange { reports: &mut self.reports, want: 0 };
+        self.core.step(event, at(self.now), &mut self.fx);
+    }
+
+    fn draft(&mut self) -> Option<CheckpointDraft> {
+        self.step(Event::DraftCheckpoint);
+        self.fx.checkpoint.take()
+    }
+
+    fn save(&mut self) -> CheckpointDraft {
+        let draft = self.draft().expect("something changed");
+        self.step(Event::CheckpointStored(draft.no));
+        draft
+    }
+
+    /// Every call that is out ends well, but for the items that `hangs` names.
+    fn succeed_but(&mut self, hangs: impl Fn(u64) -> bool) {
+        let out = std::mem::take(&mut self.out);
+        for Dispatch { run, attempt } in out {
+            for index in run.iter() {
+                let run = IndexRun::one(index);
+                if hangs(index.0) {
+                    self.out.push(Dispatch { run, attempt });
+                } else {
+                    self.reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
+                }
+            }
+        }
+    }
+
+    fn fail_all(&mut self, wish: Wish) {
+        for Dispatch { run, attempt } in std::mem::take(&mut self.out) {
+            for index in run.iter() {
+                let failure = Failure::new("E_NO", "no");
+                self.reports.failed.push(Failed { index, attempt, failure, wish });
+            }
+        }
+    }
+
+    fn return_all(&mut self) {
+        self.reports.returned.append(&mut self.out);
+    }
+
+    fn end(&self) -> Option<&RunEnd> {
+        self.core.ending()
+    }
+
+    fn succeeded(&self) -> u64 {
+        self.core.progress(at(self.now)).counters.succeeded
+    }
+}
+
+fn stopped(end: Option<&RunEnd>) -> Option<StopReason> {
+    match end {
+        Some(RunEnd::Stopped { reason, .. }) => Some(*reason),
+        _ => None,
+    }
+}
+
+#[test]
+fn five_hanging_items_do_not_hold_the_others() {
+    let mut story = Story::new(2000, |t| {
+        (t.concurrency, t.window) = (Auto::Fixed(n(16)), Auto::Fixed(n(32)));
+    });
+    let hangs = |index: u64| index % 400 == 7;
+    for _ in 0..20_000 {
+        story.exchange(64);
+        story.succeed_but(hangs);
+        story.pass(1);
+    }
+    assert_eq!(story.succeeded(), 1995);
+    assert_eq!(story.out.len(), 5, "still with the handler");
+    story.succeed_but(|_| false);
+    story.exchange(1);
+    assert_eq!(story.end(), Some(&RunEnd::Done));
+}
+
+#[test]
+fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_does() {
+    let mut story = Story::new(3, |t| t.max_attempts = n(4));
+    let mut attempts = Vec::new();
+    for _ in 0..10_000 {
+        story.exchange(8);
+        if let Some(at) = story.out.iter().position(|d| d.run.contains(ItemIndex(1))) {
+            let run = story.out.remove(at);
+            attempts.push(run.attempt.get());
+            story.succeed_but(|_| false);
+            for index in run.run.iter() {
+                if index == ItemIndex(1) {
+                    let (attempt, failure) = (run.attempt, Failure::new("E_NO", "no"));
+                    let wish = Wish::Retry { after: None };
+                    story.reports.failed.push(Failed { index, attempt, failure, wish });
+                } else {
+                    let (run, attempt) = (IndexRun::one(index), run.attempt);
+                    story.reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
+                }
+            }
+        }
+        story.pass(10);
+    }
+    assert_eq!(attempts, [1, 2, 3, 4]);
+    let draft = story.save();
+    assert_eq!((draft.counters.succeeded, draft.counters.abandoned), (2, 1));
+    let [SideRecord::Abandoned(trouble)] = &draft.side[..] else { panic!("{:?}", draft.side) };
+    assert_eq!((trouble.index, trouble.attempts), (ItemIndex(1), 4));
+    assert_eq!(trouble.failure.as_ref().map(|failure| failure.code.as_ref()), Some("E_NO"));
+    assert_eq!(draft.end, Some(RunEnd::Done));
+}
+
+#[test]
+fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it() {
+    let mut story = Story::new(1000, |t| {
+        t.error_budget.failed_attempts = Rate::per_second(1);
+        t.error_budget.window = Duration::from_secs(7);
+    });
+    story.exchange(8);
+    story.fail_all(Wish::Retry { after: None });
+    story.exchange(8);
+    assert!(matches!(story.end(), Some(RunEnd::Recovering { reason: "error_budget", .. })), "8 of 7");
+
+    let mut story = Story::new(1000, |t| t.error_budget.abandoned = Some(AbandonedLimit::Count(7)));
+    story.exchange(7);
+    story.fail_all(Wish::Abandon);
+    story.exchange(1);
+    assert_eq!(story.end(), None, "7 of 7");
+    story.fail_all(Wish::Abandon);
+    story.exchange(1);
+    assert_eq!(stopped(story.end()), Some(StopReason::ErrorBudget));
+}
+
+#[test]
+fn three_refusals_in_a_row_stop_the_task_and_an_answer_between_them_does_not() {
+    let no = || Failure::new("HTTP_401", "who are you");
+    let mut story = Story::new(1000, |_| {});
+    for signal in [
+        Signal::Rejected(no()),
+        Signal::Rejected(no()),
+        Signal::Answered,
+        Signal::Rejected(no()),
+        Signal::Rejected(no()),
+    ] {
+        story.reports.signals.push(signal);
+        story.exchange(1);
+    }
+    assert_eq!(story.end(), None);
+    story.reports.signals.push(Signal::Rejected(no()));
+    story.exchange(1);
+    assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
+}
+
+#[test]
+fn one_gone_stops_the_task_and_a_fence_ends_it_without_a_checkpoint() {
+    let mut story = Story::new(1000, |_| {});
+    story.reports.signals.push(Signal::Gone(Failure::new("HTTP_410", "gone")));
+    story.exchange(1);
+    assert_eq!(stopped(story.end()), Some(StopReason::HandlerGone));
+
+    let mut story = Story::new(1000, |_| {});
+    story.exchange(3);
+    story.succeed_but(|index| index == 2);
+    story.reports.signals.push(Signal::Fenced);
+    story.exchange(1);
+    assert_eq!(story.draft(), None);
+    story.succeed_but(|_| false);
+    story.exchange(1);
+    assert_eq!(story.core.progress(at(0)).phase, Phase::Ended(RunEnd::Fenced));
+    assert_eq!(story.draft(), None);
+}
+
+#[test]
+fn a_429_pauses_everything_uncharged_and_twice_as_long_when_it_comes_again() {
+    let mut story = Story::new(1000, |_| {});
+    for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+        assert_eq!(story.exchange(8), 8);
+        assert!(story.out.iter().all(|dispatch| dispatch.attempt == Attempt::FIRST), "uncharged");
+        story.return_all();
+        // Those that were out together count as one.
+        (0..3).for_each(|_| story.reports.signals.push(Signal::BackPressure { after: None }));
+        assert_eq!(story.exchange(8), 0);
+        assert_eq!(story.fx.wait, Wait::Until(at(story.now + seconds * 1000 * MS).moment));
+        story.pass(seconds * 1000 - 1);
+        assert_eq!(story.exchange(8), 0);
+        story.pass(1);
+    }
+    story.reports.signals.push(Signal::Answered);
+    story.reports.signals.push(Signal::BackPressure { after: None });
+    story.exchange(8);
+    assert_eq!(story.fx.wait, Wait::Until(at(story.now + 1000 * MS).moment), "an answer ends the row");
+}
+
+#[test]
+fn unsaved_completions_hold_dispatch_back_until_a_checkpoint_is_stored() {
+    let mut story = Story::new(1000, |t| t.unsaved_max = Auto::Fixed(n(10)));
+    assert_eq!(story.exchange(8), 8);
+    story.succeed_but(|_| false);
+    assert_eq!(story.exchange(8), 2, "10 less 8");
+    assert!(story.fx.checkpoint_due);
+    story.succeed_but(|_| false);
+    assert_eq!(story.exchange(8), 0);
+    assert_eq!(story.fx.wait, Wait::Completion);
+    let draft = story.draft().expect("ten completions");
+    assert_eq!(story.exchange(8), 0, "drafted is not stored");
+    story.step(Event::CheckpointStored(draft.no));
+    assert!(story.fx.wake_lanes, "nobody else wakes them");
+    assert_eq!(story.exchange(8), 8);
+}
+
+#[test]
+fn a_batch_that_does_not_fill_leaves_after_its_linger() {
+    let mut story = Story::new(1000, |t| {
+        (t.batch, t.batch_linger) = (n(10), Duration::from_millis(50));
+        (t.rate, t.burst) = (RateLimit::Limited(Rate::per_second(20).expect("valid")), Burst::Items(n(30)));
+        t.concurrency = Auto::Fixed(n(40));
+    });
+    story.pass(100);
+    assert_eq!(story.exchange(40), 0, "credit for two");
+    let Wait::Until(then) = story.fx.wait else { panic!("{:?}", story.fx.wait) };
+    assert!(then <= at(story.now + 50 * MS).moment, "{then:?}");
+    story.now = then.0;
+    assert!(story.exchange(40) > 0);
+}
+
+#[test]
+fn a_tail_smaller_than_a_batch_does_not_wait_for_credit_for_a_whole_one() {
+    let mut story = Story::new(1, |t| {
+        (t.batch, t.batch_linger) = (n(10), Duration::from_millis(50));
+        (t.rate, t.burst) = (RateLimit::Limited(Rate::per_second(1).expect("valid")), Burst::Items(n(30)));
+        t.concurrency = Auto::Fixed(n(40));
+    });
+    for _ in 0..4 {
+        if story.exchange(40) > 0 {
+            break;
+        }
+        let Wait::Until(then) = story.fx.wait else { panic!("{:?}", story.fx.wait) };
+        story.now = then.0;
+    }
+    assert_eq!(story.out.len(), 1);
+    assert!(story.now <= 1100 * MS, "left at {} ms", story.now / MS);
+}
+
+#[test]
+fn automatic_concurrency_grows_with_how_long_calls_take() {
+    let mut story = Story::new(1_000_000, |t| {
+        t.concurrency = Auto::Auto;
+        t.rate = RateLimit::Limited(Rate::per_second(1000).expect("valid"));
+    });
+    assert_eq!(story.core.progress(at(0)).concurrency, 64);
+    (0..100).for_each(|_| story.reports.latencies.record(Duration::from_millis(400)));
+    story.reports.signals.push(Signal::Answered);
+    story.pass(1001);
+    story.exchange(1);
+    // 1,000/s × 400 ms × 1.5, the p95 up to a quarter high.
+    let concurrency = story.core.progress(at(story.now)).concurrency;
+    assert!((600..=750).contains(&concurrency), "{concurrency}");
+}
+
+#[test]
+fn parked_items_are_still_sent_after_the_task_became_ordered() {
+    let mut story = Story::new(10, |t| t.park_after = Duration::ZERO);
+    story.exchange(8);
+    story.fail_all(Wish::Retry { after: Some(Duration::from_millis(10)) });
+    let ordered = Tuning { ordered: true, ..defaults() };
+    story.step(Event::Command(Command::Tune(Box::new(ordered))));
+    for _ in 0..100 {
+        story.exchange(1);
+        story.succeed_but(|_| false);
+        story.pass(5);
+    }
+    assert_eq!(story.end(), Some(&RunEnd::Done));
+}
+
+#[test]
+fn lanes_lost_while_stopping_end_the_run_and_their_items_stay_pending() {
+    let mut story = Story::new(1, |_| {});
+    story.exchange(1);
+    let stop = RunEnd::Stopped { reason: StopReason::Operator, text: String::new() };
+    story.step(Event::Command(Command::Stop(stop.clone())));
+    assert_eq!(story.core.progress(at(0)).phase, Phase::Stopping(stop.clone()));
+    story.step(Event::LanesLost);
+    let progress = story.core.progress(at(0));
+    assert_eq!((progress.phase, progress.pending), (Phase::Ended(stop.clone()), 1));
+    assert_eq!(story.draft().and_then(|draft| draft.end), Some(stop));
+}
+
+#[test]
+fn an_item_that_comes_back_without_having_been_out_is_a_violation_and_changes_nothing() {
+    let mut story = Story::new(10, |_| {});
+    story.exchange(4);
+    story.succeed_but(|_| false);
+    story.exchange(1);
+    let before = story.core.progress(at(0)).counters;
+    let back = Dispatch { run: IndexRun::one(ItemIndex(2)), attempt: Attempt::FIRST };
+    story.reports.returned.push(back);
+    story.step_with_reports();
+    assert_eq!(story.fx.violations, [Invariant::ReportWasInFlight]);
+    assert_eq!(story.core.progress(at(0)).counters, before);
+}
+
+/// A row that a run in single file left behind.
+fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
+    let failure = Some(Failure::new(code, "the node ended while this item was in flight"));
+    ItemTrouble { index: ItemIndex(index), attempts, failure, at: WallMs(0) }
+}
+
+fn restored(retrying: Vec<ItemTrouble>) -> Restored {
+    Restored { retrying, high_water: ItemIndex(3), ..Restored::default() }
+}
+
+#[test]
+fn in_single_file_an_item_leaves_only_after_its_mark_is_durable_and_is_not_charged_for_it() {
+    let mut story = Story::resumed(3, restored(vec![]), 3, |_| {});
+    assert_eq!(story.exchange(8), 0);
+    assert!(story.fx.checkpoint_due);
+    let draft = story.draft().expect("the mark");
+    assert!(matches!(&draft.side[..], [SideRecord::Retrying(t)] if t.attempts == 1), "{:?}", draft.side);
+    assert_eq!(story.exchange(8), 0, "drafted is not stored");
+    story.step(Event::CheckpointStored(draft.no));
+    assert_eq!(story.exchange(8), 1);
+    assert_eq!(story.out, [Dispatch { run: IndexRun::one(ItemIndex(0)), attempt: Attempt::FIRST }]);
+    assert_eq!(story.exchange(8), 0, "one at a time");
+    story.fail_all(Wish::Retry { after: None });
+    story.exchange(8);
+    let draft = story.save();
+    let [SideRecord::Retrying(row)] = &draft.side[..] else { panic!("{:?}", draft.side) };
+    let code = row.failure.as_ref().map(|failure| failure.code.as_ref());
+    assert_eq!((row.attempts, code), (1, Some("E_NO")), "the answer replaced the mark");
+}
+
+#[test]
+fn a_stop_before_the_marked_item_left_takes_the_mark_back() {
+    let mut story = Story::resumed(3, restored(vec![]), 3, |_| {});
+    story.exchange(8);
+    story.save();
+    story.step(Event::Command(Command::Stop(RunEnd::HandedOver)));
+    assert_eq!(story.exchange(8), 0);
+    let last = story.save();
+    assert_eq!(last.side, [SideRecord::Cleared(ItemIndex(0))]);
+    assert_eq!(last.end, Some(RunEnd::HandedOver));
+}
+
+#[test]
+fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
+    let own = restored(vec![mark(0, 3, "E_NO")]);
+    let mut story = Story::resumed(3, own, 3, |_| {});
+    story.exchange(8);
+    let draft = story.save();
+    assert!(matches!(&draft.side[..], [SideRecord::Retrying(t)] if t.attempts == 4), "{:?}", draft.side);
+
+    let killer = restored(vec![mark(0, 4, "NODE_CRASH_3")]);
+    let mut story = Story::resumed(3, killer, 3, |t| t.max_attempts = n(100));
+    story.exchange(8);
+    let draft = story.save();
+    let abandoned = draft.side.iter().find_map(|record| match record {
+        SideRecord::Abandoned(trouble) => Some(trouble),
+        _ => None,
+    });
+    let code = abandoned.and_then(|t| t.failure.as_ref()).map(|failure| failure.code.as_ref());
+    assert_eq!(code, Some("NODE_CRASH"));
+    assert_eq!(draft.low_water, ItemIndex(1));
+}
+
+#[test]
+fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_file_only() {
+    let parked = || {
+        let item = ParkedItem { index: ItemIndex(0), attempts: 5, due_at: WallMs(0) };
+        Restored { low_water: ItemIndex(1), parked: vec![item], ..restored(vec![]) }
+    };
+    let mut story = Story::resumed(1, parked(), 1, |_| {});
+    assert_eq!(story.exchange(8), 1, "sent as usual");
+    let mut story = Story::resumed(1, parked(), 3, |_| {});
+    assert_eq!(story.exchange(8), 0);
+    assert_eq!(story.end(), Some(&RunEnd::Done));
+    assert!(matches!(&story.save().side[..], [SideRecord::Abandoned(_)]));
+}
+
+#[test]
+fn lanes_that_were_lost_begin_with_an_empty_bucket() {
+    let mut story = Story::new(1000, |t| {
+        (t.rate, t.burst) = (RateLimit::Limited(Rate::per_second(1000).expect("valid")), Burst::Items(n(30)));
+    });
+    story.pass(100);
+    assert!(story.exchange(2) > 0);
+    story.step(Event::LanesLost);
+    assert_eq!(story.exchange(8), 0, "what was left is forgotten");
+    story.pass(2);
+    assert_eq!(story.exchange(8), 2);
+}
+
+#[test]
+fn after_lost_lanes_an_item_that_waits_for_its_retry_holds_nobody() {
+    let mut story = Story::new(100, |_| {});
+    story.exchange(8);
+    story.fail_all(Wish::Retry { after: Some(Duration::from_millis(1500)) });
+    assert_eq!(story.exchange(8), 8);
+    story.step(Event::LanesLost);
+    story.out.clear();
+    assert_eq!(story.exchange(8), 8);
+    let left: Vec<u64> = story.out.iter().flat_map(|d| d.run.iter()).map(|index| index.0).collect();
+    assert_eq!(left, (8..16).collect::<Vec<_>>(), "the lost ones again, past those that wait");
+}

@@ -1,0 +1,150 @@
+//! How runs end: stop, stop now, drain, hand-over, kill of the whole node.
+
+use std::time::Duration;
+
+use windrow::domain::ids::ItemIndex;
+use windrow::domain::lifecycle::{Status, StopReason};
+use windrow::domain::verdict::{Failure, HandlerCommand};
+use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
+use windrow::ports::task_store::TaskCommand;
+
+use super::{TOTAL, fifty, slow};
+use crate::world::{Act, World};
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_drains_and_the_resume_repeats_nothing() {
+    let world = World::start("stop", |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    world.command(task, TaskCommand::Stop { reason: StopReason::Operator }).await;
+    let view = world.until(task, Status::Stopped).await;
+    assert_eq!(view.stop_reason, Some(StopReason::Operator));
+    assert_eq!(view.counters.settled(), world.handler.deliveries().len() as u64, "drained");
+    world.command(task, TaskCommand::Start).await;
+    world.until(task, Status::Finished).await;
+    assert!(world.handler.deliveries().values().all(|count| *count == 1), "nothing was repeated");
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_now_does_not_wait_for_calls_that_hang() {
+    let world = World::start("stop-now", |_, _| Act::Hang).await;
+    let task = world.task(10, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 10).await;
+    let before = tokio::time::Instant::now();
+    world.command(task, TaskCommand::StopNow).await;
+    let view = world.until(task, Status::Stopped).await;
+    assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
+    assert_eq!(view.counters.settled(), 0);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.assert_nothing_leaks().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_ends_a_task_for_good() {
+    let world = World::start("cancel", |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    world.command(task, TaskCommand::Cancel).await;
+    world.until(task, Status::Cancelled).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_node_hands_over_and_the_next_one_repeats_nothing() {
+    let mut world = World::start("drain", |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    let node = world.node.take().expect("it runs");
+    assert!(node.drain(Duration::from_secs(60)).await, "everything ended in time");
+    let view = world.view(task).await;
+    assert_eq!(view.status, Status::Queued, "released, still to be run");
+    world.boot().await;
+    world.until(task, Status::Finished).await;
+    assert!(world.handler.deliveries().values().all(|count| *count == 1), "nothing was repeated");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_takes_too_long_aborts_the_calls() {
+    let mut world = World::start("drain-hang", |_, _| Act::Hang).await;
+    let task = world.task(10, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 10).await;
+    let node = world.node.take().expect("it runs");
+    assert!(node.drain(Duration::from_secs(60)).await);
+    assert_eq!(world.view(task).await.status, Status::Queued);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_supervisor_ends_the_node_and_the_next_one_goes_on_at_once() {
+    let mut world = World::start("root-kill", |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    tokio::time::sleep(Duration::from_millis(1_250)).await;
+    world.kill("").await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let node = world.node.take().expect("it ran");
+    assert!(node.is_over());
+    let calls = world.handler.calls.lock().expect("ok").len();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(world.handler.calls.lock().expect("ok").len(), calls, "its lanes are silent");
+    let before = tokio::time::Instant::now();
+    world.boot().await;
+    world.until_in_flight(task, 1).await;
+    assert!(before.elapsed() < Duration::from_secs(1), "resumed after {:?}", before.elapsed());
+    let view = world.until(task, Status::Finished).await;
+    assert_eq!(view.counters.succeeded, TOTAL);
+    let repeats: u32 = world.handler.deliveries().values().map(|count| count - 1).sum();
+    assert!(u64::from(repeats) <= super::LOST_WITH_THE_RUN, "{repeats}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_business_stops_its_task_and_finishes_it_early() {
+    let command = |command| {
+        move |index: ItemIndex, _| {
+            if index != ItemIndex(100) {
+                return slow();
+            }
+            let settled = ItemVerdict::Settled(windrow::domain::verdict::Outcome::Succeeded);
+            let command: HandlerCommand = Clone::clone(&command);
+            Act::Reply(Reply::Items(Box::new(ItemReplies {
+                verdicts: vec![(index, settled)],
+                commands: vec![command],
+                logs: Vec::new(),
+            })))
+        }
+    };
+    let world = World::start("biz-stop", command(HandlerCommand::Stop { reason: "enough".into() })).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    let view = world.until(task, Status::Stopped).await;
+    assert_eq!((view.stop_reason, view.status_text.as_deref()), (Some(StopReason::Business), Some("enough")));
+
+    let world = World::start("biz-finish", command(HandlerCommand::Finish { total: None })).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    let view = world.until(task, Status::Finished).await;
+    assert_eq!(view.result, Some(windrow::domain::lifecycle::TaskResult::Early));
+    assert!(view.counters.excluded >= TOTAL - 200, "{:?}", view.counters);
+    assert_eq!(view.counters.settled() + view.counters.excluded, TOTAL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_is_gone_stops_the_task_and_keeps_the_items() {
+    let world = World::start("gone", |_, _| {
+        let failure = Failure::new("GONE", "410 from the business");
+        Act::Reply(Reply::Failed(Box::new(CallFailure::Gone(failure))))
+    })
+    .await;
+    let task = world.task(TOTAL, |_| {}).await;
+    let view = world.until(task, Status::Stopped).await;
+    assert_eq!(view.stop_reason, Some(StopReason::HandlerGone));
+    assert_eq!(view.counters.settled(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_failed_attempts_recover_by_themselves_and_then_give_up() {
+    let world = World::start("recover", |_, _| Act::Reply(Reply::charged(Failure::new("DOWN", "no")))).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    let view = world.until(task, Status::Recovering).await;
+    assert_eq!(view.status_reason.as_deref(), Some("error_budget"));
+    // 15 s, 30 s … 10 min, ten times.
+    tokio::time::sleep(Duration::from_secs(75 * 60)).await;
+    let view = world.until(task, Status::Stopped).await;
+    assert_eq!(view.stop_reason, Some(StopReason::RecoveriesExhausted));
+}

@@ -1,0 +1,7 @@
+//! The mechanisms of the core beside naive twins that are too simple to be wrong, under random operations.
+
+mod error_budget;
+mod latency;
+mod pace;
+mod waiting;
+mod window;
