@@ -21,7 +21,7 @@ use crate::ports::gate::Gate;
 use crate::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
 
 /// What a command line says of its handler.
-pub enum Wanted<'a> {
+pub(super) enum Wanted<'a> {
     /// A URL to call.
     Url {
         /// The URL.
@@ -41,7 +41,7 @@ pub enum Wanted<'a> {
 }
 
 /// What handlers are made with.
-pub struct Making<'a> {
+pub(super) struct Making<'a> {
     /// The configuration.
     pub config: &'a Config,
     /// This process's environment, passed on to workers.
@@ -60,7 +60,7 @@ pub struct Making<'a> {
 ///
 /// # Errors
 /// `Rejected` when no call can ever succeed.
-pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn HandlerFactory>, Fault> {
+pub(super) fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn HandlerFactory>, Fault> {
     let inner: Arc<dyn HandlerFactory> = match wanted {
         Wanted::Url { url, http, batch } => {
             let options = http_options(url, http, *batch, &making.config.http_handler)?;
@@ -87,7 +87,7 @@ pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn Handle
 }
 
 /// What a handler is told when nothing is recorded.
-pub fn preview_context() -> RunContext {
+pub(super) fn preview_context() -> RunContext {
     RunContext {
         shard: ShardId { task: TaskId(0), no: 0 },
         task_name: None,

@@ -16,7 +16,7 @@ const READABLE_CHARS_MAX: usize = 48;
 ///
 /// # Errors
 /// When the environment names no home.
-pub fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
+pub(super) fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let value = |wanted: &str| {
         let found = env.iter().find(|(name, value)| name == wanted && !value.is_empty());
         found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())

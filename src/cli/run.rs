@@ -3,7 +3,7 @@
 
 mod failures_out;
 mod outcome;
-pub mod picture;
+pub(super) mod picture;
 mod prepare;
 mod watch;
 
@@ -60,7 +60,7 @@ struct Desk<'a> {
 ///
 /// # Errors
 /// What can't be done, with its exit code.
-pub async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;

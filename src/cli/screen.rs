@@ -20,7 +20,7 @@ use crate::domain::lifecycle::Status;
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Everything that is said beside the outcome.
-pub struct Screen {
+pub(super) struct Screen {
     bars: MultiProgress,
     quiet: bool,
     live: bool,
@@ -31,7 +31,7 @@ impl Screen {
     ///
     /// # Errors
     /// When the log's filter can't be read.
-    pub fn open(talk: Talk, log_filter: Option<&str>) -> Result<Screen, Fault> {
+    pub(super) fn open(talk: Talk, log_filter: Option<&str>) -> Result<Screen, Fault> {
         let live = io::stderr().is_terminal() && !talk.quiet;
         let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bars = MultiProgress::with_draw_target(target);
@@ -40,19 +40,19 @@ impl Screen {
     }
 
     /// Says a line.
-    pub fn say(&self, line: &str) {
+    pub(super) fn say(&self, line: &str) {
         if !self.quiet {
             self.must_say(line);
         }
     }
 
     /// Says a line even when quiet: errors.
-    pub fn must_say(&self, line: &str) {
+    pub(super) fn must_say(&self, line: &str) {
         self.bars.suspend(|| print_error(line));
     }
 
     /// A bar for an index pass.
-    pub fn indexing(&self) -> IndexBar {
+    pub(super) fn indexing(&self) -> IndexBar {
         let bar = self.bars.add(ProgressBar::new(0));
         let style = ProgressStyle::with_template("reading items  {wide_bar} {bytes} of {total_bytes}  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -60,7 +60,7 @@ impl Screen {
     }
 
     /// The live picture of a run.
-    pub fn run(&self) -> RunLines {
+    pub(super) fn run(&self) -> RunLines {
         let bar = self.bars.add(ProgressBar::new(0));
         let style = ProgressStyle::with_template("{prefix} {wide_bar:.green} {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█▉▊▋▌▍▎▏░"));
@@ -71,7 +71,7 @@ impl Screen {
     }
 
     /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
-    pub fn show(&self, lines: &mut RunLines, picture: &Picture, now: Moment) {
+    pub(super) fn show(&self, lines: &mut RunLines, picture: &Picture, now: Moment) {
         if self.live {
             lines.bar.set_length(picture.total.max(1));
             lines.bar.set_position(picture.done());
@@ -86,26 +86,26 @@ impl Screen {
 
 /// The bar of an index pass.
 #[derive(Clone)]
-pub struct IndexBar {
+pub(super) struct IndexBar {
     bar: ProgressBar,
 }
 
 impl IndexBar {
     /// Shows how far it is; called on the thread of the pass.
-    pub fn show(&self, progress: IndexProgress) {
+    pub(super) fn show(&self, progress: IndexProgress) {
         self.bar.set_length(progress.bytes_total.unwrap_or(progress.bytes));
         self.bar.set_position(progress.bytes);
         self.bar.set_message(format!("{} rows", progress.rows));
     }
 
     /// Takes it off the screen.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
 /// The bar of a run, and what was said last.
-pub struct RunLines {
+pub(super) struct RunLines {
     bar: ProgressBar,
     below: ProgressBar,
     said: Option<Moment>,
@@ -123,7 +123,7 @@ impl RunLines {
     }
 
     /// Takes the bar off the screen.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
         self.below.finish_and_clear();
     }
@@ -140,7 +140,7 @@ fn print_error(line: &str) {
 ///
 /// # Errors
 /// When nobody reads it: then the outcome is lost, and a script has to know.
-pub fn print(text: &str) -> Result<(), Fault> {
+pub(super) fn print(text: &str) -> Result<(), Fault> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", text.trim_end_matches('\n'))
         .and_then(|()| out.flush())
@@ -185,7 +185,7 @@ impl Write for Between {
 }
 
 /// A panic is a mistake of ours: one line instead of a trace, to the log as well.
-pub fn report_panics(bars: Arc<Screen>) {
+pub(super) fn report_panics(bars: Arc<Screen>) {
     std::panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current();

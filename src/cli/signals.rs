@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What somebody outside asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub(super) enum Asked {
     /// Ctrl-C or SIGTERM.
     Stop,
     /// SIGUSR1: print the tree of actors.
@@ -14,7 +14,7 @@ pub enum Asked {
 }
 
 /// The signals of this process, caught from the moment it is made.
-pub struct Signals {
+pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     tree: Signal,
@@ -25,7 +25,7 @@ impl Signals {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn catch() -> io::Result<Signals> {
+    pub(super) fn catch() -> io::Result<Signals> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -34,7 +34,7 @@ impl Signals {
     }
 
     /// The next one. Cancel safe.
-    pub async fn next(&mut self) -> Asked {
+    pub(super) async fn next(&mut self) -> Asked {
         tokio::select! {
             _ = self.interrupt.recv() => Asked::Stop,
             _ = self.terminate.recv() => Asked::Stop,
@@ -43,7 +43,7 @@ impl Signals {
     }
 
     /// The next Ctrl-C or SIGTERM. Cancel safe.
-    pub async fn stop(&mut self) {
+    pub(super) async fn stop(&mut self) {
         while self.next().await != Asked::Stop {}
     }
 }

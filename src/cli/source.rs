@@ -21,7 +21,7 @@ use crate::ports::source_store::SourceStore;
 const SHOWN_CHARS_MAX: usize = 40;
 
 /// The source that the flags describe; `total` is used when neither file is given.
-pub fn spec(items: &Items, total: u64) -> SourceSpec {
+pub(super) fn spec(items: &Items, total: u64) -> SourceSpec {
     let (path, format) = match (&items.csv, &items.ndjson) {
         (Some(path), _) => (path, Format::Csv(csv_format(items))),
         (None, Some(path)) => (path, Format::Ndjson),
@@ -44,7 +44,7 @@ fn csv_format(items: &Items) -> CsvFormat {
 ///
 /// # Errors
 /// `Rejected` when it can't be read.
-pub fn look(spec: &SourceSpec) -> Result<(), Fault> {
+pub(super) fn look(spec: &SourceSpec) -> Result<(), Fault> {
     let SourceSpec::File { input: Input::Path(path), .. } = spec else { return Ok(()) };
     let path = PathBuf::from(path);
     let seen = path.metadata().and_then(|seen| {
@@ -61,7 +61,7 @@ pub fn look(spec: &SourceSpec) -> Result<(), Fault> {
 }
 
 /// What is known of a source's identity before it is read; none for a pipe, which is known by its content.
-pub fn early_name(spec: &SourceSpec) -> Option<String> {
+pub(super) fn early_name(spec: &SourceSpec) -> Option<String> {
     match spec {
         SourceSpec::File { input: Input::Path(path), format } => Some(file_name(Path::new(path), format)),
         SourceSpec::File { input: Input::Stdin, .. } => None,
@@ -70,7 +70,7 @@ pub fn early_name(spec: &SourceSpec) -> Option<String> {
 }
 
 /// The job's name that an opened source gives: the same source, the same name.
-pub fn opened_name(spec: &SourceSpec) -> String {
+pub(super) fn opened_name(spec: &SourceSpec) -> String {
     match spec {
         SourceSpec::Range { total } => format!("total-{}", total.0),
         SourceSpec::Inline { .. } => format!("inline-{:016x}", xxh3_64(spec.to_text().as_bytes())),
@@ -93,7 +93,7 @@ fn file_name(path: &Path, format: &Format) -> String {
 ///
 /// # Errors
 /// `Rejected` when its rows can't be items, `Interrupted` when Ctrl-C came first; nothing is stored then.
-pub async fn open_shown(
+pub(super) async fn open_shown(
     spec: &SourceSpec,
     store: &dyn SourceStore,
     spool: &Path,

@@ -17,7 +17,7 @@ const RATE_SPAN: Duration = Duration::from_secs(5);
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Picture {
+pub(crate) struct Picture {
     /// Where the task stands.
     pub status: Status,
     /// Why, where there is something to say.
@@ -40,7 +40,7 @@ pub struct Picture {
 
 impl Picture {
     /// The picture of a task: what its live run says, else what was saved.
-    pub fn of(view: &TaskView, live: &[Progress], actual: f64, now: WallMs) -> Picture {
+    pub(crate) fn of(view: &TaskView, live: &[Progress], actual: f64, now: WallMs) -> Picture {
         let counts = live_counts(view, live).unwrap_or(view.counters);
         Picture {
             status: view.status,
@@ -56,24 +56,24 @@ impl Picture {
     }
 
     /// Items that need nothing any more.
-    pub fn done(&self) -> u64 {
+    pub(crate) fn done(&self) -> u64 {
         self.counts.settled() + self.counts.excluded
     }
 
     /// The share of those.
-    pub fn percent(&self) -> f64 {
+    pub(crate) fn percent(&self) -> f64 {
         if self.total == 0 { 100.0 } else { self.done() as f64 * 100.0 / self.total as f64 }
     }
 
     /// How long it will take at this pace; none while nothing moves.
-    pub fn eta(&self) -> Option<Duration> {
+    pub(crate) fn eta(&self) -> Option<Duration> {
         let left = self.total.saturating_sub(self.done());
         let moves = self.status == Status::Running && self.actual > 0.0;
         moves.then(|| Duration::try_from_secs_f64((left as f64 / self.actual).ceil()).ok()).flatten()
     }
 
     /// `412.3/500/s  ETA 3m 20s  p95 12ms`
-    pub fn pace_text(&self) -> String {
+    pub(crate) fn pace_text(&self) -> String {
         let mut text = match self.rate {
             RateLimit::Unlimited => format!("{:.1}/s", self.actual),
             RateLimit::Limited(rate) => format!("{:.1}/s of {rate}", self.actual),
@@ -88,7 +88,7 @@ impl Picture {
     }
 
     /// Every term of the sum; small ones only where they are there.
-    pub fn counts_text(&self) -> String {
+    pub(crate) fn counts_text(&self) -> String {
         let Counters { succeeded, skipped, abandoned, parked, in_flight, excluded } = self.counts;
         let mut text = format!("succeeded {succeeded}  skipped {skipped}  abandoned {abandoned}");
         text += &format!("  in flight {in_flight}  parked {parked}  pending {}", self.pending);
@@ -99,7 +99,7 @@ impl Picture {
     }
 
     /// The line below the bar.
-    pub fn below_text(&self) -> String {
+    pub(crate) fn below_text(&self) -> String {
         let mut text = self.counts_text();
         if self.status != Status::Running {
             text += &format!("  {}", self.status);
@@ -113,7 +113,7 @@ impl Picture {
     }
 
     /// One plain line with everything.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
         format!("{}{why}  {done}  {}  {}", self.status, self.pace_text(), self.counts_text())
@@ -160,13 +160,13 @@ fn short(span: Duration) -> String {
 
 /// How fast items are settled, over the last [`RATE_SPAN`].
 #[derive(Debug, Default)]
-pub struct Meter {
+pub(crate) struct Meter {
     seen: VecDeque<(Moment, u64)>,
 }
 
 impl Meter {
     /// Takes note of how many are settled now, and answers with the rate. Unit: items per second.
-    pub fn on_settled(&mut self, now: Moment, settled: u64) -> f64 {
+    pub(crate) fn on_settled(&mut self, now: Moment, settled: u64) -> f64 {
         self.seen.push_back((now, settled));
         while self.seen.len() > 2 && now.since(self.seen[1].0) >= RATE_SPAN {
             self.seen.pop_front();
