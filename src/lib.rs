@@ -11,4 +11,8 @@ pub mod actors;
 pub mod adapters;
 pub mod config;
 
+pub mod service;
+
 pub mod node;
+
+pub mod cli;

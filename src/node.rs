@@ -2,9 +2,12 @@
 //!
 //! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
 
+mod one_task;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::one_task::OneTask;
 use crate::actors::context::{NodeContext, RunDirectory, Times};
 use crate::actors::handle::{NotStarted, SupervisorHandle};
 use crate::actors::tree::Tree;
@@ -18,6 +21,7 @@ use crate::domain::settings::Rate;
 use crate::ports::StoreError;
 use crate::ports::clock::Clock;
 use crate::ports::provision::Provider;
+use crate::ports::run_store::RunStore;
 use crate::ports::task_store::TaskStore;
 
 /// How a node is made.
@@ -38,6 +42,8 @@ pub struct NodeOptions {
     pub times: Times,
     /// Where lanes and handlers run.
     pub runtimes: Arc<Runtimes>,
+    /// Runs this task only; none runs whatever the store has to run.
+    pub only: Option<TaskId>,
 }
 
 /// The runtimes beside the one that the actors run on.
@@ -70,10 +76,10 @@ impl Runtimes {
         self.work.handle()
     }
 
-    /// Ends both without waiting for blocked threads.
-    pub fn shut_down(self) {
-        self.work.shutdown_background();
-        self.vital.shutdown_background();
+    /// Ends both: drops every task on them, and with it every worker process; waits at most this long for each.
+    pub fn shut_down(self, patience: Duration) {
+        self.work.shutdown_timeout(patience);
+        self.vital.shutdown_timeout(patience);
     }
 }
 
@@ -115,7 +121,7 @@ impl Node {
             work: options.runtimes.work.handle().clone(),
             vital: options.runtimes.vital.handle().clone(),
             lanes_unpaced: options.runtimes.lanes,
-            runs: store.clone(),
+            runs: runs_of(&store, options.only),
             tasks: store.clone(),
             sessions: store.clone(),
             leases: None,
@@ -163,5 +169,12 @@ impl Node {
     /// Drains and ends; says whether everything ended in time.
     pub async fn drain(self) -> bool {
         self.supervisor.drain(self.times.drain_timeout + Duration::from_secs(10)).await
+    }
+}
+
+fn runs_of(store: &Arc<Store>, only: Option<TaskId>) -> Arc<dyn RunStore> {
+    match only {
+        Some(task) => Arc::new(OneTask { runs: store.clone(), task }),
+        None => store.clone(),
     }
 }

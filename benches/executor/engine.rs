@@ -131,6 +131,7 @@ impl Engine {
                 unlimited_reserves: Rate::per_second(1).unwrap(),
                 times: Times::default(),
                 runtimes: runtimes.clone(),
+                only: None,
             })
             .await
             .unwrap()

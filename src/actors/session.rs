@@ -171,6 +171,11 @@ async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
         // Whoever holds the state directory's lock knows that every older session here is dead.
         node.sessions.fence_all_but(life.id).await?;
     }
+    // Trusted from the start: what is offered to a node without trust waits for the next scan.
+    let sent = node.clock.now();
+    if matches!(node.sessions.beat(life.id).await?, Heartbeat::Alive(_)) {
+        life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
+    }
     Ok(())
 }
 

@@ -39,6 +39,12 @@ pub fn process_env() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().map(move |(name, value)| (text(name), text(value)))
 }
 
+/// The environment of this process as the system has it, to pass on to workers.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn process_env_os() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    std::env::vars_os().collect()
+}
+
 fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
     Fault {
         key: "config".to_owned(),

@@ -19,7 +19,7 @@ mod sections;
 mod values;
 
 pub use fault::{Fault, Origin};
-pub use load::{load, process_env};
+pub use load::{load, process_env, process_env_os};
 pub use sections::{
     Auth, Cluster, Command, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node,
     Retention, Store, TaskDefaults, Telemetry,

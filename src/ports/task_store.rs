@@ -96,6 +96,8 @@ pub struct TaskView {
     pub finished_at: Option<WallMs>,
     /// Since when it has this status.
     pub since: WallMs,
+    /// Only when recovering: when the first of its shards is tried again.
+    pub next_at: Option<WallMs>,
 }
 
 /// What people (and the system) may do to a task.

@@ -2,7 +2,7 @@
 
 use super::state::{Item, ItemState, State, Task};
 use crate::domain::counters::Counters;
-use crate::domain::ids::{ItemIndex, TaskId};
+use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::ShardState;
 use crate::ports::task_store::{FailedItem, FailureGroup, TaskView};
 
@@ -32,7 +32,13 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         started_at: task.started_at,
         finished_at: task.finished_at,
         since: task.since,
+        next_at: next_at(task),
     }
+}
+
+fn next_at(task: &Task) -> Option<WallMs> {
+    let waiting = task.shards.iter().filter(|shard| shard.state == ShardState::Recovering);
+    waiting.map(|shard| shard.not_before).min()
 }
 
 fn counters(task: &Task) -> Counters {

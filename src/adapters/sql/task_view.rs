@@ -52,6 +52,7 @@ fn together(
         started_at: row.started_at.map(WallMs),
         finished_at: row.finished_at.map(WallMs),
         since: WallMs(row.status_since),
+        next_at: next_at(shards),
     })
 }
 
@@ -68,6 +69,12 @@ fn low_water(shards: &[shard_head::Model]) -> ItemIndex {
     let open = shards.iter().find(|shard| shard.state != ShardState::Done.as_str());
     let shown = open.or_else(|| shards.last());
     ItemIndex(shown.map_or(0, |shard| shard.low_water).cast_unsigned())
+}
+
+/// When the first recovering shard may be claimed again.
+fn next_at(shards: &[shard_head::Model]) -> Option<WallMs> {
+    let waiting = shards.iter().filter(|shard| shard.state == ShardState::Recovering.as_str());
+    waiting.map(|shard| WallMs(shard.not_before)).min()
 }
 
 fn result(text: &str) -> Result<TaskResult, StoreError> {

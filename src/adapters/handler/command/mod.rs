@@ -127,6 +127,14 @@ impl CommandHandlerFactory {
     pub fn new(settings: Settings) -> CommandHandlerFactory {
         CommandHandlerFactory { settings: Arc::new(settings), leftovers: OnceLock::new() }
     }
+
+    /// Looks for the command without starting it.
+    ///
+    /// # Errors
+    /// When it isn't there or may not be executed.
+    pub fn check(&self) -> Result<(), OpenError> {
+        Program::check(&self.settings.argv, &self.settings.environment)
+    }
 }
 
 impl HandlerFactory for CommandHandlerFactory {

@@ -69,6 +69,12 @@ impl Program {
         Ok(Program { path, argv: argv.to_vec(), environment })
     }
 
+    /// Whether the command is there and may be executed.
+    pub(super) fn check(argv: &[OsString], given: &Environment) -> Result<(), OpenError> {
+        let name = argv.first().filter(|name| !name.is_empty()).ok_or_else(no_command)?;
+        locate(name, given.base().get(OsStr::new("PATH"))).map(drop)
+    }
+
     /// The command for people.
     pub(super) fn describe(&self) -> String {
         self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")

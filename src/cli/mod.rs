@@ -1,0 +1,131 @@
+//! The command line: what people type, what they see, how the process ends.
+//!
+//! | part | does |
+//! |---|---|
+//! | `args`, `choice` | reads the command line |
+//! | `run` | one job in this process |
+//! | `trial` | `windrow try` |
+//! | `settings` | `windrow config` |
+//! | `help` | topics, completions |
+//! | `source`, `handler`, `handler_log`, `place` | makes what a job needs from flags |
+//! | `screen`, `signals` | standard error, Ctrl-C |
+//! | `fault`, `exit` | errors in three parts, exit codes |
+//!
+//! Standard output carries the outcome only; everything else goes to standard error.
+
+pub mod args;
+pub mod choice;
+pub mod exit;
+pub mod fault;
+mod handler;
+mod handler_log;
+mod help;
+mod place;
+mod run;
+mod screen;
+mod settings;
+mod signals;
+mod source;
+mod trial;
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+
+use self::args::{Cli, Command, Talk};
+use self::exit::Exit;
+use self::fault::Fault;
+use self::screen::Screen;
+use crate::config::{process_env, process_env_os};
+use crate::node::Runtimes;
+
+/// How long what is left over (worker processes, blocked reads) may take to end with the process.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What every command is given of the world around the process.
+pub struct Shell {
+    /// The environment, for the configuration.
+    env: Vec<(String, String)>,
+    /// The environment, for workers.
+    environment: Vec<(OsString, OsString)>,
+    /// Standard error.
+    screen: Arc<Screen>,
+}
+
+impl Shell {
+    /// Who runs this, for the audit.
+    fn user(&self) -> String {
+        let value = |wanted: &str| self.env.iter().find(|(name, _)| name == wanted);
+        let found = value("USER").or_else(|| value("LOGNAME"));
+        found.map_or_else(|| "unknown".to_owned(), |(_, user)| user.clone())
+    }
+}
+
+/// Reads the command line and does what it says.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = catch_unwind(AssertUnwindSafe(|| execute(cli)));
+    done.unwrap_or(Exit::Bug).into()
+}
+
+fn execute(cli: Cli) -> Exit {
+    let talk = match &cli.command {
+        Command::Run(args) => args.talk,
+        Command::Try(args) => args.talk,
+        _ => Talk { quiet: false, verbose: 0 },
+    };
+    let env: Vec<(String, String)> = process_env().collect();
+    let log_filter = env.iter().find(|(name, _)| name == "WINDROW_LOG").map(|(_, filter)| filter.as_str());
+    let screen = match Screen::open(talk, log_filter) {
+        Ok(screen) => Arc::new(screen),
+        Err(fault) => {
+            eprintln!("{fault}");
+            return fault.exit;
+        }
+    };
+    screen::report_panics(screen.clone());
+    let shell = Shell { env, environment: process_env_os(), screen: screen.clone() };
+    obey(cli.command, &shell).unwrap_or_else(|fault| {
+        screen.must_say(&fault.to_string());
+        fault.exit
+    })
+}
+
+fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
+    match command {
+        Command::Run(args) => on_runtimes(|runtimes| run::run(&args, shell, runtimes)),
+        Command::Try(args) => on_runtimes(|runtimes| trial::trial(&args, shell, runtimes)),
+        Command::Config(args) => settings::settings(&args, shell),
+        Command::Completions { shell } => help::completions(shell),
+        Command::Version => {
+            screen::print(&format!("windrow {}", env!("CARGO_PKG_VERSION"))).map(|()| Exit::Ok)
+        }
+        Command::Help { words } => help::help(&words),
+    }
+}
+
+/// Runs a command on this thread, with runtimes for work beside it, and ends everything that it left behind.
+fn on_runtimes<'a, F>(work: impl FnOnce(Arc<Runtimes>) -> F) -> Result<Exit, Fault>
+where
+    F: Future<Output = Result<Exit, Fault>> + 'a,
+{
+    let failed = |error: std::io::Error| {
+        Fault::new(Exit::Failed, "windrow can't start", error.to_string()).hint("raise the limit of threads")
+    };
+    let runtimes = Arc::new(Runtimes::new().map_err(failed)?);
+    let control = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| control.block_on(work(runtimes.clone()))));
+    // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
+    control.shutdown_timeout(Duration::ZERO);
+    match Arc::into_inner(runtimes) {
+        Some(runtimes) => runtimes.shut_down(END_PATIENCE),
+        None => {
+            tracing::warn!("the runtimes are still in use; workers may outlive this process for a moment")
+        }
+    }
+    outcome.unwrap_or_else(|_| Ok(Exit::Bug))
+}

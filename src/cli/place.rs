@@ -1,0 +1,63 @@
+//! Where a job keeps its progress unless `--state` says so: a directory of its own, so that different jobs of one
+//! person can run at the same time, and the same job can't.
+
+use std::path::PathBuf;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::exit::Exit;
+use super::fault::Fault;
+
+/// The longest readable part of a directory's name. Unit: characters.
+const READABLE_CHARS_MAX: usize = 48;
+
+/// The directory of a job, by its name; jobs fed by a pipe and without a name share one, since their identity is known
+/// only after the pipe was read into it.
+///
+/// # Errors
+/// When the environment names no home.
+pub(super) fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
+    let value = |wanted: &str| {
+        let found = env.iter().find(|(name, value)| name == wanted && !value.is_empty());
+        found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
+    };
+    let base = value("XDG_STATE_HOME").or_else(|| value("HOME").map(|home| home.join(".local/state")));
+    let base = base.ok_or_else(|| {
+        let because = "neither XDG_STATE_HOME nor HOME is an absolute path";
+        Fault::new(Exit::Config, "there is no place to keep the progress", because)
+            .hint("name a directory: --state DIR")
+    })?;
+    Ok(base.join("windrow").join(name.map_or_else(|| "stdin".to_owned(), directory)))
+}
+
+/// Readable, safe in any file system, and different for different names.
+fn directory(name: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
+    let readable: String = name.chars().map(safe).take(READABLE_CHARS_MAX).collect();
+    format!("job-{readable}-{:016x}", xxh3_64(name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_state_home_wins_over_the_home() {
+        let both = env(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s")]);
+        let path = of_job(Some("a"), &both).expect("a place");
+        assert!(path.starts_with("/s/windrow"), "{path:?}");
+        let path = of_job(None, &env(&[("HOME", "/h"), ("XDG_STATE_HOME", "")])).expect("a place");
+        assert_eq!(path, PathBuf::from("/h/.local/state/windrow/stdin"));
+        assert_eq!(of_job(None, &env(&[("HOME", "relative")])).expect_err("no home").exit, Exit::Config);
+    }
+
+    #[test]
+    fn names_that_look_alike_have_different_directories() {
+        assert_ne!(directory("a b"), directory("a-b"));
+        assert!(!directory("../../etc").contains('/'));
+    }
+}

@@ -1,0 +1,256 @@
+//! `windrow run`: one job in this process. Checks everything that can be checked, begins or resumes the job's task,
+//! starts a node that runs this task only, follows it, and says what came of it.
+
+mod failures_out;
+mod outcome;
+pub(super) mod picture;
+mod prepare;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use self::outcome::Outcome;
+use self::prepare::Prepared;
+pub(super) use self::prepare::load;
+use self::watch::{End, Watch};
+use super::Shell;
+use super::args::{Output, RunArgs};
+use super::exit::Exit;
+use super::fault::Fault;
+use super::handler_log;
+use super::screen;
+use super::signals::Signals;
+use super::source::open_shown;
+use crate::actors::context::Times;
+use crate::adapters::clock::SystemClock;
+use crate::adapters::source::OpenedSource;
+use crate::adapters::sql::Store;
+use crate::adapters::state_dir::StateDir;
+use crate::domain::capacity::Capacity;
+use crate::domain::ids::{ShardId, TaskId};
+use crate::node::{Node, NodeOptions, Runtimes};
+use crate::ports::clock::Clock;
+use crate::ports::provision::{Provider, Provision, ProvisionError};
+use crate::ports::task_store::{Actor, TaskView};
+use crate::service::{self, Found, Job};
+
+/// The business that all jobs of `run` belong to.
+const BUSINESS: &str = "run";
+/// A person waits for a stop; the price is four small writes a second.
+const HEARTBEAT: Duration = Duration::from_millis(250);
+/// Whoever gives the command wants it to run, however long it rested.
+const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// What a run works with, once its directory is held.
+struct Desk<'a> {
+    args: &'a RunArgs,
+    shell: &'a Shell,
+    prepared: Prepared,
+    state: Arc<StateDir>,
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    runtimes: Arc<Runtimes>,
+    actor: Actor,
+}
+
+/// Runs the job.
+///
+/// # Errors
+/// What can't be done, with its exit code.
+pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+    let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;
+    let state = Arc::new(StateDir::lock(&prepared.place)?);
+    let store = Arc::new(Store::open(&state.database()).await?);
+    let actor = Actor { name: shell.user(), source: "cli", reason: None };
+    let desk = Desk { args, shell, prepared, state, store, clock, runtimes, actor };
+    let exit = desk.work(&mut signals).await;
+    desk.close().await;
+    exit
+}
+
+impl Desk<'_> {
+    async fn work(&self, signals: &mut Signals) -> Result<Exit, Fault> {
+        let opened = open_shown(
+            &self.prepared.spec,
+            &*self.store,
+            &self.state.spool(),
+            self.clock.wall(),
+            &self.shell.screen,
+            signals,
+        )
+        .await?;
+        let job = self.job(&opened);
+        let found =
+            service::begin(&*self.store, &job, self.args.restart, &self.actor, self.clock.wall()).await?;
+        match found {
+            Found::Ended(task) => self.tell_ended(task).await,
+            Found::New(task) => {
+                self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
+                self.drive(task, opened, signals).await
+            }
+            Found::Resumed(task) => {
+                self.say(&resuming(&task));
+                self.drive(task, opened, signals).await
+            }
+        }
+    }
+
+    fn job(&self, opened: &OpenedSource) -> Job {
+        let name = self.args.name.clone().unwrap_or_else(|| super::source::opened_name(&opened.spec));
+        Job {
+            business: BUSINESS.to_owned(),
+            name,
+            source: opened.spec.to_text(),
+            meaning: opened.meaning,
+            total: opened.source.total(),
+            tuning: self.prepared.tuning.clone(),
+        }
+    }
+
+    /// The job was done by an earlier run.
+    async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
+        self.say(&format!(
+            "{} {} already; --restart runs the job again, --name NAME runs it beside",
+            task.id, task.status
+        ));
+        let outcome = Outcome::gather(&*self.store, task, None).await?;
+        self.tell(&outcome).await
+    }
+
+    async fn drive(
+        &self,
+        task: TaskView,
+        opened: OpenedSource,
+        signals: &mut Signals,
+    ) -> Result<Exit, Fault> {
+        let shard = ShardId { task: task.id, no: 0 };
+        let work = self.runtimes.work();
+        let (sink, log) = handler_log::open(self.store.clone(), shard, self.clock.clone(), work);
+        let making = self.prepared.making(self.shell, work, &self.clock, sink, Some(self.state.workers()));
+        let handler = super::handler::factory(&self.prepared.wanted(self.args), making)?;
+        let provision = Provision { handler, source: opened.source };
+        let node = self.start(OneJob { task: task.id, provision }).await?;
+        let begun = self.clock.now();
+        let settled_before = task.counters.settled();
+        let watch = Watch {
+            node: &node,
+            screen: &self.shell.screen,
+            actor: &self.actor,
+            drain_timeout: self.drain_timeout(&task),
+        };
+        let end = watch.follow(task, signals).await;
+        let cut = !watch::close(node, signals, matches!(end, Ok(End::Stopped(_)))).await;
+        log.close().await;
+        match end? {
+            End::Stopped(task) if !cut => {
+                let took = self.clock.now().since(begun);
+                let settled = task.counters.settled().saturating_sub(settled_before);
+                let outcome = Outcome::gather(&*self.store, task, Some((took, settled))).await?;
+                self.tell(&outcome).await
+            }
+            End::Stopped(_) | End::Cut => {
+                self.shell.screen.must_say(
+                    "cut off: calls in flight were ended and will be repeated; the same command resumes",
+                );
+                Ok(Exit::Interrupted)
+            }
+        }
+    }
+
+    async fn start(&self, job: OneJob) -> Result<Node, Fault> {
+        let config = &self.prepared.config;
+        let (first, max) = (config.cluster.restore_backoff.first, config.cluster.restore_backoff.max);
+        let times = Times {
+            lease_ttl: config.cluster.lease_ttl,
+            lease_renew: config.cluster.lease_renew,
+            heartbeat: HEARTBEAT,
+            restore_scan: config.cluster.restore_scan,
+            restore_window: RESTORE_WINDOW,
+            restore_max: config.cluster.restore_max,
+            restore_backoff: (first, max),
+            data_log_flush: config.data_log.flush,
+            drain_timeout: config.node.drain_timeout,
+        };
+        let only = Some(job.task);
+        let options = NodeOptions {
+            name: "run".to_owned(),
+            state: self.state.clone(),
+            store: self.store.clone(),
+            provider: Arc::new(job),
+            capacity: Capacity::Unlimited,
+            unlimited_reserves: config.node.unlimited_reserves,
+            times,
+            runtimes: self.runtimes.clone(),
+            only,
+        };
+        let node = Node::start(options).await?;
+        node.wake();
+        Ok(node)
+    }
+
+    /// Calls under way may take their whole time; only a handler that hangs is cut off.
+    fn drain_timeout(&self, task: &TaskView) -> Duration {
+        self.prepared.config.node.drain_timeout.max(task.tuning.timeout + Duration::from_secs(5))
+    }
+
+    async fn tell(&self, outcome: &Outcome) -> Result<Exit, Fault> {
+        if let Some(stop) = outcome.stop_note() {
+            self.shell.screen.must_say(&stop);
+        }
+        let mut onto_stdout = false;
+        if let Some(path) = &self.args.failures_out {
+            onto_stdout = path.as_os_str() == "-";
+            let written = failures_out::write(&*self.store, outcome.task(), path).await?;
+            self.say(&format!("{written} failed items written to {}", path.display()));
+        }
+        match self.args.output {
+            Output::Json => screen::print(&outcome.json().to_string())?,
+            Output::Table if onto_stdout => self.say(&outcome.table(false)),
+            Output::Table => screen::print(&outcome.table(self.args.failures_out.is_none()))?,
+        }
+        Ok(outcome.exit())
+    }
+
+    fn say(&self, line: &str) {
+        self.shell.screen.say(line);
+    }
+
+    /// Closes the database where nobody holds it any more; otherwise the next start reads its journal.
+    async fn close(self) {
+        if let Some(store) = Arc::into_inner(self.store)
+            && let Err(error) = store.close().await
+        {
+            tracing::warn!(%error, "the database was not closed; nothing saved is lost");
+        }
+    }
+}
+
+fn resuming(task: &TaskView) -> String {
+    let done = task.counters.settled() + task.counters.excluded;
+    let percent = if task.total.0 == 0 { 100.0 } else { done as f64 * 100.0 / task.total.0 as f64 };
+    format!(
+        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}",
+        task.id, task.counters.abandoned, task.low_water.0
+    )
+}
+
+/// Provides for the one task that this process runs.
+struct OneJob {
+    task: TaskId,
+    provision: Provision,
+}
+
+#[async_trait]
+impl Provider for OneJob {
+    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
+        if task.id == self.task {
+            return Ok(self.provision.clone());
+        }
+        Err(ProvisionError::Unavailable("it is run by its own command".to_owned()))
+    }
+}

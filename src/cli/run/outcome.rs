@@ -1,0 +1,251 @@
+//! What came of a run: one JSON object for scripts, a table for people, an exit code for both.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::super::exit::Exit;
+use super::super::fault::Fault;
+use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::lifecycle::{Status, StopReason, TaskResult};
+use crate::ports::task_store::{FailureGroup, TaskStore, TaskView};
+
+/// See the module.
+pub(super) struct Outcome {
+    task: TaskView,
+    groups: Vec<FailureGroup>,
+    /// How long this process drove the task, and how many items it settled; none when it only looked.
+    driven: Option<(Duration, u64)>,
+}
+
+impl Outcome {
+    /// Reads what belongs to it.
+    pub(super) async fn gather(
+        tasks: &dyn TaskStore,
+        task: TaskView,
+        driven: Option<(Duration, u64)>,
+    ) -> Result<Outcome, Fault> {
+        // Again: a run's last checkpoint may have come after the status that ended the watch.
+        let task = tasks.get(task.id).await?.unwrap_or(task);
+        let groups = tasks.failure_groups(task.id).await?;
+        Ok(Outcome { task, groups, driven })
+    }
+
+    pub(super) fn task(&self) -> TaskId {
+        self.task.id
+    }
+
+    /// 0, 8 or 9.
+    pub(super) fn exit(&self) -> Exit {
+        match (self.task.status, self.task.result) {
+            (Status::Finished, Some(TaskResult::WithFailures)) => Exit::WithFailures,
+            (Status::Finished, _) if self.task.counters.abandoned > 0 => Exit::WithFailures,
+            (Status::Finished, _) => Exit::Ok,
+            _ => Exit::Stopped,
+        }
+    }
+
+    /// Items settled per second while this process drove it.
+    fn mean_rate(&self) -> f64 {
+        match self.driven {
+            Some((took, settled)) if !took.is_zero() => round(settled as f64 / took.as_secs_f64()),
+            _ => 0.0,
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.driven.map_or(0.0, |(took, _)| round(took.as_secs_f64()))
+    }
+
+    /// The body of a task (`ux.md` §2.2), with what is known of the run and its failures.
+    pub(super) fn json(&self) -> Value {
+        let task = &self.task;
+        let counts = &task.counters;
+        json!({
+            "id": task.id.to_string(),
+            "business": task.business,
+            "name": task.name,
+            "status": task.status.as_str(),
+            "result": task.result.map(TaskResult::as_str),
+            "stop_reason": task.stop_reason.filter(|_| task.status == Status::Stopped).map(StopReason::as_str),
+            "status_reason": task.status_reason,
+            "status_text": task.status_text,
+            "since": time_text(task.since),
+            "next": task.next_at.map(|at| json!({ "action": "recover", "at": time_text(at) })),
+            "total": task.total.0,
+            "counts": {
+                "succeeded": counts.succeeded,
+                "skipped": counts.skipped,
+                "abandoned": counts.abandoned,
+                "parked": counts.parked,
+                "in_flight": counts.in_flight,
+                "pending": counts.pending(task.total),
+                "excluded": counts.excluded,
+            },
+            "low_water": task.low_water.0,
+            "rate": task.tuning.rate.to_string(),
+            "actual_rate": self.mean_rate(),
+            "duration_seconds": self.seconds(),
+            "failures": self.groups.iter().map(group_json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A table for people; with a hint where to find all failures.
+    pub(super) fn table(&self, hint: bool) -> String {
+        let mut text = format!("{}  {}", self.task.id, self.task.status);
+        if let Some(result) = self.task.result {
+            text += &format!(" ({})", result.as_str().replace('_', " "));
+        }
+        for (term, count) in self.terms() {
+            text += &format!("\n  {term:<10} {:>15}", grouped(count));
+        }
+        if let Some((took, _)) = self.driven {
+            let took = humantime::format_duration(Duration::from_millis(
+                u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            ));
+            text += &format!("\n  {:<10} {took}, {} a second", "took", self.mean_rate());
+        }
+        if !self.groups.is_empty() {
+            self.add_groups(&mut text, hint);
+        }
+        text
+    }
+
+    fn terms(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = &self.task.counters;
+        let terms = [
+            ("total", self.task.total.0),
+            ("succeeded", counts.succeeded),
+            ("skipped", counts.skipped),
+            ("abandoned", counts.abandoned),
+            ("parked", counts.parked),
+            ("in flight", counts.in_flight),
+            ("pending", counts.pending(self.task.total)),
+            ("excluded", counts.excluded),
+        ];
+        let always = ["total", "succeeded", "skipped", "abandoned"];
+        terms.into_iter().filter(move |(term, count)| *count > 0 || always.contains(term))
+    }
+
+    fn add_groups(&self, text: &mut String, hint: bool) {
+        let wide = self.groups.iter().map(|group| group.code.chars().count()).max().unwrap_or(0).max(4);
+        let mut add = |line: std::fmt::Arguments<'_>| {
+            text.push('\n');
+            text.write_fmt(line).expect("a string takes any text");
+        };
+        add(format_args!("\n{:<wide$}  {:>9}  {:<20}  {:<20}  EXAMPLE", "CODE", "COUNT", "FIRST", "LAST"));
+        for group in &self.groups {
+            add(format_args!(
+                "{:<wide$}  {:>9}  {:<20}  {:<20}  #{} {}",
+                group.code,
+                grouped(group.count),
+                second_text(group.first_at),
+                second_text(group.last_at),
+                group.example_index.0,
+                group.example
+            ));
+        }
+        if hint {
+            add(format_args!("hint: the same command with --failures-out FILE writes every failed item"));
+        }
+    }
+
+    /// What to say of a task that did not finish.
+    pub(super) fn stop_note(&self) -> Option<String> {
+        let task = &self.task;
+        match (task.status, task.stop_reason) {
+            (Status::Cancelled, _) => Some(format!("{} is cancelled; --restart begins anew", task.id)),
+            (Status::Stopped, None | Some(StopReason::Operator)) => Some(format!(
+                "stopped at low water {} (nothing will repeat); the same command resumes",
+                task.low_water.0
+            )),
+            (Status::Stopped, Some(reason)) => {
+                let because = task.status_text.clone().unwrap_or_else(|| reason.to_string());
+                let what = format!("the task stopped at low water {}: {reason}", task.low_water.0);
+                Some(Fault::new(Exit::Stopped, what, because).hint(hint(reason)).to_string())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What to try when a task stopped by itself.
+fn hint(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::ErrorBudget => {
+            "look at the failures, fix the handler or raise --error-budget; the same command resumes"
+        }
+        StopReason::ItemExhausted => {
+            "fix what the item needs, or --on-exhausted abandon; the same command resumes"
+        }
+        StopReason::HandlerGone | StopReason::HandlerRejected => {
+            "see what it answers with `windrow try`, fix it; the same command resumes"
+        }
+        StopReason::SourceChanged => "bring the old content back and resume, or begin anew with --restart",
+        StopReason::CheckpointCorrupt => {
+            "bring the state directory back from a backup, or begin anew with --restart"
+        }
+        StopReason::RecoveriesExhausted | StopReason::CrashLoop => {
+            "look at the failures and at -v, fix the handler; the same command resumes"
+        }
+        StopReason::Operator | StopReason::Business | StopReason::CanaryDone | StopReason::Deadline => {
+            "the same command resumes"
+        }
+    }
+}
+
+fn group_json(group: &FailureGroup) -> Value {
+    json!({
+        "code": group.code,
+        "count": group.count,
+        "first_at": time_text(group.first_at),
+        "last_at": time_text(group.last_at),
+        "example_index": group.example_index.0,
+        "example": group.example,
+    })
+}
+
+/// RFC 3339 in UTC, to the millisecond.
+pub(super) fn time_text(at: WallMs) -> String {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.0) * 1_000_000);
+    time.ok().and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_else(|| at.0.to_string())
+}
+
+/// The same to the second.
+fn second_text(at: WallMs) -> String {
+    time_text(WallMs(at.0 / 1000 * 1000))
+}
+
+fn round(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+/// `1,234,567`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_times_are_utc() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(time_text(WallMs(1_500)), "1970-01-01T00:00:01.5Z");
+        assert_eq!(second_text(WallMs(1_500)), "1970-01-01T00:00:01Z");
+    }
+}

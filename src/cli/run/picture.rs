@@ -1,0 +1,228 @@
+//! What a run looks like at one moment, for people: counts that add up, pace, how long it will take, why it waits.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::domain::counters::Counters;
+use crate::domain::execution::Progress;
+use crate::domain::ids::{Moment, WallMs};
+use crate::domain::lifecycle::Status;
+use crate::domain::settings::RateLimit;
+use crate::domain::settings_text::span_text;
+use crate::domain::stall::StallReason;
+use crate::ports::task_store::TaskView;
+
+/// The span over which the rate is measured.
+const RATE_SPAN: Duration = Duration::from_secs(5);
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Picture {
+    /// Where the task stands.
+    pub status: Status,
+    /// Why, where there is something to say.
+    pub why: Option<String>,
+    /// How many items.
+    pub total: u64,
+    /// Every term but `pending`.
+    pub counts: Counters,
+    /// What is left.
+    pub pending: u64,
+    /// The rate asked for.
+    pub rate: RateLimit,
+    /// Items settled per second lately.
+    pub actual: f64,
+    /// How long calls take.
+    pub latency_p95: Option<Duration>,
+    /// Why nothing leaves, if so.
+    pub stall: Option<StallReason>,
+}
+
+impl Picture {
+    /// The picture of a task: what its live run says, else what was saved.
+    pub(crate) fn of(view: &TaskView, live: &[Progress], actual: f64, now: WallMs) -> Picture {
+        let counts = live_counts(view, live).unwrap_or(view.counters);
+        Picture {
+            status: view.status,
+            why: why(view, now),
+            total: view.total.0,
+            counts,
+            pending: counts.pending(view.total),
+            rate: view.tuning.rate,
+            actual,
+            latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
+            stall: live.iter().find_map(|progress| progress.stall),
+        }
+    }
+
+    /// Items that need nothing any more.
+    pub(crate) fn done(&self) -> u64 {
+        self.counts.settled() + self.counts.excluded
+    }
+
+    /// The share of those.
+    pub(crate) fn percent(&self) -> f64 {
+        if self.total == 0 { 100.0 } else { self.done() as f64 * 100.0 / self.total as f64 }
+    }
+
+    /// How long it will take at this pace; none while nothing moves.
+    pub(crate) fn eta(&self) -> Option<Duration> {
+        let left = self.total.saturating_sub(self.done());
+        let moves = self.status == Status::Running && self.actual > 0.0;
+        moves.then(|| Duration::try_from_secs_f64((left as f64 / self.actual).ceil()).ok()).flatten()
+    }
+
+    /// `412.3/500/s  ETA 3m 20s  p95 12ms`
+    pub(crate) fn pace_text(&self) -> String {
+        let mut text = match self.rate {
+            RateLimit::Unlimited => format!("{:.1}/s", self.actual),
+            RateLimit::Limited(rate) => format!("{:.1}/s of {rate}", self.actual),
+        };
+        if let Some(eta) = self.eta() {
+            text += &format!("  ETA {}", humantime::format_duration(eta));
+        }
+        if let Some(p95) = self.latency_p95 {
+            text += &format!("  p95 {}", short(p95));
+        }
+        text
+    }
+
+    /// Every term of the sum; small ones only where they are there.
+    pub(crate) fn counts_text(&self) -> String {
+        let Counters { succeeded, skipped, abandoned, parked, in_flight, excluded } = self.counts;
+        let mut text = format!("succeeded {succeeded}  skipped {skipped}  abandoned {abandoned}");
+        text += &format!("  in flight {in_flight}  parked {parked}  pending {}", self.pending);
+        if excluded > 0 {
+            text += &format!("  excluded {excluded}");
+        }
+        text
+    }
+
+    /// The line below the bar.
+    pub(crate) fn below_text(&self) -> String {
+        let mut text = self.counts_text();
+        if self.status != Status::Running {
+            text += &format!("  {}", self.status);
+        } else if let Some(stall) = self.stall {
+            text += &format!("  waits: {}", stall.as_str().replace('_', " "));
+        }
+        match &self.why {
+            Some(why) => format!("{text}: {why}"),
+            None => text,
+        }
+    }
+
+    /// One plain line with everything.
+    pub(crate) fn line(&self) -> String {
+        let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
+        format!("{}{why}  {done}  {}  {}", self.status, self.pace_text(), self.counts_text())
+    }
+}
+
+/// A run has one shard; its range is the whole task.
+fn live_counts(view: &TaskView, live: &[Progress]) -> Option<Counters> {
+    let first = live.first()?;
+    let sum = live[1..].iter().fold(first.counters, |sum, progress| sum.plus(&progress.counters));
+    let covered: u64 = live.iter().map(|progress| progress.total.0).sum();
+    (covered == view.total.0).then_some(sum)
+}
+
+fn why(view: &TaskView, now: WallMs) -> Option<String> {
+    let reason = match view.status {
+        Status::Running | Status::Finished => return None,
+        Status::Stopped | Status::Stopping => view.stop_reason.map(|reason| reason.to_string()),
+        _ => view.status_reason.clone(),
+    };
+    let text = match (reason, &view.status_text) {
+        (Some(reason), Some(text)) => Some(format!("{reason}, {text}")),
+        (Some(reason), None) => Some(reason),
+        (None, text) => text.clone(),
+    };
+    match view.next_at {
+        Some(at) => Some(format!(
+            "{}next try in {}",
+            text.map(|text| text + "; ").unwrap_or_default(),
+            span_text(Duration::from_secs(at.since(now).as_secs()))
+        )),
+        None => text,
+    }
+}
+
+/// A latency with two or three digits.
+fn short(span: Duration) -> String {
+    match span.as_micros() {
+        micros @ ..10_000 => format!("{:.1}ms", micros as f64 / 1000.0),
+        micros @ ..10_000_000 => format!("{}ms", micros / 1000),
+        micros => format!("{:.1}s", micros as f64 / 1e6),
+    }
+}
+
+/// How fast items are settled, over the last [`RATE_SPAN`].
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    seen: VecDeque<(Moment, u64)>,
+}
+
+impl Meter {
+    /// Takes note of how many are settled now, and answers with the rate. Unit: items per second.
+    pub(crate) fn on_settled(&mut self, now: Moment, settled: u64) -> f64 {
+        self.seen.push_back((now, settled));
+        while self.seen.len() > 2 && now.since(self.seen[1].0) >= RATE_SPAN {
+            self.seen.pop_front();
+        }
+        let (since, before) = self.seen[0];
+        let seconds = now.since(since).as_secs_f64();
+        if seconds > 0.0 { settled.saturating_sub(before) as f64 / seconds } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(counts: Counters) -> Picture {
+        Picture {
+            status: Status::Running,
+            why: None,
+            total: 100,
+            counts,
+            pending: counts.pending(crate::domain::ids::ItemCount(100)),
+            rate: RateLimit::Unlimited,
+            actual: 10.0,
+            latency_p95: Some(Duration::from_micros(1500)),
+            stall: None,
+        }
+    }
+
+    #[test]
+    fn a_line_says_everything_once() {
+        let counts =
+            Counters { succeeded: 38, skipped: 1, abandoned: 1, in_flight: 2, ..Counters::default() };
+        assert_eq!(
+            picture(counts).line(),
+            "running  40/100 (40.0 %)  10.0/s  ETA 6s  p95 1.5ms  \
+             succeeded 38  skipped 1  abandoned 1  in flight 2  parked 0  pending 58"
+        );
+    }
+
+    #[test]
+    fn nothing_is_promised_while_nothing_moves() {
+        let mut still = picture(Counters::default());
+        still.actual = 0.0;
+        assert_eq!(still.eta(), None);
+        assert_eq!(Picture { status: Status::Recovering, ..picture(Counters::default()) }.eta(), None);
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_seconds() {
+        let mut meter = Meter::default();
+        let at = |seconds: u64| Moment(seconds * 1_000_000_000);
+        assert_eq!(meter.on_settled(at(0), 0), 0.0);
+        assert_eq!(meter.on_settled(at(1), 100), 100.0);
+        for second in 2..=20 {
+            meter.on_settled(at(second), 100);
+        }
+        assert_eq!(meter.on_settled(at(21), 100), 0.0);
+    }
+}

@@ -1,0 +1,178 @@
+//! Everything about a run that can be checked before anything is written: configuration, settings, source, handler.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::Shell;
+use super::super::args::{Output, RunArgs, Tunes};
+use super::super::exit::Exit;
+use super::super::fault::Fault;
+use super::super::handler::{self, Making, Wanted};
+use super::super::{place, source};
+use crate::adapters::handler::command::Sink;
+use crate::adapters::source::SourceSpec;
+use crate::config::{self, Config};
+use crate::domain::settings::{ErrorBudget, RateLimit};
+use crate::domain::task::Tuning;
+use crate::domain::tuning_check;
+use crate::node::Runtimes;
+use crate::ports::clock::Clock;
+
+/// What was found sound.
+pub(super) struct Prepared {
+    pub(super) config: Config,
+    pub(super) tuning: Tuning,
+    pub(super) spec: SourceSpec,
+    pub(super) place: PathBuf,
+}
+
+/// Checks; writes nothing, starts nothing.
+pub(super) fn prepare(
+    args: &RunArgs,
+    shell: &Shell,
+    runtimes: &Runtimes,
+    clock: &Arc<dyn Clock>,
+) -> Result<Prepared, Fault> {
+    check_failures_out(args)?;
+    let config = load(args.config.as_deref(), shell)?;
+    let tuning = tuned(&args.tunes, config.task_defaults.tuning.clone())?;
+    let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get));
+    source::look(&spec)?;
+    let name = args.name.clone().or_else(|| source::early_name(&spec));
+    let place = match &args.state {
+        Some(place) => place.clone(),
+        None => place::of_job(name.as_deref(), &shell.env)?,
+    };
+    let prepared = Prepared { config, tuning, spec, place };
+    let nowhere: Sink = Arc::new(|_| {});
+    let making = prepared.making(shell, runtimes.work(), clock, nowhere, None);
+    handler::factory(&prepared.wanted(args), making)?;
+    Ok(prepared)
+}
+
+impl Prepared {
+    pub(super) fn wanted<'a>(&self, args: &'a RunArgs) -> Wanted<'a> {
+        match &args.url {
+            Some(url) => Wanted::Url { url, http: &args.http, batch: self.tuning.batch },
+            None => {
+                Wanted::Worker { argv: args.worker.clone(), workers: args.workers.unwrap_or(NonZeroU32::MIN) }
+            }
+        }
+    }
+
+    pub(super) fn making(
+        &self,
+        shell: &Shell,
+        work: &tokio::runtime::Handle,
+        clock: &Arc<dyn Clock>,
+        sink: Sink,
+        leftovers: Option<PathBuf>,
+    ) -> Making<'_> {
+        Making {
+            config: &self.config,
+            environment: shell.environment.clone(),
+            clock: clock.clone(),
+            sink,
+            leftovers,
+            work: work.clone(),
+        }
+    }
+}
+
+/// The configuration of a file and the environment.
+pub(in super::super) fn load(file: Option<&Path>, shell: &Shell) -> Result<Config, Fault> {
+    config::load(file, shell.env.iter().cloned()).map_err(|faults| Fault::of_config(&faults))
+}
+
+/// The settings that flags change. Without `--rate` a run is unpaced, whatever the configuration says.
+fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
+    let window = base.error_budget.window;
+    let budget = tunes.error_budget.map(|budget| ErrorBudget { window, ..budget });
+    let tuning = Tuning {
+        rate: tunes.rate.unwrap_or(RateLimit::Unlimited),
+        burst: tunes.burst.unwrap_or(base.burst),
+        concurrency: tunes.concurrency.unwrap_or(base.concurrency),
+        window: tunes.window.unwrap_or(base.window),
+        batch: tunes.batch.unwrap_or(base.batch),
+        timeout: tunes.timeout.unwrap_or(base.timeout),
+        max_attempts: tunes.max_attempts.unwrap_or(base.max_attempts),
+        backoff: tunes.backoff.unwrap_or(base.backoff),
+        on_exhausted: tunes.on_exhausted.unwrap_or(base.on_exhausted),
+        error_budget: budget.unwrap_or(base.error_budget),
+        ordered: tunes.ordered || base.ordered,
+        ..base
+    };
+    let faults = tuning_check::faults(&tuning);
+    if faults.is_empty() {
+        return Ok(tuning);
+    }
+    let because = faults.iter().map(ToString::to_string).collect();
+    let what = "the settings contradict one another".to_owned();
+    Err(Fault { exit: Exit::Usage, what, because, hint: None })
+}
+
+/// Where failures are to be written is looked at before the run, not after hours of it.
+fn check_failures_out(args: &RunArgs) -> Result<(), Fault> {
+    let Some(path) = &args.failures_out else { return Ok(()) };
+    let refuse = |because: &str| {
+        let what = format!("failures can't be written to {}", path.display());
+        Err(Fault::new(Exit::Usage, what, because).hint("name a file in a directory that exists"))
+    };
+    if path.as_os_str() == "-" {
+        return match args.output {
+            Output::Json => refuse("standard output takes the JSON summary"),
+            Output::Table => Ok(()),
+        };
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (parent.is_dir(), path.is_dir()) {
+        (false, _) => refuse("its directory does not exist"),
+        (true, true) => refuse("it is a directory"),
+        (true, false) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+    use crate::config::TaskDefaults;
+
+    fn args(words: &str) -> RunArgs {
+        let cli = Cli::try_parse_from(words.split(' ')).expect("a sound command line");
+        let Command::Run(args) = cli.command else { panic!("not a run") };
+        *args
+    }
+
+    #[test]
+    fn a_run_without_a_rate_is_unpaced_and_flags_win() {
+        let base = TaskDefaults::default().tuning;
+        let plain = tuned(&args("windrow run --total 3 -- true").tunes, base.clone()).expect("sound");
+        assert_eq!(plain, Tuning { rate: RateLimit::Unlimited, ..base.clone() });
+        let flags = args("windrow run --total 3 --rate 5/s --max-attempts 1 --error-budget 1% -- true");
+        let tuning = tuned(&flags.tunes, base.clone()).expect("sound");
+        assert_eq!(tuning.rate.to_string(), "5/s");
+        assert_eq!((tuning.max_attempts.get(), tuning.error_budget.to_string()), (1, "1%".to_owned()));
+        assert_eq!(tuning.error_budget.window, base.error_budget.window);
+    }
+
+    #[test]
+    fn settings_that_contradict_one_another_are_all_listed() {
+        let flags = args("windrow run --total 3 --window 4 --concurrency 64 --batch 8 -- true");
+        let fault = tuned(&flags.tunes, TaskDefaults::default().tuning).expect_err("contradictions");
+        assert_eq!((fault.exit, fault.because.len()), (Exit::Usage, 2));
+    }
+
+    #[test]
+    fn failures_go_to_a_file_that_can_be_made() {
+        let place = tempfile::tempdir().expect("a directory");
+        let missing = place.path().join("none/f.ndjson").display().to_string();
+        for wrong in [missing, place.path().display().to_string(), "- -o json".to_owned()] {
+            let args = args(&format!("windrow run --total 3 --failures-out {wrong} -- true"));
+            assert_eq!(check_failures_out(&args).expect_err("refused").exit, Exit::Usage, "{wrong}");
+        }
+    }
+}

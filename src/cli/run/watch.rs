@@ -1,0 +1,184 @@
+//! Follows a running task: shows it, obeys Ctrl-C, and never waits for ever.
+
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::super::exit::Exit;
+use super::super::fault::Fault;
+use super::super::screen::{RunLines, Screen};
+use super::super::signals::{Asked, Signals};
+use super::picture::{Meter, Picture};
+use crate::domain::execution::Progress;
+use crate::domain::ids::{Moment, TaskId};
+use crate::domain::lifecycle::Status;
+use crate::node::Node;
+use crate::ports::ErrorClass;
+use crate::ports::task_store::{Actor, TaskView};
+use crate::service;
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long an immediate stop may take before the process ends without it.
+const STOP_NOW_PATIENCE: Duration = Duration::from_secs(15);
+/// How long the second Ctrl-C waits for an orderly end.
+const CUT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How following ended.
+pub(super) enum End {
+    /// The task is finished, cancelled or stopped.
+    Stopped(TaskView),
+    /// The second Ctrl-C.
+    Cut,
+}
+
+/// See the module.
+pub(super) struct Watch<'a> {
+    pub(super) node: &'a Node,
+    pub(super) screen: &'a Screen,
+    pub(super) actor: &'a Actor,
+    /// How long calls in flight may take to end.
+    pub(super) drain_timeout: Duration,
+}
+
+/// How far a stop is.
+#[derive(Clone, Copy, PartialEq)]
+enum Stopping {
+    No,
+    /// Calls in flight are awaited until then.
+    Calmly(Moment),
+    /// They were cut off; the store has until then.
+    AtOnce(Moment),
+}
+
+impl Watch<'_> {
+    /// Follows the task to its end.
+    pub(super) async fn follow(&self, task: TaskView, signals: &mut Signals) -> Result<End, Fault> {
+        let mut lines = self.screen.run();
+        let end = self.look_on(task, signals, &mut lines).await;
+        lines.clear();
+        end
+    }
+
+    async fn look_on(
+        &self,
+        task: TaskView,
+        signals: &mut Signals,
+        lines: &mut RunLines,
+    ) -> Result<End, Fault> {
+        let id = task.id;
+        // Its last process died while it was stopping; it has to be stopped before it can be started.
+        let mut start_again = task.status == Status::Stopping;
+        let (mut stopping, mut meter) = (Stopping::No, Meter::default());
+        let mut looks = interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                asked = signals.next() => match asked {
+                    Asked::Tree => self.screen.must_say(&self.node.tree().render("")),
+                    Asked::Stop if stopping != Stopping::No => return self.cut(id).await,
+                    Asked::Stop => stopping = self.stop(id).await?,
+                },
+                _ = looks.tick() => {}
+            }
+            let Some(view) = self.view(id).await? else { continue };
+            if view.status == Status::Stopped && start_again && stopping == Stopping::No {
+                start_again = false;
+                service::start_if_stopped(self.node.tasks(), view, self.actor, self.node.clock().wall())
+                    .await?;
+                self.node.wake();
+                continue;
+            }
+            self.show(&view, lines, &mut meter);
+            if view.status.is_terminal() || view.status == Status::Stopped {
+                return Ok(End::Stopped(view));
+            }
+            stopping = self.hurry(id, stopping).await?;
+        }
+    }
+
+    /// The task as stored; none when the store can't be read now.
+    async fn view(&self, id: TaskId) -> Result<Option<TaskView>, Fault> {
+        if self.node.is_over() {
+            return Err(Fault::bug("the node ended although its task had not"));
+        }
+        match self.node.tasks().get(id).await {
+            Ok(Some(view)) => Ok(Some(view)),
+            Ok(None) => Err(Fault::bug(format!("{id} is gone from the database"))),
+            Err(error) if error.class() == ErrorClass::Transient => {
+                tracing::debug!(%error, "the task can't be read now");
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn show(&self, view: &TaskView, lines: &mut RunLines, meter: &mut Meter) {
+        let now = self.node.clock().now();
+        let live: Vec<Progress> =
+            self.node.progress(view.id).into_iter().map(|(_, progress)| progress).collect();
+        let wall = self.node.clock().wall();
+        let mut picture = Picture::of(view, &live, 0.0, wall);
+        picture.actual = meter.on_settled(now, picture.counts.settled());
+        self.screen.show(lines, &picture, now);
+    }
+
+    async fn stop(&self, id: TaskId) -> Result<Stopping, Fault> {
+        let in_flight: u64 = self.node.progress(id).iter().map(|(_, p)| p.counters.in_flight).sum();
+        self.screen.say(&format!(
+            "stopping: nothing more leaves, {in_flight} in flight may end; Ctrl-C again cuts them off"
+        ));
+        self.command_stop(id, false).await?;
+        Ok(Stopping::Calmly(self.node.clock().now().plus(self.drain_timeout)))
+    }
+
+    async fn command_stop(&self, id: TaskId, at_once: bool) -> Result<(), Fault> {
+        let now = self.node.clock().wall();
+        let stopped = service::stop(self.node.tasks(), id, at_once, self.actor, now).await;
+        self.node.wake();
+        stopped.map_err(|error| Fault::new(Exit::Failed, "the task can't be stopped", error.to_string()))
+    }
+
+    /// A stop that takes too long becomes an immediate one, and an immediate one that does is given up.
+    async fn hurry(&self, id: TaskId, stopping: Stopping) -> Result<Stopping, Fault> {
+        let now = self.node.clock().now();
+        match stopping {
+            Stopping::Calmly(until) if now >= until => {
+                self.screen
+                    .must_say("calls in flight did not end in time; they are cut off and will be repeated");
+                self.command_stop(id, true).await?;
+                Ok(Stopping::AtOnce(now.plus(STOP_NOW_PATIENCE)))
+            }
+            Stopping::AtOnce(until) if now >= until => {
+                let because = format!("it did not stop within {}s", STOP_NOW_PATIENCE.as_secs());
+                Err(Fault::new(Exit::Failed, "the run was ended without its last checkpoint", because)
+                    .hint("run the same command again: it resumes from the last checkpoint"))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// An orderly end is tried, but not waited for: what is left ends with the process.
+    async fn cut(&self, id: TaskId) -> Result<End, Fault> {
+        if timeout(CUT_PATIENCE, self.command_stop(id, true)).await.is_err() {
+            tracing::debug!("the store did not take the stop in time");
+        }
+        Ok(End::Cut)
+    }
+}
+
+/// Ends the node; a Ctrl-C cuts even that short. Says whether it ended by itself.
+pub(super) async fn close(node: Node, signals: &mut Signals, calmly: bool) -> bool {
+    if !calmly {
+        return timeout(CUT_PATIENCE, node.drain()).await.is_ok();
+    }
+    tokio::select! {
+        in_time = node.drain() => {
+            if !in_time {
+                tracing::warn!("the node did not end in time");
+            }
+            true
+        }
+        () = signals.stop() => false,
+    }
+}

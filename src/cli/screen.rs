@@ -1,0 +1,198 @@
+//! What is said on standard error: a live bar on a terminal, plain lines elsewhere, nothing with `--quiet`; and the
+//! log, which never breaks into the bar. Standard output is for the outcome only.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracing_subscriber::EnvFilter;
+
+use super::args::Talk;
+use super::exit::Exit;
+use super::fault::Fault;
+use super::run::picture::Picture;
+use crate::adapters::source::IndexProgress;
+use crate::domain::ids::Moment;
+use crate::domain::lifecycle::Status;
+
+/// Between two plain lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Everything that is said beside the outcome.
+pub(super) struct Screen {
+    bars: MultiProgress,
+    quiet: bool,
+    live: bool,
+}
+
+impl Screen {
+    /// A screen for how much was asked for; also where the log goes.
+    ///
+    /// # Errors
+    /// When the log's filter can't be read.
+    pub(super) fn open(talk: Talk, log_filter: Option<&str>) -> Result<Screen, Fault> {
+        let live = io::stderr().is_terminal() && !talk.quiet;
+        let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bars = MultiProgress::with_draw_target(target);
+        start_log(bars.clone(), filter(talk, log_filter)?);
+        Ok(Screen { bars, quiet: talk.quiet, live })
+    }
+
+    /// Says a line.
+    pub(super) fn say(&self, line: &str) {
+        if !self.quiet {
+            self.must_say(line);
+        }
+    }
+
+    /// Says a line even when quiet: errors.
+    pub(super) fn must_say(&self, line: &str) {
+        self.bars.suspend(|| print_error(line));
+    }
+
+    /// A bar for an index pass.
+    pub(super) fn indexing(&self) -> IndexBar {
+        let bar = self.bars.add(ProgressBar::new(0));
+        let style = ProgressStyle::with_template("reading items  {wide_bar} {bytes} of {total_bytes}  {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        IndexBar { bar }
+    }
+
+    /// The live picture of a run.
+    pub(super) fn run(&self) -> RunLines {
+        let bar = self.bars.add(ProgressBar::new(0));
+        let style = ProgressStyle::with_template("{prefix} {wide_bar:.green} {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█▉▊▋▌▍▎▏░"));
+        let below = self.bars.add(ProgressBar::new_spinner());
+        let style = ProgressStyle::with_template("  {msg}");
+        below.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        RunLines { bar, below, said: None, status: None }
+    }
+
+    /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
+    pub(super) fn show(&self, lines: &mut RunLines, picture: &Picture, now: Moment) {
+        if self.live {
+            lines.bar.set_length(picture.total.max(1));
+            lines.bar.set_position(picture.done());
+            lines.bar.set_prefix(format!("{:>5.1} %", picture.percent()));
+            lines.bar.set_message(picture.pace_text());
+            lines.below.set_message(picture.below_text());
+        } else if lines.is_due(picture, now) {
+            self.say(&picture.line());
+        }
+    }
+}
+
+/// The bar of an index pass.
+#[derive(Clone)]
+pub(super) struct IndexBar {
+    bar: ProgressBar,
+}
+
+impl IndexBar {
+    /// Shows how far it is; called on the thread of the pass.
+    pub(super) fn show(&self, progress: IndexProgress) {
+        self.bar.set_length(progress.bytes_total.unwrap_or(progress.bytes));
+        self.bar.set_position(progress.bytes);
+        self.bar.set_message(format!("{} rows", progress.rows));
+    }
+
+    /// Takes it off the screen.
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The bar of a run, and what was said last.
+pub(super) struct RunLines {
+    bar: ProgressBar,
+    below: ProgressBar,
+    said: Option<Moment>,
+    status: Option<Status>,
+}
+
+impl RunLines {
+    fn is_due(&mut self, picture: &Picture, now: Moment) -> bool {
+        let changed = self.status != Some(picture.status);
+        let due = changed || self.said.is_none_or(|said| now.since(said) >= LINE_EVERY);
+        if due {
+            (self.status, self.said) = (Some(picture.status), Some(now));
+        }
+        due
+    }
+
+    /// Takes the bar off the screen.
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+        self.below.finish_and_clear();
+    }
+}
+
+/// Prints to standard error. Nobody may be reading any more (a closed pipe); that is no reason to end a job.
+fn print_error(line: &str) {
+    if writeln!(io::stderr(), "{line}").is_err() {
+        tracing::trace!("standard error is closed");
+    }
+}
+
+/// Prints an outcome to standard output.
+///
+/// # Errors
+/// When nobody reads it: then the outcome is lost, and a script has to know.
+pub(super) fn print(text: &str) -> Result<(), Fault> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", text.trim_end_matches('\n'))
+        .and_then(|()| out.flush())
+        .map_err(|error| Fault::new(Exit::Failed, "the outcome can't be printed", error.to_string()))
+}
+
+fn filter(talk: Talk, wanted: Option<&str>) -> Result<EnvFilter, Fault> {
+    let level = match talk.verbose {
+        0 => "warn",
+        1 => "info",
+        // Libraries at debug would bury what is looked for; ractor logs every message.
+        _ => "info,windrow=debug,ractor=info",
+    };
+    EnvFilter::try_new(wanted.unwrap_or(level)).map_err(|error| {
+        Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())
+            .hint("a level, or levels by module: WINDROW_LOG=info,windrow::actors=debug")
+    })
+}
+
+fn start_log(bars: MultiProgress, filter: EnvFilter) {
+    let ansi = io::stderr().is_terminal();
+    let writer = move || Between { bars: bars.clone() };
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi).with_writer(writer);
+    if log.try_init().is_err() {
+        tracing::debug!("the log was started before");
+    }
+}
+
+/// Writes log lines between two drawings of the bar.
+struct Between {
+    bars: MultiProgress,
+}
+
+impl Write for Between {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bars.suspend(|| io::stderr().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// A panic is a mistake of ours: one line instead of a trace, to the log as well.
+pub(super) fn report_panics(bars: Arc<Screen>) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let thread = std::thread::current();
+        let text = panic.payload_as_str().unwrap_or("no message");
+        bars.must_say(&format!(
+            "bug: panic at {place} in thread {}: {text}",
+            thread.name().unwrap_or("unnamed")
+        ));
+    }));
+}

@@ -1,0 +1,149 @@
+//! The items that a command line names: looked at before anything is written, then opened with progress.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::args::Items;
+use super::exit::Exit;
+use super::fault::Fault;
+use super::screen::Screen;
+use super::signals::Signals;
+use crate::adapters::source::{
+    CsvFormat, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
+};
+use crate::domain::ids::{ItemCount, WallMs};
+use crate::ports::source_store::SourceStore;
+
+/// The longest part of a file's name in a job's name. Unit: characters.
+const SHOWN_CHARS_MAX: usize = 40;
+
+/// The source that the flags describe; `total` is used when neither file is given.
+pub(super) fn spec(items: &Items, total: u64) -> SourceSpec {
+    let (path, format) = match (&items.csv, &items.ndjson) {
+        (Some(path), _) => (path, Format::Csv(csv_format(items))),
+        (None, Some(path)) => (path, Format::Ndjson),
+        (None, None) => return SourceSpec::Range { total: ItemCount(total) },
+    };
+    let input = if path == "-" { Input::Stdin } else { Input::Path(path.clone()) };
+    SourceSpec::File { input, format }
+}
+
+fn csv_format(items: &Items) -> CsvFormat {
+    let usual = CsvFormat::default();
+    CsvFormat {
+        delimiter: items.delimiter.unwrap_or(usual.delimiter),
+        header: !items.no_header,
+        quote: usual.quote.filter(|_| !items.no_quote),
+    }
+}
+
+/// Looks whether the source is there, so that a mistyped path leaves nothing behind.
+///
+/// # Errors
+/// `Rejected` when it can't be read.
+pub(super) fn look(spec: &SourceSpec) -> Result<(), Fault> {
+    let SourceSpec::File { input: Input::Path(path), .. } = spec else { return Ok(()) };
+    let path = PathBuf::from(path);
+    let seen = path.metadata().and_then(|seen| {
+        // Opening a pipe would wait for its writer.
+        if seen.is_file() { std::fs::File::open(&path).map(|_| true) } else { Ok(false) }
+    });
+    let error = match seen {
+        Ok(true) => return Ok(()),
+        Ok(false) => OpenSourceError::NotAFile(path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => OpenSourceError::NotFound(path),
+        Err(error) => OpenSourceError::Unreadable { path, error },
+    };
+    Err(error.into())
+}
+
+/// What is known of a source's identity before it is read; none for a pipe, which is known by its content.
+pub(super) fn early_name(spec: &SourceSpec) -> Option<String> {
+    match spec {
+        SourceSpec::File { input: Input::Path(path), format } => Some(file_name(Path::new(path), format)),
+        SourceSpec::File { input: Input::Stdin, .. } => None,
+        other => Some(opened_name(other)),
+    }
+}
+
+/// The job's name that an opened source gives: the same source, the same name.
+pub(super) fn opened_name(spec: &SourceSpec) -> String {
+    match spec {
+        SourceSpec::Range { total } => format!("total-{}", total.0),
+        SourceSpec::Inline { .. } => format!("inline-{:016x}", xxh3_64(spec.to_text().as_bytes())),
+        SourceSpec::File { input: Input::Spooled(name), .. } => name.clone(),
+        SourceSpec::File { input: Input::Path(path), format } => file_name(Path::new(path), format),
+        SourceSpec::File { input: Input::Stdin, format } => format!("stdin.{}", format.kind()),
+    }
+}
+
+/// Made of the whole canonical path; its last part is only for the eye.
+fn file_name(path: &Path, format: &Format) -> String {
+    let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let last = canonical.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let shown: String = last.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect();
+    let hash = xxh3_64(canonical.as_os_str().as_encoded_bytes());
+    format!("{}-{shown}-{hash:016x}", format.kind())
+}
+
+/// Opens the source; shows how far indexing is.
+///
+/// # Errors
+/// `Rejected` when its rows can't be items, `Interrupted` when Ctrl-C came first; nothing is stored then.
+pub(super) async fn open_shown(
+    spec: &SourceSpec,
+    store: &dyn SourceStore,
+    spool: &Path,
+    now: WallMs,
+    screen: &Screen,
+    signals: &mut Signals,
+) -> Result<OpenedSource, Fault> {
+    let bar = screen.indexing();
+    let shown = bar.clone();
+    let watch = IndexWatch { progress: Arc::new(move |progress| shown.show(progress)), ..Default::default() };
+    let cancel = watch.cancel.clone();
+    let opening = Opening { store, spool, watch, reuse: true, now };
+    let outcome = tokio::select! {
+        opened = open(spec, &opening) => opened.map_err(Fault::from),
+        _ = signals.stop() => {
+            cancel.store(true, Ordering::Relaxed);
+            Err(interrupted())
+        }
+    };
+    bar.clear();
+    outcome
+}
+
+fn interrupted() -> Fault {
+    Fault::new(Exit::Interrupted, "interrupted before anything began", "the items were still being counted")
+        .hint("run it again; nothing was stored")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_file_has_the_same_name_however_it_is_reached() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("users.csv");
+        std::fs::write(&file, "a\n1\n").expect("written");
+        let format = Format::Csv(CsvFormat::default());
+        let roundabout = place.path().join(".").join("users.csv");
+        assert_eq!(file_name(&file, &format), file_name(&roundabout, &format));
+        assert_ne!(file_name(&file, &format), file_name(&file, &Format::Ndjson));
+    }
+
+    #[test]
+    fn a_directory_and_nothing_are_refused_before_anything_is_made() {
+        let place = tempfile::tempdir().expect("a directory");
+        for path in [place.path().to_owned(), place.path().join("none.csv")] {
+            let input = Input::Path(path.display().to_string());
+            let fault = look(&SourceSpec::File { input, format: Format::Ndjson }).expect_err("no file");
+            assert_eq!(fault.exit, Exit::Rejected);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The store as a node sees it that runs one task only: `windrow run` has no handler for any other.
+//!
+//! Other tasks of the store are offered only to be stopped; what a `kill -9` left running stays as it is until its
+//! own command comes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use crate::domain::lifecycle::Wish;
+use crate::domain::verdict::ParkedItem;
+use crate::ports::StoreError;
+use crate::ports::run_store::{
+    Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore, ShardCheckpoint,
+};
+
+/// Candidates read at once: the one task may stand behind many.
+const SCAN_MAX: u32 = 10_000;
+
+/// See the module.
+pub(super) struct OneTask {
+    pub(super) runs: Arc<dyn RunStore>,
+    pub(super) task: TaskId,
+}
+
+#[async_trait]
+impl RunStore for OneTask {
+    async fn candidates(
+        &self,
+        alive: &[SessionId],
+        now: WallMs,
+        restore_window: Duration,
+        limit: u32,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        let mut found = self.runs.candidates(alive, now, restore_window, SCAN_MAX).await?;
+        found.retain(|candidate| candidate.shard.task == self.task || candidate.wish != Wish::Run);
+        found.truncate(limit as usize);
+        Ok(found)
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+        self.runs.claim(request).await
+    }
+
+    async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
+        self.runs.checkpoint(checkpoints).await
+    }
+
+    async fn release(
+        &self,
+        shard: ShardId,
+        epoch: Epoch,
+        claim: ClaimId,
+        close: &RunClose,
+        now: WallMs,
+    ) -> Result<CheckpointAck, StoreError> {
+        self.runs.release(shard, epoch, claim, close, now).await
+    }
+
+    async fn parked_due(
+        &self,
+        shard: ShardId,
+        before: WallMs,
+        after: Option<(WallMs, ItemIndex)>,
+        limit: u32,
+    ) -> Result<Vec<ParkedItem>, StoreError> {
+        self.runs.parked_due(shard, before, after, limit).await
+    }
+
+    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError> {
+        self.runs.next_parked(shard).await
+    }
+
+    async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
+        self.runs.control(shard).await
+    }
+}
