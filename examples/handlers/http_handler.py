@@ -1,4 +1,4 @@
-# python3 examples/handlers/http_handler.py & windrow run --csv users.csv --url http://127.0.0.1:9000
+# windrow run --csv users.csv --url http://127.0.0.1:9000
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json
 

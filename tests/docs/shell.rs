@@ -1,0 +1,265 @@
+//! Executes commands of a page in a fresh directory, and compares what they print with what the page says.
+
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::page::Step;
+use super::root;
+
+/// The port that the pages speak of; a free one is used in its place.
+const PORT_TOLD: &str = "9000";
+/// No command of the documentation takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A directory with the examples in it, a home, and the program in the path.
+pub(crate) struct Shell {
+    place: TempDir,
+    port: u16,
+    servers: Vec<Child>,
+}
+
+impl Shell {
+    pub(crate) fn new() -> Shell {
+        let place = tempfile::tempdir().unwrap();
+        // Free when asked; nothing else here asks for that one.
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shell = Shell { place, port, servers: Vec::new() };
+        for folder in ["examples/data", "examples/handlers"] {
+            shell.copy(folder);
+        }
+        std::fs::copy(root().join("config.toml"), shell.path("config.toml")).unwrap();
+        shell
+    }
+
+    fn copy(&self, folder: &str) {
+        std::fs::create_dir_all(self.path(folder)).unwrap();
+        for entry in root().join(folder).read_dir().unwrap() {
+            let from = entry.unwrap().path();
+            let text = std::fs::read_to_string(&from).unwrap();
+            let text = if folder.ends_with("handlers") { self.with_port(&text) } else { text };
+            std::fs::write(self.path(folder).join(from.file_name().unwrap()), text).unwrap();
+        }
+    }
+
+    fn path(&self, inner: &str) -> PathBuf {
+        self.place.path().join(inner)
+    }
+
+    fn with_port(&self, text: &str) -> String {
+        text.replace(PORT_TOLD, &self.port.to_string())
+    }
+
+    /// What `windrow` prints, for a command that must succeed.
+    pub(crate) fn output(&self, words: &[&str]) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow")).args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs one command and compares.
+    pub(crate) fn run(&mut self, step: &Step, loose: bool) -> Result<(), String> {
+        let mut child = self.start(&self.with_port(&step.command));
+        if step.background {
+            self.servers.push(child);
+            return self.wait_for_port();
+        }
+        let lines = lines_of(&mut child);
+        let mut seen = Vec::new();
+        let mut expected = step.expected.as_slice();
+        if let Some(at) = step.expected.iter().position(|line| line == "^C") {
+            let above = |seen: &[String]| compare(&expected[..at], seen, loose).is_ok();
+            if follow(&lines, &mut seen, above) != Followed::Enough {
+                end(&mut child);
+                return Err(complaint("the lines above ^C did not appear", &seen));
+            }
+            signal(&child, "INT");
+            expected = &expected[at + 1..];
+        }
+        if follow(&lines, &mut seen, |_| false) != Followed::Ended {
+            end(&mut child);
+            return Err(complaint("it does not end", &seen));
+        }
+        let code = child.wait().unwrap().code();
+        if code != Some(step.exit) {
+            return Err(complaint(&format!("exit code {code:?}, the page says {}", step.exit), &seen));
+        }
+        compare(expected, &seen, loose).map_err(|line| complaint(&format!("not printed: {line}"), &seen))
+    }
+
+    fn start(&self, command: &str) -> Child {
+        let program = Path::new(env!("CARGO_BIN_EXE_windrow"));
+        let command = command.replace("cargo run --release --", "windrow");
+        let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
+        // One stream, so that the order of the lines is that of the page. `exec`: a signal meets the program itself.
+        let exec = if command.contains(['|', ';', '&']) && !command.contains('\'') { "" } else { "exec " };
+        let mut shell = Command::new("bash");
+        shell.arg("-c").arg(format!("exec 2>&1\n{exec}{command}"));
+        shell.current_dir(self.place.path()).env("PATH", path).env("HOME", self.place.path());
+        shell.env_remove("XDG_STATE_HOME").env_remove("WINDROW_LOG").env("PYTHONUNBUFFERED", "1");
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+        shell.spawn().unwrap()
+    }
+
+    fn wait_for_port(&self) -> Result<(), String> {
+        let until = Instant::now() + PATIENCE;
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
+            if Instant::now() > until {
+                return Err(format!("nobody listens on port {}", self.port));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        self.servers.iter_mut().for_each(end);
+    }
+}
+
+fn lines_of(child: &mut Child) -> Receiver<String> {
+    let (sender, lines) = channel();
+    let out = child.stdout.take().unwrap();
+    std::thread::spawn(move || {
+        for line in BufReader::new(out).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// Why no more lines were collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Followed {
+    Enough,
+    Ended,
+    TooLong,
+}
+
+/// Collects lines until enough were seen, or there are no more.
+fn follow(lines: &Receiver<String>, seen: &mut Vec<String>, enough: impl Fn(&[String]) -> bool) -> Followed {
+    let until = Instant::now() + PATIENCE;
+    while !enough(seen) {
+        match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(line) => seen.push(line),
+            Err(RecvTimeoutError::Timeout) => return Followed::TooLong,
+            Err(RecvTimeoutError::Disconnected) => return Followed::Ended,
+        }
+    }
+    Followed::Enough
+}
+
+fn signal(child: &Child, name: &str) {
+    let id = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-s", name, "--", &id]).status().unwrap().success());
+}
+
+fn end(child: &mut Child) {
+    signal(child, "KILL");
+    child.wait().unwrap();
+}
+
+fn complaint(what: &str, seen: &[String]) -> String {
+    format!("{what}\nit printed:\n  {}", seen.join("\n  "))
+}
+
+/// Whether the expected lines were printed, in their order; else the first that wasn't.
+fn compare(expected: &[String], seen: &[String], loose: bool) -> Result<(), String> {
+    let mut left = seen.iter();
+    for line in expected.iter().filter(|line| !line.trim().is_empty()) {
+        if !left.any(|printed| fits(&plain(line, loose), &plain(printed, loose))) {
+            return Err(line.clone());
+        }
+    }
+    Ok(())
+}
+
+/// `…` stands for anything.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('…');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut open = false;
+    for part in parts {
+        open = true;
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.is_empty() || open && pattern.ends_with('…')
+}
+
+/// A line without what differs from run to run.
+fn plain(line: &str, loose: bool) -> String {
+    without_times(line).split_whitespace().map(|word| plain_word(word, loose)).collect::<Vec<_>>().join(" ")
+}
+
+/// `2026-11-20T11:56:35.981Z` is some time.
+fn without_times(line: &str) -> String {
+    let begins = |rest: &str| {
+        let shape = "dddd-dd-ddT";
+        let fits = |(c, kind): (char, char)| if kind == 'd' { c.is_ascii_digit() } else { c == kind };
+        rest.len() >= shape.len() && rest.chars().zip(shape.chars()).all(fits)
+    };
+    let (mut rest, mut text) = (line, String::new());
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find('Z').filter(|_| begins(rest)).map_or(first.len_utf8(), |at| at + 1);
+        text.push_str(if end > 4 { "<time>" } else { &rest[..end] });
+        rest = &rest[end..];
+    }
+    text
+}
+
+fn plain_word(word: &str, loose: bool) -> String {
+    let pieces = word.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '.'));
+    pieces.map(|piece| plain_piece(piece, loose)).collect()
+}
+
+fn plain_piece(piece: &str, loose: bool) -> String {
+    let body = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let end = &piece[body.len()..];
+    let is_hash = body.len() >= 16 && body.chars().all(|c| c.is_ascii_hexdigit());
+    let measured = body.contains('.') && body.starts_with(|c: char| c.is_ascii_digit());
+    let span = body.starts_with(|c: char| c.is_ascii_digit()) && body.ends_with('s');
+    let hash_named = body.rsplit_once('.').is_some_and(|(name, _)| name.len() == 16);
+    match () {
+        () if is_hash => format!("<hash>{end}"),
+        () if hash_named => format!("<hash>{end}"),
+        () if measured || span => format!("<n>{end}"),
+        () if loose && body.chars().all(|c| c.is_ascii_digit()) && !body.is_empty() => format!("<n>{end}"),
+        () => piece.to_owned(),
+    }
+}
+
+#[test]
+fn what_differs_from_run_to_run_is_not_compared() {
+    for (page, run) in [
+        ("#62 ↻ retry BUSY (after 200ms)  2.5 ms", "#62 ↻ retry BUSY (after 201ms)  13.0 ms"),
+        ("t1: 4 items (stdin-c961bad85e0ff6f3.ndjson)", "t1: 4 items (stdin-0061bad85e0ff6f3.ndjson)"),
+        ("BUSY 16  2026-11-20T11:56:36Z  #23", "BUSY      16  2026-11-20T23:01:02Z  #23"),
+        ("a … c", "a long b c"),
+        ("\"rate\":495.531,…\"x\"…", "\"rate\":1.5,\"y\",\"x\",2"),
+    ] {
+        assert!(
+            fits(&plain(page, false), &plain(run, false)),
+            "{} / {}",
+            plain(page, false),
+            plain(run, false)
+        );
+    }
+    for (page, run) in
+        [("#62 retry", "#63 retry"), ("succeeded 177", "succeeded 178"), ("a … c", "a b d"), ("a", "a b")]
+    {
+        assert!(!fits(&plain(page, false), &plain(run, false)), "{page}");
+    }
+    assert!(fits(&plain("low water 131 (nothing", true), &plain("low water 7 (nothing", true)));
+}
