@@ -205,18 +205,26 @@ fn plain(line: &str, loose: bool) -> String {
 
 /// `2026-11-20T11:56:35.981Z` is some time.
 fn without_times(line: &str) -> String {
-    let begins = |rest: &str| {
-        let shape = "dddd-dd-ddT";
-        let fits = |(c, kind): (char, char)| if kind == 'd' { c.is_ascii_digit() } else { c == kind };
-        rest.len() >= shape.len() && rest.chars().zip(shape.chars()).all(fits)
-    };
     let (mut rest, mut text) = (line, String::new());
     while let Some(first) = rest.chars().next() {
-        let end = rest.find('Z').filter(|_| begins(rest)).map_or(first.len_utf8(), |at| at + 1);
-        text.push_str(if end > 4 { "<time>" } else { &rest[..end] });
-        rest = &rest[end..];
+        match rest.find('Z').filter(|_| begins_with_a_date(rest)) {
+            Some(end) => {
+                text.push_str("<time>");
+                rest = &rest[end + 1..];
+            }
+            None => {
+                text.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
     }
     text
+}
+
+fn begins_with_a_date(text: &str) -> bool {
+    let shape = "dddd-dd-ddT";
+    let fits = |(c, kind): (char, char)| if kind == 'd' { c.is_ascii_digit() } else { c == kind };
+    text.len() >= shape.len() && text.chars().zip(shape.chars()).all(fits)
 }
 
 fn plain_word(word: &str, loose: bool) -> String {
@@ -232,8 +240,7 @@ fn plain_piece(piece: &str, loose: bool) -> String {
     let span = body.starts_with(|c: char| c.is_ascii_digit()) && body.ends_with('s');
     let hash_named = body.rsplit_once('.').is_some_and(|(name, _)| name.len() == 16);
     match () {
-        () if is_hash => format!("<hash>{end}"),
-        () if hash_named => format!("<hash>{end}"),
+        () if is_hash || hash_named => format!("<hash>{end}"),
         () if measured || span => format!("<n>{end}"),
         () if loose && body.chars().all(|c| c.is_ascii_digit()) && !body.is_empty() => format!("<n>{end}"),
         () => piece.to_owned(),
