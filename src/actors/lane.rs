@@ -21,7 +21,7 @@ use crate::domain::execution::{Effects, Reports, Wait};
 use crate::domain::ids::{Generation, Moment, WallMs};
 use crate::domain::pace::STALE_AFTER;
 use crate::domain::run::IndexRun;
-use crate::domain::verdict::Dispatch;
+use crate::domain::verdict::{Dispatch, HandlerCommand, Signal};
 use crate::ports::handler::{Call, CallItems, CallRows, Reply};
 use crate::ports::source::{RowChunk, SourceError};
 
@@ -34,6 +34,8 @@ const ROUND_SHORT: Duration = Duration::from_micros(50);
 const ROUND_LONG: Duration = Duration::from_micros(200);
 /// Rounds between two yields to the other tasks of the thread.
 const ROUNDS_PER_YIELD: u32 = 16;
+/// The wait before rows that can't be read are asked for again.
+pub(crate) const REREAD_AFTER: Duration = Duration::from_secs(1);
 /// While the gate is shut, how often to look whether trust came back.
 const GATE_RECHECK: Duration = Duration::from_millis(50);
 
@@ -42,8 +44,8 @@ const GATE_RECHECK: Duration = Duration::from_millis(50);
 pub(crate) enum LaneNote {
     /// A checkpoint is due before its time.
     CheckpointDue,
-    /// A row can't be read.
-    SourceFault(SourceError),
+    /// The rows of a call can't be read; its items went back.
+    RowFault(SourceError),
 }
 
 /// What a lane needs.
@@ -299,7 +301,9 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
         }
         Answer::NoRows(error) => {
             give_back(&items, &mut round.reports);
-            (lane.note)(LaneNote::SourceFault(error));
+            // Or the items would come and go back without a pause for as long as the source can't be read.
+            round.reports.signals.push(Signal::Command(HandlerCommand::PauseFor(REREAD_AFTER)));
+            (lane.note)(LaneNote::RowFault(error));
         }
     }
 }
