@@ -144,8 +144,11 @@ impl Desk<'_> {
             drain_timeout: self.drain_timeout(&task),
         };
         let end = watch.follow(task, signals).await;
-        let cut = !watch::close(node, signals, matches!(end, Ok(End::Stopped(_)))).await;
-        log.close().await;
+        let calmly = matches!(end, Ok(End::Stopped(_)));
+        let cut = !watch::close(node, signals, calmly).await || matches!(end, Ok(End::Cut));
+        if !cut {
+            log.close().await;
+        }
         match end? {
             End::Stopped(task) if !cut => {
                 let took = self.clock.now().since(begun);

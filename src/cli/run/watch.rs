@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long an immediate stop may take before the process ends without it.
 const STOP_NOW_PATIENCE: Duration = Duration::from_secs(15);
 /// How long the second Ctrl-C waits for an orderly end.
-const CUT_PATIENCE: Duration = Duration::from_secs(1);
+const CUT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How following ended.
 pub(super) enum End {
