@@ -4,6 +4,8 @@
 //! thread with 64 calls at a time. Rounds alternate, and the ratio is taken within a round, because the machine
 //! is shared; absolute numbers are only orientation. Goals: single ≥ 0.75, batched no worse.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //!
 //! `WINDROW_BENCH_ROWS` sets the number of rows (default 1,000,000).
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -2,6 +2,8 @@
 //! full of side records. `cargo bench --bench store` prints one line a case; the database lies in the system's
 //! temporary directory unless `TMPDIR` says otherwise.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};

@@ -3,6 +3,8 @@
 //!
 //! Prints nanoseconds an item, the best of five. It asserts nothing: numbers belong to the machine.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A whole node in this process, over SQLite in a temporary directory, with a handler that does nothing or sleeps.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -25,16 +25,40 @@ pub struct Job {
     pub items: u64,
     pub batch: u32,
     pub concurrency: u32,
+    pub rate: RateLimit,
+    pub work: Work,
 }
 
-/// Does nothing, or sleeps 0–49 ms (uniform, as in the peers' benchmark), by the task's name.
+impl Job {
+    pub fn new(work: Work, items: u64) -> Job {
+        Job { items, batch: 1, concurrency: 1_000, rate: RateLimit::Unlimited, work }
+    }
+}
+
+/// What the handler does; the task's name says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Answers at once.
+    Nothing,
+    /// Sleeps 0–49 ms, uniform, as in the peers' benchmark.
+    Sleep,
+    /// Writes down when the pace let each item go.
+    Record,
+}
+
+/// Gate times. Unit: nanoseconds of the boot-time clock.
+static GATE_TIMES: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
 struct InProcess {
-    sleeps: bool,
+    work: Work,
 }
 
 impl Handler for InProcess {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
-        if !self.sleeps {
+        if self.work == Work::Record {
+            GATE_TIMES.lock().unwrap().extend(call.items.iter().map(|_| call.gate_time.0));
+        }
+        if self.work != Work::Sleep {
             std::hint::black_box(&call.items);
             return Box::pin(std::future::ready(Reply::AllOk));
         }
@@ -61,8 +85,10 @@ impl Handler for InProcess {
 
 impl HandlerFactory for InProcess {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
-        let sleeps = context.task_name.as_deref().is_some_and(|name| name.starts_with("sleep"));
-        Ok(Arc::new(InProcess { sleeps }))
+        let name = context.task_name.as_deref().unwrap_or_default();
+        let works = [Work::Nothing, Work::Sleep, Work::Record];
+        let work = works.into_iter().find(|work| name.starts_with(&format!("{work:?}")));
+        Ok(Arc::new(InProcess { work: work.unwrap_or(Work::Nothing) }))
     }
 }
 
@@ -72,7 +98,7 @@ struct Everything;
 impl Provider for Everything {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let source = Arc::new(RangeSource::new(task.total));
-        Ok(Provision { handler: Arc::new(InProcess { sleeps: false }), source })
+        Ok(Provision { handler: Arc::new(InProcess { work: Work::Nothing }), source })
     }
 }
 
@@ -113,17 +139,17 @@ impl Engine {
         Engine { control, node, count: std::cell::Cell::new(0), _directory: directory, _runtimes: runtimes }
     }
 
+    /// The gate times of the last recording job, in order.
+    #[allow(dead_code, reason = "only the pace bench records")]
+    pub fn gate_times(&self) -> Vec<u64> {
+        let mut times = std::mem::take(&mut *GATE_TIMES.lock().unwrap());
+        times.sort_unstable();
+        times
+    }
+
     pub fn run(&self, job: Job) {
-        self.drive("run", job);
-    }
-
-    pub fn sleep(&self, job: Job) {
-        self.drive("sleep", job);
-    }
-
-    fn drive(&self, name: &str, job: Job) {
         self.count.set(self.count.get() + 1);
-        let name = format!("{name}-{}", self.count.get());
+        let name = format!("{:?}-{}", job.work, self.count.get());
         self.control.block_on(async {
             let task = self.create(name, &job).await;
             self.node
@@ -146,7 +172,7 @@ impl Engine {
 
     async fn create(&self, name: String, job: &Job) -> TaskView {
         let mut tuning = Config::default().task_defaults.tuning.clone();
-        tuning.rate = RateLimit::Unlimited;
+        tuning.rate = job.rate;
         tuning.batch = NonZeroU32::new(job.batch).unwrap();
         tuning.concurrency = Auto::Fixed(NonZeroU32::new(job.concurrency).unwrap());
         let now = self.node.clock().wall();

@@ -46,6 +46,11 @@ impl SupervisorHandle {
         self.address.tell(Msg::Wake);
     }
 
+    /// A task's wish or settings changed: its runs look at once instead of at the next heartbeat.
+    pub fn nudge(&self, task: TaskId) {
+        self.address.tell(Msg::Nudge(task));
+    }
+
     /// The tree as people see it.
     pub fn tree(&self) -> &Tree {
         &self.node.tree

@@ -21,7 +21,7 @@ use crate::domain::execution::{Effects, Reports, Wait};
 use crate::domain::ids::{Generation, Moment, WallMs};
 use crate::domain::pace::STALE_AFTER;
 use crate::domain::run::IndexRun;
-use crate::domain::verdict::Dispatch;
+use crate::domain::verdict::{Dispatch, HandlerCommand, Signal};
 use crate::ports::handler::{Call, CallItems, CallRows, Reply};
 use crate::ports::source::{RowChunk, SourceError};
 
@@ -34,6 +34,8 @@ const ROUND_SHORT: Duration = Duration::from_micros(50);
 const ROUND_LONG: Duration = Duration::from_micros(200);
 /// Rounds between two yields to the other tasks of the thread.
 const ROUNDS_PER_YIELD: u32 = 16;
+/// The wait before rows that can't be read are asked for again.
+pub(crate) const REREAD_AFTER: Duration = Duration::from_secs(1);
 /// While the gate is shut, how often to look whether trust came back.
 const GATE_RECHECK: Duration = Duration::from_millis(50);
 
@@ -42,8 +44,8 @@ const GATE_RECHECK: Duration = Duration::from_millis(50);
 pub(crate) enum LaneNote {
     /// A checkpoint is due before its time.
     CheckpointDue,
-    /// A row can't be read.
-    SourceFault(SourceError),
+    /// The rows of a call can't be read; its items went back.
+    RowFault(SourceError),
 }
 
 /// What a lane needs.
@@ -57,7 +59,13 @@ pub(crate) struct Lane {
 struct Flight<'a> {
     items: Option<CallItems>,
     departed: Moment,
-    call: BoxFuture<'a, Answer>,
+    call: Out<'a>,
+}
+
+/// A call that is out: almost always the handler's own future, without another box around it.
+enum Out<'a> {
+    Handler(BoxFuture<'a, Reply>),
+    Fetching(BoxFuture<'a, Answer>),
 }
 
 enum Answer {
@@ -69,7 +77,11 @@ impl Future for Flight<'_> {
     type Output = (CallItems, Moment, Answer);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Poll::Ready(answer) = self.call.as_mut().poll(cx) else { return Poll::Pending };
+        let polled = match &mut self.call {
+            Out::Handler(call) => call.as_mut().poll(cx).map(Answer::Reply),
+            Out::Fetching(call) => call.as_mut().poll(cx),
+        };
+        let Poll::Ready(answer) = polled else { return Poll::Pending };
         let items = self.items.take().unwrap_or_else(|| CallItems::Many(Vec::new()));
         Poll::Ready((items, self.departed, answer))
     }
@@ -121,7 +133,9 @@ pub(crate) async fn run_lane(lane: Lane) -> Result<(), Superseded> {
 }
 
 fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
-    let exchanged = lane.cell.exchange(lane.generation, &mut round.reports, round.chunk, &mut round.fx)?;
+    // Less than a batch would leave only after the linger.
+    let want = round.chunk.max(lane.cell.batch.load(Ordering::Relaxed) as u32);
+    let exchanged = lane.cell.exchange(lane.generation, &mut round.reports, want, &mut round.fx)?;
     if exchanged.ask_checkpoint {
         (lane.note)(LaneNote::CheckpointDue);
     }
@@ -171,7 +185,7 @@ async fn start_one<'a>(
 ) {
     let cell = &lane.cell;
     let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
-    let call: BoxFuture<'a, Answer> = match rows_of(cell, &items, &mut round.rows) {
+    let call = match rows_of(cell, &items, &mut round.rows) {
         Some(rows) => {
             let mut call =
                 cell.handler.process(Call { items: items.clone(), rows, gate_time: departed, timeout });
@@ -181,10 +195,10 @@ async fn start_one<'a>(
                     let wall = WallMs(cell.clock.wall_micros(departed) / 1000);
                     return round.reporter.report(&items, reply, wall, &mut round.reports);
                 }
-                Poll::Pending => Box::pin(async move { Answer::Reply(call.await) }),
+                Poll::Pending => Out::Handler(call),
             }
         }
-        None => Box::pin(fetch_and_call(cell, items.clone(), departed, timeout)),
+        None => Out::Fetching(Box::pin(fetch_and_call(cell, items.clone(), departed, timeout))),
     };
     flight.push(Flight { items: Some(items), departed, call });
 }
@@ -287,7 +301,9 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
         }
         Answer::NoRows(error) => {
             give_back(&items, &mut round.reports);
-            (lane.note)(LaneNote::SourceFault(error));
+            // Or the items would come and go back without a pause for as long as the source can't be read.
+            round.reports.signals.push(Signal::Command(HandlerCommand::PauseFor(REREAD_AFTER)));
+            (lane.note)(LaneNote::RowFault(error));
         }
     }
 }

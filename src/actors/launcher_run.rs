@@ -3,24 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef};
+use ractor::{ActorId, ActorProcessingErr};
 
-use super::claiming::{self, Claimed};
+use super::claiming::{self};
 use super::launcher::{LauncherEnd, Msg, State};
-use super::lease_renewer::{self, LeaseRenewer};
+use super::lease_renewer::{self};
 use super::policy::{Kind, Restarts, policy};
-use super::row_feed::RowFeed;
-use super::run_cell::{CellParts, RunCell};
+use super::run_cell::RunCell;
 use super::tree::{Activity, Address};
-use super::window_executor::{self, WindowExecutor};
+use super::window_executor::{self};
 use super::{checkpoint_writer, context::NodeContext};
 use crate::domain::checkpoint;
-use crate::domain::execution::{CheckpointDraft, Command, Execution, RunEnd, Start};
+use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
 use crate::domain::lifecycle::{StopReason, Wish};
-use crate::domain::settings::RateLimit;
 use crate::ports::gate::Gate;
-use crate::ports::handler::{Mode, OpenError, RunContext};
 use crate::ports::lease_store::LeaseKey;
 use crate::ports::run_store::{Control, RunClose, ShardCheckpoint};
 
@@ -30,95 +27,32 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
 const RESEND_AFTER: Duration = Duration::from_secs(2);
 
 /// The newest checkpoint, until it is stored.
-struct Pending {
+pub(super) struct Pending {
     checkpoint: ShardCheckpoint,
     draft_no: u64,
 }
 
-struct Child<M: ractor::Message> {
-    address: Address<M>,
-    restarts: Restarts,
+pub(super) struct Child<M: ractor::Message> {
+    pub(super) address: Address<M>,
+    pub(super) restarts: Restarts,
 }
 
 /// See the module.
 pub(crate) struct Run {
-    cell: Arc<RunCell>,
-    gate: Arc<Gate>,
-    key: LeaseKey,
-    epoch: Epoch,
-    control: Control,
-    recoveries: u32,
-    claimed_at: Moment,
-    seq: CheckpointSeq,
-    pending: Option<Pending>,
-    executor: Option<Child<window_executor::Msg>>,
-    renewer: Option<Child<lease_renewer::Msg>>,
+    pub(super) cell: Arc<RunCell>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) key: LeaseKey,
+    pub(super) epoch: Epoch,
+    pub(super) control: Control,
+    pub(super) recoveries: u32,
+    pub(super) claimed_at: Moment,
+    pub(super) seq: CheckpointSeq,
+    pub(super) pending: Option<Pending>,
+    pub(super) executor: Option<Child<window_executor::Msg>>,
+    pub(super) renewer: Option<Child<lease_renewer::Msg>>,
 }
 
 impl Run {
-    /// Opens the handler and makes the core from what was saved.
-    pub(crate) fn open(state: &State, claimed: Claimed) -> Result<Run, OpenError> {
-        let node = &state.arguments.node;
-        let Claimed { shard, gate, key, task, control, restored, provision } = claimed;
-        let context = RunContext {
-            shard: shard.shard,
-            task_name: task.name.clone(),
-            task_revision: control.rev,
-            business: task.business.clone(),
-            params: task.params.clone().and_then(|json| serde_json::value::RawValue::from_string(json).ok()),
-            run: shard.run,
-            epoch: shard.epoch,
-            store: node.store_id.clone(),
-            mode: Mode::Live,
-            gate: gate.clone(),
-        };
-        let handler = provision.handler.open(Arc::new(context))?;
-        let has_data = provision.source.has_data();
-        let start = Start {
-            shard: shard.shard,
-            range: shard.range,
-            tuning: control.tuning.clone(),
-            restored,
-            has_data,
-            stalls: shard.stalls,
-        };
-        let cell = Arc::new(RunCell::new(CellParts {
-            shard: shard.shard,
-            gate: gate.clone(),
-            handler,
-            clock: node.clock.clone(),
-            rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
-            logs: state.arguments.logs.sink(),
-            execution: Execution::new(start, claiming::now(node)),
-            timeout: control.tuning.timeout,
-            batch: control.tuning.batch.get(),
-        }));
-        node.directory.enter(cell.clone());
-        tracing::info!(
-            actor = state.leaf.path(),
-            run = shard.run.0,
-            epoch = shard.epoch.0,
-            from = shard.low_water.0,
-            total = shard.range.len().0,
-            "run started"
-        );
-        let mut run = Run {
-            cell,
-            gate,
-            key,
-            epoch: shard.epoch,
-            recoveries: shard.recoveries,
-            claimed_at: node.clock.now(),
-            control,
-            seq: CheckpointSeq(0),
-            pending: None,
-            executor: None,
-            renewer: None,
-        };
-        run.on_wish(shard.wish);
-        Ok(run)
-    }
-
     pub(crate) fn claim(&self) -> ClaimId {
         self.key.claim
     }
@@ -131,69 +65,6 @@ impl Run {
 
     pub(crate) fn control(&self) -> &Control {
         &self.control
-    }
-
-    /// Spawns the executor on the run's cell; its lanes begin at once.
-    pub(crate) async fn start_executor(
-        state: &mut State,
-        me: &ActorRef<Msg>,
-    ) -> Result<(), ActorProcessingErr> {
-        let Some(run) = &state.run else { return Ok(()) };
-        let node = &state.arguments.node;
-        let unpaced = run.control.tuning.rate == RateLimit::Unlimited;
-        let launcher = state.me.clone();
-        let leaf = node.tree.enter(&state.leaf.child(Kind::WindowExecutor.as_str()), Kind::WindowExecutor);
-        let arguments = window_executor::Arguments {
-            cell: run.cell.clone(),
-            leaf: leaf.clone(),
-            work: node.work.clone(),
-            lanes: if unpaced { run.lanes(node) } else { 1 },
-            interval: run.control.tuning.checkpoint_interval,
-            drafts: Arc::new(move |draft| {
-                launcher.tell(Msg::Draft(Box::new(draft)));
-            }),
-        };
-        let name = Some(leaf.path().to_owned());
-        let (actor, _) = Actor::spawn_linked(name, WindowExecutor, arguments, me.get_cell()).await?;
-        if let Some(run) = &mut state.run {
-            let restarts = run.executor.take().map(|child| child.restarts).unwrap_or_default();
-            run.executor = Some(Child { address: Address::new(actor, leaf), restarts });
-        }
-        Ok(())
-    }
-
-    /// Spawns the renewer.
-    pub(crate) async fn start_renewer(
-        state: &mut State,
-        me: &ActorRef<Msg>,
-    ) -> Result<(), ActorProcessingErr> {
-        let Some(run) = &state.run else { return Ok(()) };
-        let launcher = state.me.clone();
-        let tree = &state.arguments.node.tree;
-        let leaf = tree.enter(&state.leaf.child(Kind::LeaseRenewer.as_str()), Kind::LeaseRenewer);
-        let arguments = lease_renewer::Arguments {
-            node: state.arguments.node.clone(),
-            leaf: leaf.clone(),
-            key: run.key,
-            gate: run.gate.clone(),
-            session: state.arguments.life.trust.clone(),
-            keeper: state.arguments.lines.lease_keeper.clone(),
-            on_lost: Arc::new(move || {
-                launcher.tell(Msg::Drop);
-            }),
-        };
-        let name = Some(leaf.path().to_owned());
-        let (actor, _) = Actor::spawn_linked(name, LeaseRenewer, arguments, me.get_cell()).await?;
-        if let Some(run) = &mut state.run {
-            let restarts = run.renewer.take().map(|child| child.restarts).unwrap_or_default();
-            run.renewer = Some(Child { address: Address::new(actor, leaf), restarts });
-        }
-        Ok(())
-    }
-
-    /// More than one lane helps only a handler that answers at once, in this process.
-    fn lanes(&self, node: &NodeContext) -> usize {
-        if self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
     }
 
     /// Numbers a draft, keeps it and sends it. A newer draft holds all that an unstored older one held.
@@ -230,12 +101,12 @@ impl Run {
         });
         let write = checkpoint_writer::Msg::Write(Box::new(pending.checkpoint.clone()), sink);
         state.arguments.lines.checkpoint_writer.tell(write);
-        state.me.tell_after(RESEND_AFTER, Msg::Resend);
+        state.me.tell_after(RESEND_AFTER, Msg::Resend(pending.checkpoint.seq));
     }
 
     /// The writer may have died with it; a repeat of the same number does no harm.
-    pub(crate) fn resend(&mut self, state: &mut State) {
-        if self.pending.is_some() {
+    pub(crate) fn resend(&mut self, seq: CheckpointSeq, state: &mut State) {
+        if self.pending.as_ref().is_some_and(|pending| pending.checkpoint.seq == seq) {
             self.send(state);
         }
     }
@@ -349,6 +220,9 @@ impl Run {
             return Ok(());
         };
         tracing::error!(actor = state.leaf.child(kind.as_str()), error, "actor failed");
+        if self.cell.is_broken() {
+            return Err(ActorProcessingErr::from(format!("the core of the run is broken: {error}")));
+        }
         let wait = restarts.and_then(|restarts| restarts.on_failure(policy(kind), now));
         let Some(wait) = wait else {
             return Err(ActorProcessingErr::from(format!("{} failed too often: {error}", kind.as_str())));

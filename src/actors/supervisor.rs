@@ -10,26 +10,23 @@ use std::time::Duration;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
-use super::checkpoint_writer::{self, CheckpointWriter};
+use super::checkpoint_writer::{self};
 use super::context::NodeContext;
-use super::data_log_writer::{DataLogWriter, LogQueue};
+use super::data_log_writer::LogQueue;
 use super::launcher::{self, Launcher, LauncherEnd};
-use super::lease_keeper::{self, LeaseKeeper};
+use super::lease_keeper::{self};
 use super::policy::{Kind, Restarts, policy};
-use super::restorer::{self, Restorer};
-use super::session::{Life, News, Session};
+use super::restorer::{self};
+use super::session::{Life, News};
 use super::tree::{Activity, Address, Leaf, Line};
-use crate::domain::capacity::{Ledger, Obstacle, Refusal, Request};
-use crate::domain::ids::{Moment, ShardId};
+use crate::domain::capacity::{Ledger, Obstacle, Request};
+use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::lifecycle::Wish;
-use crate::ports::run_store::{Candidate, RunClose};
+use crate::ports::run_store::Candidate;
 use crate::ports::session_store::OwnedShard;
 
 /// How long the ordered end of one child may take.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// The wait before a shard whose launcher failed is offered again, doubled with each failure up to the longest.
-const RELAUNCH_FIRST: Duration = Duration::from_millis(500);
-const RELAUNCH_MAX: Duration = Duration::from_secs(60);
 
 /// The ways to the actors that all launchers share.
 #[derive(Clone, Default)]
@@ -44,6 +41,8 @@ pub(crate) enum Msg {
     News(News),
     Restart(Kind),
     Wake,
+    /// The runs of this task should look at its wish and settings.
+    Nudge(TaskId),
     /// Hand everything over, then end; the sender is dropped when nothing is owned any more.
     Drain(oneshot::Sender<()>),
     DrainOver,
@@ -60,19 +59,19 @@ struct Runner {
 }
 
 pub(crate) struct State {
-    pub(crate) node: Arc<NodeContext>,
-    me: Address<Msg>,
-    leaf: Leaf,
-    lines: Lines,
-    logs: LogQueue,
+    pub(super) node: Arc<NodeContext>,
+    pub(super) me: Address<Msg>,
+    pub(super) leaf: Leaf,
+    pub(super) lines: Lines,
+    pub(super) logs: LogQueue,
     ledger: Ledger,
-    life: Option<Life>,
-    children: BTreeMap<Kind, (ActorCell, Restarts)>,
+    pub(super) life: Option<Life>,
+    pub(super) children: BTreeMap<Kind, (ActorCell, Restarts)>,
     launchers: BTreeMap<ShardId, Runner>,
     /// When launchers ended: heartbeats sent before that say nothing about their shards.
     ended: BTreeMap<ShardId, Moment>,
-    failures: BTreeMap<ShardId, u32>,
-    waits: BTreeMap<ShardId, Obstacle>,
+    pub(super) failures: BTreeMap<ShardId, u32>,
+    pub(super) waits: BTreeMap<ShardId, Obstacle>,
     draining: Option<Vec<oneshot::Sender<()>>>,
 }
 
@@ -123,6 +122,11 @@ impl Actor for Supervisor {
             Msg::Restart(kind) => state.restart(kind, &me.get_cell()).await,
             Msg::Wake => {
                 state.lines.restorer.tell(restorer::Msg::Wake);
+            }
+            Msg::Nudge(task) => {
+                for (_, runner) in state.launchers.iter().filter(|(shard, _)| shard.task == task) {
+                    runner.address.tell(launcher::Msg::Look);
+                }
             }
             Msg::Drain(done) => state.drain(done, &me),
             Msg::DrainOver => {
@@ -176,59 +180,6 @@ impl Actor for Supervisor {
 }
 
 impl State {
-    async fn spawn(&self, kind: Kind, me: &ActorCell) -> Result<ActorCell, ractor::SpawnErr> {
-        let (node, lines, me) = (self.node.clone(), self.lines.clone(), me.clone());
-        let name = Some(self.leaf.child(kind.as_str()));
-        let address = self.me.clone();
-        Ok(match kind {
-            Kind::LeaseKeeper => {
-                Actor::spawn_linked(name, LeaseKeeper, (node, lines), me).await?.0.get_cell()
-            }
-            Kind::CheckpointWriter => {
-                Actor::spawn_linked(name, CheckpointWriter, (node, lines), me).await?.0.get_cell()
-            }
-            Kind::DataLogWriter => {
-                let arguments = (node, self.logs.clone());
-                Actor::spawn_linked(name, DataLogWriter, arguments, me).await?.0.get_cell()
-            }
-            Kind::Session => {
-                let news = Arc::new(move |news| {
-                    address.tell(Msg::News(news));
-                });
-                let life = self.life.clone();
-                Actor::spawn_linked(name, Session, (node, news, life), me).await?.0.get_cell()
-            }
-            Kind::Supervisor
-            | Kind::Restorer
-            | Kind::Launcher
-            | Kind::LeaseRenewer
-            | Kind::WindowExecutor => {
-                let offer = Arc::new(move |candidates| {
-                    address.tell(Msg::Offer(candidates));
-                });
-                Actor::spawn_linked(name, Restorer, (node, offer, lines), me).await?.0.get_cell()
-            }
-        })
-    }
-
-    /// A respawn that fails is a failure of the child, not of this actor: it is tried again by the same policy.
-    async fn restart(&mut self, kind: Kind, me: &ActorCell) {
-        if self.draining.is_some() && self.launchers.is_empty() {
-            return;
-        }
-        match self.spawn(kind, me).await {
-            Ok(child) => {
-                if let Some((cell, _)) = self.children.get_mut(&kind) {
-                    *cell = child;
-                }
-            }
-            Err(error) => {
-                tracing::error!(actor = kind.as_str(), %error, "child not started; trying again");
-                self.me.tell_after(policy(kind).wait_max, Msg::Restart(kind));
-            }
-        }
-    }
-
     async fn on_offer(&mut self, candidates: Vec<Candidate>, me: &ActorRef<Msg>) {
         let now = self.node.clock.now();
         let trusted = self.life.as_ref().is_some_and(|life| life.trust.until() > now);
@@ -280,26 +231,6 @@ impl State {
         }
     }
 
-    /// Says why a task waits, once per reason.
-    fn explain(&mut self, shard: ShardId, refusal: Refusal) {
-        if self.waits.insert(shard, refusal.obstacle) == Some(refusal.obstacle) {
-            return;
-        }
-        let slug = match refusal.obstacle {
-            Obstacle::TooBig => "too_big",
-            Obstacle::Behind(_) => "waits_in_line",
-            Obstacle::Full | Obstacle::Held | Obstacle::NotHeld => "capacity",
-        };
-        let node = self.node.clone();
-        tokio::spawn(async move {
-            let now = node.clock.wall();
-            let text = refusal.to_string();
-            if let Err(error) = node.tasks.explain_wait(shard.task, slug, &text, now).await {
-                tracing::warn!(%shard, %error, "the reason for waiting was not stored");
-            }
-        });
-    }
-
     fn on_news(&mut self, news: News) {
         match news {
             News::Begun(life) => {
@@ -337,28 +268,6 @@ impl State {
                 self.release_orphan(row);
             }
         }
-    }
-
-    /// A shard of this session that nobody here runs: only we can give it back (`ownership.md`, rule 5).
-    fn release_orphan(&mut self, row: OwnedShard) {
-        let failures = self.failures.get(&row.shard).copied().unwrap_or(0);
-        let wait = RELAUNCH_FIRST.saturating_mul(1 << failures.min(16)).min(RELAUNCH_MAX);
-        let (node, lines) = (self.node.clone(), self.lines.clone());
-        tracing::warn!(shard = %row.shard, wait_ms = wait.as_millis() as u64, "owned shard without a run released");
-        tokio::spawn(async move {
-            let now = node.clock.wall();
-            let close = RunClose::Recovering {
-                not_before: now.plus(wait),
-                reason: "run_failed".to_owned(),
-                text: "its run failed on this node; it goes on from the last checkpoint".to_owned(),
-                nth: None,
-            };
-            if let Err(error) = node.runs.release(row.shard, row.epoch, row.claim, &close, now).await {
-                tracing::warn!(shard = %row.shard, %error, "not released; trying again at the next heartbeat");
-            }
-            tokio::time::sleep(wait).await;
-            lines.restorer.tell(restorer::Msg::Wake);
-        });
     }
 
     fn on_child_ended(
@@ -416,6 +325,11 @@ impl State {
         if self.launchers.is_empty() {
             me.stop(Some("drained".into()));
         }
+    }
+
+    /// Whether everything was handed over.
+    pub(super) fn is_over(&self) -> bool {
+        self.draining.is_some() && self.launchers.is_empty()
     }
 
     fn say(&self) {

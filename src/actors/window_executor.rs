@@ -10,18 +10,17 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::lane::{Lane, LaneNote, run_lane};
+use super::lane::{Lane, LaneNote, REREAD_AFTER, run_lane};
 use super::run_cell::{CoreBroken, RunCell, Superseded};
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::execution::{CheckpointDraft, Command, Effects, Event, RunEnd};
 use crate::domain::ids::Generation;
 use crate::domain::lifecycle::StopReason;
+use crate::ports::ErrorClass;
 use crate::ports::source::SourceError;
 
 /// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
 const FIRST_TICK: Duration = Duration::from_millis(50);
-/// The wait before an unreadable block is tried again.
-const REREAD_AFTER: Duration = Duration::from_secs(1);
 
 /// What it hears.
 pub(crate) enum Msg {
@@ -29,7 +28,10 @@ pub(crate) enum Msg {
     CheckpointDue,
     Stored(u64),
     LaneEnded(Generation, Result<Result<(), Superseded>, tokio::task::JoinError>),
+    /// Reading ahead ended with a block that can't be read.
     SourceFault(SourceError),
+    /// The rows of one call can't be read.
+    RowFault(SourceError),
     Reread,
     Slots(Option<u32>),
     Steer(Command),
@@ -103,7 +105,13 @@ impl Actor for WindowExecutor {
             Msg::CheckpointDue => state.draft(),
             Msg::Stored(no) => state.on_stored(no),
             Msg::LaneEnded(generation, end) => state.on_lane_ended(generation, end),
-            Msg::SourceFault(error) => state.on_source_fault(error),
+            Msg::SourceFault(error) => {
+                if error.class() == ErrorClass::Transient {
+                    state.me.tell_after(REREAD_AFTER, Msg::Reread);
+                }
+                state.on_source_fault(error)
+            }
+            Msg::RowFault(error) => state.on_source_fault(error),
             Msg::Reread => {
                 state.read_ahead();
                 Ok(())
@@ -132,7 +140,7 @@ impl State {
             let note = Arc::new(move |note: LaneNote| {
                 me.tell(match note {
                     LaneNote::CheckpointDue => Msg::CheckpointDue,
-                    LaneNote::SourceFault(error) => Msg::SourceFault(error),
+                    LaneNote::RowFault(error) => Msg::RowFault(error),
                 });
             });
             let cell = self.arguments.cell.clone();
@@ -204,6 +212,10 @@ impl State {
 
     fn draft(&mut self) -> Result<(), CoreBroken> {
         self.tell(Event::DraftCheckpoint)?;
+        if self.arguments.cell.violations() > 0 {
+            // What the core says is no longer to be believed: nothing of it is saved, the run is restored.
+            return Err(CoreBroken);
+        }
         if let Some(draft) = self.fx.checkpoint.take() {
             self.ended |= draft.end.is_some();
             (self.arguments.drafts)(draft);
@@ -242,7 +254,6 @@ impl State {
         match error {
             SourceError::Unreadable(text) => {
                 tracing::warn!(actor = self.leaf.path(), text, "source unreadable; trying again");
-                self.me.tell_after(REREAD_AFTER, Msg::Reread);
                 Ok(())
             }
             SourceError::Changed(text) | SourceError::BadRow(text) => {

@@ -3,6 +3,8 @@
 //! A failure prints its seed; `SIM_SEED=123 cargo nextest run --test sim replays_one_seed` runs it alone.
 //! `SIM_SEEDS=100000` runs more of them.
 
+#![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
+
 mod auditor;
 mod plan;
 mod rng;

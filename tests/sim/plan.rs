@@ -123,8 +123,8 @@ impl Plan {
         let kills = total > 0 && rng.chance(80);
         let solo_after_crash = !kills && rng.chance(200);
         let mut tuning = tuning(&mut rng, ordered);
-        if solo_after_crash {
-            // A person who resumes for ever and a crash loop that is pretended do not go together.
+        if solo_after_crash || kills {
+            // A person who resumes an exhausted item for ever looks like a crash loop of that item.
             tuning.on_exhausted = OnExhausted::Abandon;
         }
         Plan {

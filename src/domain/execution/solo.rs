@@ -124,16 +124,16 @@ impl Execution {
     /// its last attempt failed, but an item with all its attempts used is never parked by an answer, unless the
     /// task stops for it: then each resumption adds one.
     fn is_killer(&self, index: ItemIndex) -> bool {
-        let attempts_max = self.tuning.max_attempts.get();
+        let attempts_max = match self.tuning.on_exhausted {
+            OnExhausted::Abandon => self.tuning.max_attempts.get(),
+            OnExhausted::Stop => self.tuning.max_attempts.get().saturating_add(MARK_CODES.len() as u32),
+        };
         self.troubles.get(index).is_some_and(|t| match (&t.failure, t.place) {
             (Some(failure), Place::Window) => {
                 let marks = marks(failure);
                 marks == MARK_CODES.len() || marks > 0 && t.attempts >= attempts_max
             }
-            (None, Place::Outside) => match self.tuning.on_exhausted {
-                OnExhausted::Abandon => t.attempts >= attempts_max,
-                OnExhausted::Stop => t.attempts >= attempts_max.saturating_add(MARK_CODES.len() as u32),
-            },
+            (None, Place::Outside) => t.attempts >= attempts_max,
             (None, Place::Window) | (Some(_), Place::Outside) => false,
         })
     }

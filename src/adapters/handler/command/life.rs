@@ -177,7 +177,8 @@ impl<'a> Life<'a> {
         match event {
             Event::Closing => Some(Fate::Closing),
             Event::Exited(status) => Some(Fate::Exited(status)),
-            Event::Output(Ok(1..)) => self.hear_all(),
+            // A worker that always has something to say must not put off what is due.
+            Event::Output(Ok(1..)) => self.hear_all().or_else(|| self.look()),
             Event::Output(_) => {
                 self.stdout_ended = true;
                 self.eof_at = Some(self.now().plus(EOF_GRACE));

@@ -204,6 +204,6 @@ mod tests {
         (0..30).for_each(|n| tail.push(format!("line {n}")));
         let text = tail.describe(1000);
         assert!(text.starts_with("stderr: line 10 | ") && text.ends_with("line 29"), "{text}");
-        assert_eq!(tail.describe(20), "stderr: line 28 | line 29");
+        assert_eq!(tail.describe(21), "stderr: line 28 | line 29");
     }
 }

@@ -1,0 +1,162 @@
+//! How a run begins: its handler is opened, its core made from what was saved, its children spawned.
+
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::claiming::{self, Claimed};
+use super::context::NodeContext;
+use super::launcher::{Msg, State};
+use super::launcher_run::{Child, Run};
+use super::lease_renewer::{self, LeaseRenewer};
+use super::policy::Kind;
+use super::row_feed::RowFeed;
+use super::run_cell::{CellParts, RunCell};
+use super::tree::Address;
+use super::window_executor::{self, WindowExecutor};
+use crate::domain::execution::{Execution, Start};
+use crate::domain::ids::CheckpointSeq;
+use crate::domain::settings::RateLimit;
+use crate::ports::gate::Gate;
+use crate::ports::handler::{Mode, OpenError, RunContext};
+use crate::ports::run_store::{ClaimedShard, Control};
+use crate::ports::task_store::TaskView;
+
+impl Run {
+    /// Opens the handler and makes the core from what was saved.
+    pub(crate) fn open(state: &State, claimed: Claimed) -> Result<Run, OpenError> {
+        let node = &state.arguments.node;
+        let Claimed { shard, gate, key, task, control, restored, provision } = claimed;
+        let context = context(node, &shard, task, &control, gate.clone());
+        let handler = provision.handler.open(Arc::new(context))?;
+        let has_data = provision.source.has_data();
+        let start = Start {
+            shard: shard.shard,
+            range: shard.range,
+            tuning: control.tuning.clone(),
+            restored,
+            has_data,
+            stalls: shard.stalls,
+        };
+        let cell = Arc::new(RunCell::new(CellParts {
+            shard: shard.shard,
+            gate: gate.clone(),
+            handler,
+            clock: node.clock.clone(),
+            rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
+            logs: state.arguments.logs.sink(),
+            execution: Execution::new(start, claiming::now(node)),
+            timeout: control.tuning.timeout,
+            batch: control.tuning.batch.get(),
+        }));
+        node.directory.enter(cell.clone());
+        tracing::info!(
+            actor = state.leaf.path(),
+            run = shard.run.0,
+            epoch = shard.epoch.0,
+            from = shard.low_water.0,
+            total = shard.range.len().0,
+            "run started"
+        );
+        let mut run = Run {
+            cell,
+            gate,
+            key,
+            epoch: shard.epoch,
+            recoveries: shard.recoveries,
+            claimed_at: node.clock.now(),
+            control,
+            seq: CheckpointSeq(0),
+            pending: None,
+            executor: None,
+            renewer: None,
+        };
+        run.on_wish(shard.wish);
+        Ok(run)
+    }
+
+    /// Spawns the executor on the run's cell; its lanes begin at once.
+    pub(crate) async fn start_executor(
+        state: &mut State,
+        me: &ActorRef<Msg>,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(run) = &state.run else { return Ok(()) };
+        let node = &state.arguments.node;
+        let unpaced = run.control.tuning.rate == RateLimit::Unlimited;
+        let launcher = state.me.clone();
+        let leaf = node.tree.enter(&state.leaf.child(Kind::WindowExecutor.as_str()), Kind::WindowExecutor);
+        let arguments = window_executor::Arguments {
+            cell: run.cell.clone(),
+            leaf: leaf.clone(),
+            work: node.work.clone(),
+            lanes: if unpaced { run.lanes(node) } else { 1 },
+            interval: run.control.tuning.checkpoint_interval,
+            drafts: Arc::new(move |draft| {
+                launcher.tell(Msg::Draft(Box::new(draft)));
+            }),
+        };
+        let name = Some(leaf.path().to_owned());
+        let (actor, _) = Actor::spawn_linked(name, WindowExecutor, arguments, me.get_cell()).await?;
+        if let Some(run) = &mut state.run {
+            let restarts = run.executor.take().map(|child| child.restarts).unwrap_or_default();
+            run.executor = Some(Child { address: Address::new(actor, leaf), restarts });
+        }
+        Ok(())
+    }
+
+    /// Spawns the renewer.
+    pub(crate) async fn start_renewer(
+        state: &mut State,
+        me: &ActorRef<Msg>,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(run) = &state.run else { return Ok(()) };
+        let launcher = state.me.clone();
+        let tree = &state.arguments.node.tree;
+        let leaf = tree.enter(&state.leaf.child(Kind::LeaseRenewer.as_str()), Kind::LeaseRenewer);
+        let arguments = lease_renewer::Arguments {
+            node: state.arguments.node.clone(),
+            leaf: leaf.clone(),
+            key: run.key,
+            gate: run.gate.clone(),
+            session: state.arguments.life.trust.clone(),
+            keeper: state.arguments.lines.lease_keeper.clone(),
+            on_lost: Arc::new(move || {
+                launcher.tell(Msg::Drop);
+            }),
+        };
+        let name = Some(leaf.path().to_owned());
+        let (actor, _) = Actor::spawn_linked(name, LeaseRenewer, arguments, me.get_cell()).await?;
+        if let Some(run) = &mut state.run {
+            let restarts = run.renewer.take().map(|child| child.restarts).unwrap_or_default();
+            run.renewer = Some(Child { address: Address::new(actor, leaf), restarts });
+        }
+        Ok(())
+    }
+
+    /// More than one lane helps only a handler that answers at once, in this process.
+    fn lanes(&self, node: &NodeContext) -> usize {
+        if self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
+    }
+}
+
+/// What the handler is told about the run.
+fn context(
+    node: &NodeContext,
+    shard: &ClaimedShard,
+    task: TaskView,
+    control: &Control,
+    gate: Arc<Gate>,
+) -> RunContext {
+    RunContext {
+        shard: shard.shard,
+        task_name: task.name,
+        task_revision: control.rev,
+        business: task.business,
+        params: task.params.and_then(|json| serde_json::value::RawValue::from_string(json).ok()),
+        run: shard.run,
+        epoch: shard.epoch,
+        store: node.store_id.clone(),
+        mode: Mode::Live,
+        gate,
+    }
+}

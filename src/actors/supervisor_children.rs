@@ -1,0 +1,119 @@
+//! What the supervisor does for its node: its own children, orphaned shards, reasons for waiting.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorCell};
+
+use super::checkpoint_writer::CheckpointWriter;
+use super::data_log_writer::DataLogWriter;
+use super::lease_keeper::LeaseKeeper;
+use super::policy::{Kind, policy};
+use super::restorer::{self, Restorer};
+use super::session::Session;
+use super::supervisor::{Msg, State};
+use crate::domain::capacity::{Obstacle, Refusal};
+use crate::domain::ids::ShardId;
+use crate::ports::run_store::RunClose;
+use crate::ports::session_store::OwnedShard;
+
+/// The wait before a shard whose launcher failed is offered again, doubled with each failure up to the longest.
+const RELAUNCH_FIRST: Duration = Duration::from_millis(500);
+const RELAUNCH_MAX: Duration = Duration::from_secs(60);
+
+impl State {
+    pub(super) async fn spawn(&self, kind: Kind, me: &ActorCell) -> Result<ActorCell, ractor::SpawnErr> {
+        let (node, lines, me) = (self.node.clone(), self.lines.clone(), me.clone());
+        let name = Some(self.leaf.child(kind.as_str()));
+        let address = self.me.clone();
+        Ok(match kind {
+            Kind::LeaseKeeper => {
+                Actor::spawn_linked(name, LeaseKeeper, (node, lines), me).await?.0.get_cell()
+            }
+            Kind::CheckpointWriter => {
+                Actor::spawn_linked(name, CheckpointWriter, (node, lines), me).await?.0.get_cell()
+            }
+            Kind::DataLogWriter => {
+                let arguments = (node, self.logs.clone());
+                Actor::spawn_linked(name, DataLogWriter, arguments, me).await?.0.get_cell()
+            }
+            Kind::Session => {
+                let news = Arc::new(move |news| {
+                    address.tell(Msg::News(news));
+                });
+                let life = self.life.clone();
+                Actor::spawn_linked(name, Session, (node, news, life), me).await?.0.get_cell()
+            }
+            Kind::Supervisor
+            | Kind::Restorer
+            | Kind::Launcher
+            | Kind::LeaseRenewer
+            | Kind::WindowExecutor => {
+                let offer = Arc::new(move |candidates| {
+                    address.tell(Msg::Offer(candidates));
+                });
+                Actor::spawn_linked(name, Restorer, (node, offer, lines), me).await?.0.get_cell()
+            }
+        })
+    }
+
+    /// A respawn that fails is a failure of the child, not of this actor: it is tried again by the same policy.
+    pub(super) async fn restart(&mut self, kind: Kind, me: &ActorCell) {
+        if self.is_over() {
+            return;
+        }
+        match self.spawn(kind, me).await {
+            Ok(child) => {
+                if let Some((cell, _)) = self.children.get_mut(&kind) {
+                    *cell = child;
+                }
+            }
+            Err(error) => {
+                tracing::error!(actor = kind.as_str(), %error, "child not started; trying again");
+                self.me.tell_after(policy(kind).wait_max, Msg::Restart(kind));
+            }
+        }
+    }
+
+    /// Says why a task waits, once per reason.
+    pub(super) fn explain(&mut self, shard: ShardId, refusal: Refusal) {
+        if self.waits.insert(shard, refusal.obstacle) == Some(refusal.obstacle) {
+            return;
+        }
+        let slug = match refusal.obstacle {
+            Obstacle::TooBig => "too_big",
+            Obstacle::Behind(_) => "waits_in_line",
+            Obstacle::Full | Obstacle::Held | Obstacle::NotHeld => "capacity",
+        };
+        let node = self.node.clone();
+        tokio::spawn(async move {
+            let now = node.clock.wall();
+            let text = refusal.to_string();
+            if let Err(error) = node.tasks.explain_wait(shard.task, slug, &text, now).await {
+                tracing::warn!(%shard, %error, "the reason for waiting was not stored");
+            }
+        });
+    }
+
+    /// A shard of this session that nobody here runs: only we can give it back (`ownership.md`, rule 5).
+    pub(super) fn release_orphan(&mut self, row: OwnedShard) {
+        let failures = self.failures.get(&row.shard).copied().unwrap_or(0);
+        let wait = RELAUNCH_FIRST.saturating_mul(1 << failures.min(16)).min(RELAUNCH_MAX);
+        let (node, lines) = (self.node.clone(), self.lines.clone());
+        tracing::warn!(shard = %row.shard, wait_ms = wait.as_millis() as u64, "owned shard without a run released");
+        tokio::spawn(async move {
+            let now = node.clock.wall();
+            let close = RunClose::Recovering {
+                not_before: now.plus(wait),
+                reason: "run_failed".to_owned(),
+                text: "its run failed on this node; it goes on from the last checkpoint".to_owned(),
+                nth: None,
+            };
+            if let Err(error) = node.runs.release(row.shard, row.epoch, row.claim, &close, now).await {
+                tracing::warn!(shard = %row.shard, %error, "not released; trying again at the next heartbeat");
+            }
+            tokio::time::sleep(wait).await;
+            lines.restorer.tell(restorer::Msg::Wake);
+        });
+    }
+}
