@@ -39,8 +39,6 @@ use crate::service::{self, Found, Job};
 
 /// The business that all jobs of `run` belong to.
 const BUSINESS: &str = "run";
-/// A person waits for a stop; the price is four small writes a second.
-const HEARTBEAT: Duration = Duration::from_millis(250);
 /// Whoever gives the command wants it to run, however long it rested.
 const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -153,7 +151,7 @@ impl Desk<'_> {
             End::Stopped(task) if !cut => {
                 let took = self.clock.now().since(begun);
                 let settled = task.counters.settled().saturating_sub(settled_before);
-                let outcome = Outcome::gather(&*self.store, task, Some((took, settled))).await?;
+                let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
                 self.tell(&outcome).await
             }
             End::Stopped(_) | End::Cut => {
@@ -171,7 +169,7 @@ impl Desk<'_> {
         let times = Times {
             lease_ttl: config.cluster.lease_ttl,
             lease_renew: config.cluster.lease_renew,
-            heartbeat: HEARTBEAT,
+            heartbeat: Times::default().heartbeat,
             restore_scan: config.cluster.restore_scan,
             restore_window: RESTORE_WINDOW,
             restore_max: config.cluster.restore_max,

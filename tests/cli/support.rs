@@ -12,43 +12,43 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// No test waits longer for anything; a correct program never takes so long.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A path in the repository.
-pub fn repository(path: &str) -> String {
+pub(crate) fn repository(path: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path).display().to_string()
 }
 
 /// A directory that is home, state home and working directory of the program.
-pub struct Place {
+pub(crate) struct Place {
     directory: tempfile::TempDir,
 }
 
 /// What a finished program left.
 #[derive(Debug)]
-pub struct Done {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Done {
     /// The one JSON object on standard output.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(self.stdout.trim_end().lines().count(), 1, "{self:?}");
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// The same, after a check of the exit code.
     #[track_caller]
-    pub fn expect(self, code: i32) -> Done {
+    pub(crate) fn expect(self, code: i32) -> Done {
         assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
         self
     }
 
     /// After a check that an error has its three parts, and these texts.
     #[track_caller]
-    pub fn refused(self, code: i32, texts: &[&str]) -> Done {
+    pub(crate) fn refused(self, code: i32, texts: &[&str]) -> Done {
         let done = self.expect(code);
         for part in ["error: ", "\n  because ", "\n  try  "].iter().chain(texts) {
             assert!(done.stderr.contains(part), "{part:?} is not in\n{}", done.stderr);
@@ -58,26 +58,26 @@ impl Done {
 }
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place { directory: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: &str) -> String {
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// Everything in the place, for tests that leave nothing behind.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.directory.path()).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -93,12 +93,12 @@ impl Place {
     }
 
     /// Runs the program to its end.
-    pub fn windrow(&self, args: &[&str]) -> Done {
+    pub(crate) fn windrow(&self, args: &[&str]) -> Done {
         self.windrow_with(args, "", &[])
     }
 
     /// The same with standard input and environment.
-    pub fn windrow_with(&self, args: &[&str], stdin: &str, env: &[(&str, &str)]) -> Done {
+    pub(crate) fn windrow_with(&self, args: &[&str], stdin: &str, env: &[(&str, &str)]) -> Done {
         let mut command = assert_cmd::Command::from_std(self.command(args));
         let output = command.envs(env.iter().copied()).write_stdin(stdin).timeout(PATIENCE).output().unwrap();
         Done {
@@ -109,12 +109,12 @@ impl Place {
     }
 
     /// Starts the program; it is killed with the value.
-    pub fn start(&self, args: &[&str]) -> Live {
+    pub(crate) fn start(&self, args: &[&str]) -> Live {
         self.spawn(self.command(args))
     }
 
     /// Starts it by a line of shell, which must `exec` it.
-    pub fn start_shell(&self, script: &str) -> Live {
+    pub(crate) fn start_shell(&self, script: &str) -> Live {
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(self.directory.path());
         command.env("HOME", self.directory.path()).env_remove("XDG_STATE_HOME").env_remove("WINDROW_LOG");
@@ -138,19 +138,19 @@ impl Place {
 }
 
 /// A program under way.
-pub struct Live {
+pub(crate) struct Live {
     child: Child,
     lines: Receiver<String>,
     seen: String,
 }
 
 impl Live {
-    pub fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).unwrap()
     }
 
     /// Waits for a line of standard error that has this text.
-    pub fn wait_for(&mut self, text: &str) -> String {
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
         // A program that hangs still says a line every five seconds: lines are counted, too.
         for _ in 0..60 {
             match self.lines.recv_timeout(PATIENCE) {
@@ -166,12 +166,12 @@ impl Live {
         panic!("{text:?} was not said in\n{}", self.seen)
     }
 
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for the end: the end of standard error comes first.
-    pub fn end(mut self) -> Done {
+    pub(crate) fn end(mut self) -> Done {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
                 Ok(line) => self.seen += &format!("{line}\n"),
@@ -196,29 +196,29 @@ impl Drop for Live {
 }
 
 /// Where `gated.py` workers ask what to answer.
-pub struct Gate {
+pub(crate) struct Gate {
     listener: TcpListener,
 }
 
 /// One such worker.
-pub struct Worker {
-    pub pid: i32,
+pub(crate) struct Worker {
+    pub(crate) pid: i32,
     reader: BufReader<TcpStream>,
 }
 
 impl Gate {
-    pub fn open() -> Gate {
+    pub(crate) fn open() -> Gate {
         Gate { listener: TcpListener::bind("127.0.0.1:0").unwrap() }
     }
 
     /// The command of its worker.
-    pub fn worker(&self) -> [String; 4] {
+    pub(crate) fn worker(&self) -> [String; 4] {
         let port = self.listener.local_addr().unwrap().port().to_string();
         ["python3".to_owned(), "-u".to_owned(), repository("tests/fixtures/workers/gated.py"), port]
     }
 
     /// The next worker that begins.
-    pub fn accept(&self) -> Worker {
+    pub(crate) fn accept(&self) -> Worker {
         let (stream, _) = self.listener.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut reader = BufReader::new(stream);
@@ -231,7 +231,7 @@ impl Gate {
 
 impl Worker {
     /// The index of the next item; none when the worker is gone.
-    pub fn next(&mut self) -> Option<u64> {
+    pub(crate) fn next(&mut self) -> Option<u64> {
         let mut line = String::new();
         match self.reader.read_line(&mut line) {
             Ok(0) => None,
@@ -242,12 +242,12 @@ impl Worker {
     }
 
     /// What the worker shall answer.
-    pub fn answer(&mut self, answer: &str) {
+    pub(crate) fn answer(&mut self, answer: &str) {
         writeln!(self.reader.get_mut(), "{answer}").unwrap();
     }
 
     /// Answers everything well until the worker ends; the indexes that came.
-    pub fn serve(mut self) -> Vec<u64> {
+    pub(crate) fn serve(mut self) -> Vec<u64> {
         let mut indexes = Vec::new();
         while let Some(index) = self.next() {
             indexes.push(index);
@@ -258,14 +258,14 @@ impl Worker {
 }
 
 /// A business behind a URL: answers every call with one reply and keeps the bodies.
-pub struct Business {
-    pub url: String,
+pub(crate) struct Business {
+    pub(crate) url: String,
     bodies: Arc<Mutex<Vec<String>>>,
 }
 
 impl Business {
     /// `status` is a status line such as `204 No Content`.
-    pub fn answering(status: &'static str, body: &'static str) -> Business {
+    pub(crate) fn answering(status: &'static str, body: &'static str) -> Business {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/windrow", listener.local_addr().unwrap());
         let bodies = Arc::new(Mutex::new(Vec::new()));
@@ -280,7 +280,7 @@ impl Business {
     }
 
     /// The calls' bodies so far.
-    pub fn calls(&self) -> Vec<Value> {
+    pub(crate) fn calls(&self) -> Vec<Value> {
         self.bodies.lock().unwrap().iter().map(|body| serde_json::from_str(body).unwrap()).collect()
     }
 }
@@ -318,7 +318,7 @@ fn serve(stream: TcpStream, status: &str, body: &str, seen: &Mutex<Vec<String>>)
 
 /// The sum of design §4: every term of it in a summary adds up to the total.
 #[track_caller]
-pub fn assert_adds_up(summary: &Value) {
+pub(crate) fn assert_adds_up(summary: &Value) {
     let terms = ["succeeded", "skipped", "abandoned", "parked", "in_flight", "pending", "excluded"];
     let sum: u64 = terms.iter().map(|term| summary["counts"][term].as_u64().unwrap()).sum();
     assert_eq!(Some(sum), summary["total"].as_u64(), "{summary}");
