@@ -75,6 +75,9 @@ impl Actor for WindowExecutor {
         let me = Address::new(me, leaf.clone());
         let mut fx = Effects::default();
         let generation = arguments.cell.begin_generation(&mut fx).map_err(broken)?;
+        // Before a lane asks for the first time: a handler whose workers are still starting has no slots.
+        let slots = *arguments.cell.handler.slots().borrow();
+        arguments.cell.tell(Event::HandlerSlots(slots), &mut fx).map_err(broken)?;
         let mut state = State {
             arguments,
             leaf,
@@ -160,7 +163,7 @@ impl State {
         }
     }
 
-    /// The handler's slots bound the concurrency from the first exchange on.
+    /// Follows the handler's slots; those at the start are known before the first exchange.
     fn watch_slots(&mut self) {
         let mut slots = self.arguments.cell.handler.slots();
         let me = self.me.clone();
