@@ -151,6 +151,11 @@ impl Node {
         self.supervisor.wake();
     }
 
+    /// A task's wish or settings changed in the store: its runs look at once.
+    pub fn nudge(&self, task: TaskId) {
+        self.supervisor.nudge(task);
+    }
+
     /// The live progress of each shard of a task.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         self.supervisor.progress(task)

@@ -140,6 +140,7 @@ impl Engine {
     }
 
     /// The gate times of the last recording job, in order.
+    #[allow(dead_code, reason = "only the pace bench records")]
     pub fn gate_times(&self) -> Vec<u64> {
         let mut times = std::mem::take(&mut *GATE_TIMES.lock().unwrap());
         times.sort_unstable();

@@ -46,6 +46,11 @@ impl SupervisorHandle {
         self.address.tell(Msg::Wake);
     }
 
+    /// A task's wish or settings changed: its runs look at once instead of at the next heartbeat.
+    pub fn nudge(&self, task: TaskId) {
+        self.address.tell(Msg::Nudge(task));
+    }
+
     /// The tree as people see it.
     pub fn tree(&self) -> &Tree {
         &self.node.tree
@@ -72,7 +77,9 @@ impl SupervisorHandle {
         };
         let over = tokio::time::timeout(patience, ended).await.is_ok();
         let alive = self.node.tree.render("");
-        if !over {
+        if over {
+            tracing::info!(node = self.node.node, "node down: every actor ended");
+        } else {
             tracing::error!(tree = %format_args!("\n{alive}"), "still alive after the drain");
         }
         over

@@ -17,8 +17,8 @@ use super::supervisor::Lines;
 use super::tree::{Activity, Address, Leaf};
 use super::{checkpoint_writer, data_log_writer};
 use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
-use crate::domain::ids::{Moment, ShardId};
-use crate::domain::lifecycle::{StopReason, Wish};
+use crate::domain::ids::{CheckpointSeq, Moment, ShardId};
+use crate::domain::lifecycle::StopReason;
 use crate::ports::run_store::{CheckpointAck, Control, RunClose};
 use crate::ports::session_store::OwnedShard;
 
@@ -43,11 +43,14 @@ pub(crate) enum Msg {
     Claimed(Box<Result<Claimed, NotClaimed>>),
     Draft(Box<CheckpointDraft>),
     Written(checkpoint_writer::Written),
-    Resend,
+    /// Nothing may have been heard of the checkpoint of this number.
+    Resend(CheckpointSeq),
     /// The heartbeat found this row of the shard.
     Row(OwnedShard),
     /// A heartbeat sent at this moment did not find the shard among the session's.
     NotListed(Moment),
+    /// The wish or the settings may have changed.
+    Look,
     Controlled(Box<Control>),
     /// Start the executor again, after its lanes are gone.
     RestartExecutor,
@@ -109,13 +112,14 @@ impl Actor for Launcher {
                 state.end = Some(end);
                 me.stop(None);
             }
-            Msg::Row(_) | Msg::NotListed(_) if state.run.is_none() => {}
+            Msg::Row(_) | Msg::NotListed(_) | Msg::Look if state.run.is_none() => {}
             message if state.run.is_none() => state.early.push(message),
             Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
             Msg::Written(written) => return state.on_written(written),
-            Msg::Resend => state.with_run(|run, state| run.resend(state)),
+            Msg::Resend(seq) => state.with_run(|run, state| run.resend(seq, state)),
             Msg::Row(row) => state.on_row(row),
             Msg::NotListed(sent) => state.on_not_listed(sent),
+            Msg::Look => state.look(),
             Msg::Controlled(control) => state.with_run(|run, _| run.on_control(*control)),
             Msg::RestartExecutor => return Run::start_executor(state, &me).await,
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
@@ -267,9 +271,11 @@ impl State {
         if row.wish == run.control().wish && row.control_rev == run.control().rev {
             return;
         }
-        if row.wish == Wish::StopNow {
-            self.with_run(|run, _| run.on_wish(Wish::StopNow));
-        }
+        self.look();
+    }
+
+    /// Reads the control, which is obeyed when it comes.
+    fn look(&mut self) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
         tokio::spawn(async move {
             match node.runs.control(shard).await {

@@ -101,12 +101,12 @@ impl Run {
         });
         let write = checkpoint_writer::Msg::Write(Box::new(pending.checkpoint.clone()), sink);
         state.arguments.lines.checkpoint_writer.tell(write);
-        state.me.tell_after(RESEND_AFTER, Msg::Resend);
+        state.me.tell_after(RESEND_AFTER, Msg::Resend(pending.checkpoint.seq));
     }
 
     /// The writer may have died with it; a repeat of the same number does no harm.
-    pub(crate) fn resend(&mut self, state: &mut State) {
-        if self.pending.is_some() {
+    pub(crate) fn resend(&mut self, seq: CheckpointSeq, state: &mut State) {
+        if self.pending.as_ref().is_some_and(|pending| pending.checkpoint.seq == seq) {
             self.send(state);
         }
     }
@@ -220,6 +220,9 @@ impl Run {
             return Ok(());
         };
         tracing::error!(actor = state.leaf.child(kind.as_str()), error, "actor failed");
+        if self.cell.is_broken() {
+            return Err(ActorProcessingErr::from(format!("the core of the run is broken: {error}")));
+        }
         let wait = restarts.and_then(|restarts| restarts.on_failure(policy(kind), now));
         let Some(wait) = wait else {
             return Err(ActorProcessingErr::from(format!("{} failed too often: {error}", kind.as_str())));

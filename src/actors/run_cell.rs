@@ -178,6 +178,11 @@ impl RunCell {
         self.violations.load(Ordering::Relaxed)
     }
 
+    /// Whether the core panicked or broke an invariant: an executor on it can't be restarted.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.violations() > 0 || self.core.is_poisoned()
+    }
+
     fn on_violations(&self, fx: &Effects) {
         for invariant in &fx.violations {
             self.violations.fetch_add(1, Ordering::Relaxed);

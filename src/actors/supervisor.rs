@@ -20,7 +20,7 @@ use super::restorer::{self};
 use super::session::{Life, News};
 use super::tree::{Activity, Address, Leaf, Line};
 use crate::domain::capacity::{Ledger, Obstacle, Request};
-use crate::domain::ids::{Moment, ShardId};
+use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::lifecycle::Wish;
 use crate::ports::run_store::Candidate;
 use crate::ports::session_store::OwnedShard;
@@ -41,6 +41,8 @@ pub(crate) enum Msg {
     News(News),
     Restart(Kind),
     Wake,
+    /// The runs of this task should look at its wish and settings.
+    Nudge(TaskId),
     /// Hand everything over, then end; the sender is dropped when nothing is owned any more.
     Drain(oneshot::Sender<()>),
     DrainOver,
@@ -120,6 +122,11 @@ impl Actor for Supervisor {
             Msg::Restart(kind) => state.restart(kind, &me.get_cell()).await,
             Msg::Wake => {
                 state.lines.restorer.tell(restorer::Msg::Wake);
+            }
+            Msg::Nudge(task) => {
+                for (_, runner) in state.launchers.iter().filter(|(shard, _)| shard.task == task) {
+                    runner.address.tell(launcher::Msg::Look);
+                }
             }
             Msg::Drain(done) => state.drain(done, &me),
             Msg::DrainOver => {

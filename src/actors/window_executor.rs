@@ -10,18 +10,17 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::lane::{Lane, LaneNote, run_lane};
+use super::lane::{Lane, LaneNote, REREAD_AFTER, run_lane};
 use super::run_cell::{CoreBroken, RunCell, Superseded};
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::execution::{CheckpointDraft, Command, Effects, Event, RunEnd};
 use crate::domain::ids::Generation;
 use crate::domain::lifecycle::StopReason;
+use crate::ports::ErrorClass;
 use crate::ports::source::SourceError;
 
 /// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
 const FIRST_TICK: Duration = Duration::from_millis(50);
-/// The wait before an unreadable block is tried again.
-const REREAD_AFTER: Duration = Duration::from_secs(1);
 
 /// What it hears.
 pub(crate) enum Msg {
@@ -29,7 +28,10 @@ pub(crate) enum Msg {
     CheckpointDue,
     Stored(u64),
     LaneEnded(Generation, Result<Result<(), Superseded>, tokio::task::JoinError>),
+    /// Reading ahead ended with a block that can't be read.
     SourceFault(SourceError),
+    /// The rows of one call can't be read.
+    RowFault(SourceError),
     Reread,
     Slots(Option<u32>),
     Steer(Command),
@@ -73,6 +75,9 @@ impl Actor for WindowExecutor {
         let me = Address::new(me, leaf.clone());
         let mut fx = Effects::default();
         let generation = arguments.cell.begin_generation(&mut fx).map_err(broken)?;
+        // Before a lane asks for the first time: a handler whose workers are still starting has no slots.
+        let slots = *arguments.cell.handler.slots().borrow();
+        arguments.cell.tell(Event::HandlerSlots(slots), &mut fx).map_err(broken)?;
         let mut state = State {
             arguments,
             leaf,
@@ -103,7 +108,13 @@ impl Actor for WindowExecutor {
             Msg::CheckpointDue => state.draft(),
             Msg::Stored(no) => state.on_stored(no),
             Msg::LaneEnded(generation, end) => state.on_lane_ended(generation, end),
-            Msg::SourceFault(error) => state.on_source_fault(error),
+            Msg::SourceFault(error) => {
+                if error.class() == ErrorClass::Transient {
+                    state.me.tell_after(REREAD_AFTER, Msg::Reread);
+                }
+                state.on_source_fault(error)
+            }
+            Msg::RowFault(error) => state.on_source_fault(error),
             Msg::Reread => {
                 state.read_ahead();
                 Ok(())
@@ -132,12 +143,13 @@ impl State {
             let note = Arc::new(move |note: LaneNote| {
                 me.tell(match note {
                     LaneNote::CheckpointDue => Msg::CheckpointDue,
-                    LaneNote::SourceFault(error) => Msg::SourceFault(error),
+                    LaneNote::RowFault(error) => Msg::RowFault(error),
                 });
             });
             let cell = self.arguments.cell.clone();
             let guard = cell.count_lane();
-            let lane = Lane { cell, generation: self.generation, note };
+            let lanes = u32::try_from(self.arguments.lanes.max(1)).unwrap_or(u32::MAX);
+            let lane = Lane { cell, generation: self.generation, lanes, note };
             let running = self.arguments.work.spawn(async move {
                 let _counted = guard;
                 tokio::task::unconstrained(run_lane(lane)).await
@@ -151,7 +163,7 @@ impl State {
         }
     }
 
-    /// The handler's slots bound the concurrency from the first exchange on.
+    /// Follows the handler's slots; those at the start are known before the first exchange.
     fn watch_slots(&mut self) {
         let mut slots = self.arguments.cell.handler.slots();
         let me = self.me.clone();
@@ -204,6 +216,10 @@ impl State {
 
     fn draft(&mut self) -> Result<(), CoreBroken> {
         self.tell(Event::DraftCheckpoint)?;
+        if self.arguments.cell.violations() > 0 {
+            // What the core says is no longer to be believed: nothing of it is saved, the run is restored.
+            return Err(CoreBroken);
+        }
         if let Some(draft) = self.fx.checkpoint.take() {
             self.ended |= draft.end.is_some();
             (self.arguments.drafts)(draft);
@@ -242,7 +258,6 @@ impl State {
         match error {
             SourceError::Unreadable(text) => {
                 tracing::warn!(actor = self.leaf.path(), text, "source unreadable; trying again");
-                self.me.tell_after(REREAD_AFTER, Msg::Reread);
                 Ok(())
             }
             SourceError::Changed(text) | SourceError::BadRow(text) => {

@@ -142,6 +142,7 @@ impl From<OpenSourceError> for Fault {
 impl From<OpenError> for Fault {
     fn from(error: OpenError) -> Fault {
         Fault::from_text(Exit::Rejected, "the handler can't be used", &error.failure.message)
+            .or_hint("check the spelling, or name the program by its path")
     }
 }
 

@@ -127,5 +127,5 @@ where
             tracing::warn!("the runtimes are still in use; workers may outlive this process for a moment")
         }
     }
-    outcome.unwrap_or_else(|_| Ok(Exit::Bug))
+    outcome.unwrap_or(Ok(Exit::Bug))
 }

@@ -39,8 +39,6 @@ use crate::service::{self, Found, Job};
 
 /// The business that all jobs of `run` belong to.
 const BUSINESS: &str = "run";
-/// A person waits for a stop; the price is four small writes a second.
-const HEARTBEAT: Duration = Duration::from_millis(250);
 /// Whoever gives the command wants it to run, however long it rested.
 const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -144,13 +142,16 @@ impl Desk<'_> {
             drain_timeout: self.drain_timeout(&task),
         };
         let end = watch.follow(task, signals).await;
-        let cut = !watch::close(node, signals, matches!(end, Ok(End::Stopped(_)))).await;
-        log.close().await;
+        let calmly = matches!(end, Ok(End::Stopped(_)));
+        let cut = !watch::close(node, signals, calmly).await || matches!(end, Ok(End::Cut));
+        if !cut {
+            log.close().await;
+        }
         match end? {
             End::Stopped(task) if !cut => {
                 let took = self.clock.now().since(begun);
                 let settled = task.counters.settled().saturating_sub(settled_before);
-                let outcome = Outcome::gather(&*self.store, task, Some((took, settled))).await?;
+                let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
                 self.tell(&outcome).await
             }
             End::Stopped(_) | End::Cut => {
@@ -168,7 +169,7 @@ impl Desk<'_> {
         let times = Times {
             lease_ttl: config.cluster.lease_ttl,
             lease_renew: config.cluster.lease_renew,
-            heartbeat: HEARTBEAT,
+            heartbeat: Times::default().heartbeat,
             restore_scan: config.cluster.restore_scan,
             restore_window: RESTORE_WINDOW,
             restore_max: config.cluster.restore_max,

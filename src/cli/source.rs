@@ -106,6 +106,7 @@ pub(super) async fn open_shown(
     let watch = IndexWatch { progress: Arc::new(move |progress| shown.show(progress)), ..Default::default() };
     let cancel = watch.cancel.clone();
     let opening = Opening { store, spool, watch, reuse: true, now };
+    tracing::info!(source = %spec.to_text(), "counting items");
     let outcome = tokio::select! {
         opened = open(spec, &opening) => opened.map_err(Fault::from),
         _ = signals.stop() => {

@@ -26,6 +26,18 @@ async fn a_stop_drains_and_the_resume_repeats_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_nudged_run_stops_dispatching_at_once() {
+    let world = World::start("nudge", |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    let before = tokio::time::Instant::now();
+    world.command(task, TaskCommand::Stop { reason: StopReason::Operator }).await;
+    world.node().nudge(task);
+    world.until(task, Status::Stopped).await;
+    assert!(before.elapsed() < Duration::from_millis(300), "drained after {:?}", before.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn stop_now_does_not_wait_for_calls_that_hang() {
     let world = World::start("stop-now", |_, _| Act::Hang).await;
     let task = world.task(10, |tuning| tuning.concurrency = fifty()).await;

@@ -1,13 +1,21 @@
 //! A store that fails, hangs or loses answers, and a session that is fenced: nothing is lost, nothing leaks.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use windrow::adapters::memory::{Call, When};
-use windrow::domain::lifecycle::Status;
+use windrow::domain::ids::{ItemCount, ItemIndex};
+use windrow::domain::lifecycle::{Status, StopReason};
+use windrow::domain::verdict::{Failure, Wish};
+use windrow::ports::handler::{ItemReplies, ItemVerdict, Reply};
 use windrow::ports::session_store::SessionStore;
+use windrow::ports::source::{RowChunk, Source, SourceError};
 
 use super::{TOTAL, fifty, slow, survives};
-use crate::world::World;
+use crate::world::{Act, World};
 
 #[tokio::test(start_paused = true)]
 async fn lost_answers_of_checkpoints_and_claims_cost_nothing() {
@@ -75,4 +83,85 @@ async fn a_fenced_session_drops_everything_and_a_new_one_goes_on() {
     assert!(repeats <= super::LOST_WITH_THE_RUN, "{repeats}");
     tokio::time::sleep(Duration::from_secs(3)).await;
     world.assert_nothing_leaks().await;
+}
+
+/// Blocks of 100 rows; some reads fail.
+struct Shaky {
+    total: u64,
+    reads: AtomicU32,
+    fails: fn(u32, ItemIndex) -> Option<SourceError>,
+}
+
+impl Source for Shaky {
+    fn total(&self) -> ItemCount {
+        ItemCount(self.total)
+    }
+
+    fn has_data(&self) -> bool {
+        true
+    }
+
+    fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
+        let nth = self.reads.fetch_add(1, Ordering::SeqCst);
+        if let Some(error) = (self.fails)(nth, at) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let first = at.0 - at.0 % 100;
+        let rows = (self.total - first).min(100);
+        let buffer = Bytes::from(vec![b'1'; usize::try_from(rows).expect("small")]);
+        let ends = (1..=u32::try_from(rows).expect("small")).collect();
+        Box::pin(std::future::ready(Ok(Arc::new(RowChunk::new(ItemIndex(first), buffer, ends)))))
+    }
+}
+
+fn shaky(fails: fn(u32, ItemIndex) -> Option<SourceError>) -> Option<Arc<dyn Source>> {
+    Some(Arc::new(Shaky { total: TOTAL, reads: AtomicU32::new(0), fails }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_can_t_be_read_for_a_while_holds_the_items_and_reads_each_block_once() {
+    let source =
+        shaky(|nth, _| (5..15).contains(&nth).then(|| SourceError::Unreadable("the disk sleeps".into())));
+    let world = World::start_with("shaky", source, |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    let view = world.until(task, Status::Finished).await;
+    assert_eq!(view.counters.succeeded, TOTAL);
+    assert!(world.handler.deliveries().values().all(|count| *count == 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_whose_row_can_t_be_read_waits_for_it_without_a_hot_loop() {
+    // Item 3 parks; when it is due its block lies far behind and is read again, which fails for a while.
+    static AGAIN: AtomicU32 = AtomicU32::new(0);
+    let source = shaky(|nth, at| {
+        let again = nth > 10 && at == ItemIndex(3) && AGAIN.fetch_add(1, Ordering::SeqCst) < 5;
+        again.then(|| SourceError::Unreadable("the disk sleeps".into()))
+    });
+    let world = World::start_with("shaky-retry", source, |index, attempt| {
+        if index != ItemIndex(3) || attempt.get() > 1 {
+            return slow();
+        }
+        let wish = Wish::Retry { after: Some(Duration::from_secs(60)) };
+        let failure = Failure::new("LATER", "in a minute");
+        let verdicts = vec![(index, ItemVerdict::Failed { failure, wish })];
+        Act::Reply(Reply::Items(Box::new(ItemReplies { verdicts, ..ItemReplies::default() })))
+    })
+    .await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    let view = world.until(task, Status::Finished).await;
+    assert_eq!(view.counters.succeeded, TOTAL);
+    assert_eq!(world.handler.deliveries()[&ItemIndex(3)], 2);
+    assert_eq!(AGAIN.load(Ordering::SeqCst), 6, "five failed reads, a second apart, and one that succeeded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_source_stops_the_task_before_an_item_of_the_changed_block_leaves() {
+    let source = shaky(|_, at| {
+        (at >= ItemIndex(700)).then(|| SourceError::Changed("rows 700..800 are not what was indexed".into()))
+    });
+    let world = World::start_with("changed", source, |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    let view = world.until(task, Status::Stopped).await;
+    assert_eq!(view.stop_reason, Some(StopReason::SourceChanged));
+    assert!(world.handler.deliveries().keys().all(|index| *index < ItemIndex(700)));
 }

@@ -22,6 +22,7 @@ use windrow::domain::task::Tuning;
 use windrow::ports::clock::Clock;
 use windrow::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
 use windrow::ports::provision::{Provider, Provision, ProvisionError};
+use windrow::ports::source::Source;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView};
 
 /// Tokio's clock, which tests pause.
@@ -132,12 +133,16 @@ impl HandlerFactory for Factory {
 
 struct Everything {
     handler: Arc<Scripted>,
+    source: Option<Arc<dyn Source>>,
 }
 
 #[async_trait]
 impl Provider for Everything {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
-        let source = Arc::new(RangeSource::new(task.total));
+        let source: Arc<dyn Source> = match &self.source {
+            Some(source) => source.clone(),
+            None => Arc::new(RangeSource::new(task.total)),
+        };
         Ok(Provision { handler: Arc::new(Factory(self.handler.clone())), source })
     }
 }
@@ -150,6 +155,7 @@ pub struct World {
     pub node: Option<SupervisorHandle>,
     name: String,
     bomb: Arc<Mutex<Option<Bomb>>>,
+    source: Option<Arc<dyn Source>>,
 }
 
 /// Lets an actor panic: the path's end, and at which message from now on.
@@ -168,6 +174,15 @@ impl World {
         name: &str,
         script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
     ) -> World {
+        World::start_with(name, None, script).await
+    }
+
+    /// The same, with items that have data.
+    pub async fn start_with(
+        name: &str,
+        source: Option<Arc<dyn Source>>,
+        script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
+    ) -> World {
         let mut world = World {
             store: Arc::new(MemoryStore::new()),
             clock: Arc::new(VirtualClock { start: Instant::now() }),
@@ -175,6 +190,7 @@ impl World {
             node: None,
             name: name.to_owned(),
             bomb: Arc::default(),
+            source,
         };
         world.boot().await;
         world
@@ -197,7 +213,7 @@ impl World {
             sessions: self.store.clone(),
             leases: None,
             data_log: self.store.clone(),
-            provider: Arc::new(Everything { handler: self.handler.clone() }),
+            provider: Arc::new(Everything { handler: self.handler.clone(), source: self.source.clone() }),
             times: Times::default(),
             exclusive: true,
             directory: RunDirectory::default(),

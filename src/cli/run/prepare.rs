@@ -125,7 +125,8 @@ fn check_failures_out(args: &RunArgs) -> Result<(), Fault> {
             Output::Table => Ok(()),
         };
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     match (parent.is_dir(), path.is_dir()) {
         (false, _) => refuse("its directory does not exist"),
         (true, true) => refuse("it is a directory"),
@@ -150,13 +151,13 @@ mod tests {
     #[test]
     fn a_run_without_a_rate_is_unpaced_and_flags_win() {
         let base = TaskDefaults::default().tuning;
-        let plain = tuned(&args("windrow run --total 3 -- true").tunes, base.clone()).expect("sound");
-        assert_eq!(plain, Tuning { rate: RateLimit::Unlimited, ..base.clone() });
         let flags = args("windrow run --total 3 --rate 5/s --max-attempts 1 --error-budget 1% -- true");
         let tuning = tuned(&flags.tunes, base.clone()).expect("sound");
         assert_eq!(tuning.rate.to_string(), "5/s");
         assert_eq!((tuning.max_attempts.get(), tuning.error_budget.to_string()), (1, "1%".to_owned()));
         assert_eq!(tuning.error_budget.window, base.error_budget.window);
+        let plain = tuned(&args("windrow run --total 3 -- true").tunes, base.clone()).expect("sound");
+        assert_eq!(plain, Tuning { rate: RateLimit::Unlimited, ..base });
     }
 
     #[test]

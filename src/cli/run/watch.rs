@@ -22,12 +22,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long an immediate stop may take before the process ends without it.
 const STOP_NOW_PATIENCE: Duration = Duration::from_secs(15);
 /// How long the second Ctrl-C waits for an orderly end.
-const CUT_PATIENCE: Duration = Duration::from_secs(1);
+const CUT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How following ended.
 pub(super) enum End {
     /// The task is finished, cancelled or stopped.
-    Stopped(TaskView),
+    Stopped(Box<TaskView>),
     /// The second Ctrl-C.
     Cut,
 }
@@ -91,7 +91,7 @@ impl Watch<'_> {
             }
             self.show(&view, lines, &mut meter);
             if view.status.is_terminal() || view.status == Status::Stopped {
-                return Ok(End::Stopped(view));
+                return Ok(End::Stopped(Box::new(view)));
             }
             stopping = self.hurry(id, stopping).await?;
         }
@@ -135,7 +135,7 @@ impl Watch<'_> {
     async fn command_stop(&self, id: TaskId, at_once: bool) -> Result<(), Fault> {
         let now = self.node.clock().wall();
         let stopped = service::stop(self.node.tasks(), id, at_once, self.actor, now).await;
-        self.node.wake();
+        self.node.nudge(id);
         stopped.map_err(|error| Fault::new(Exit::Failed, "the task can't be stopped", error.to_string()))
     }
 

@@ -114,7 +114,9 @@ impl Tally {
             self.understood = true;
             self.latencies.push(took);
         }
-        self.last = seen.last().map(|one| one.said.clone()).or(self.last.take());
+        if let Some(one) = seen.last() {
+            self.last = Some(one.said.clone());
+        }
         self.flaws.extend(seen.into_iter().filter_map(|one| one.flaw));
     }
 

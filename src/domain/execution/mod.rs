@@ -133,6 +133,7 @@ impl Execution {
     pub fn step(&mut self, event: Event<'_>, now: Now, fx: &mut Effects) {
         // Whatever comes from outside the lanes may let something leave; a report says so itself.
         let may_free = !matches!(event, Event::Exchange { .. } | Event::DraftCheckpoint);
+        let checks = matches!(event, Event::DraftCheckpoint);
         match event {
             Event::Exchange { reports, want } => self.on_exchange(reports, want, now, fx),
             Event::Command(command) => self.on_command(command, now),
@@ -143,8 +144,10 @@ impl Execution {
             Event::LanesLost => self.on_lanes_lost(now),
         }
         fx.wake_lanes |= may_free && std::mem::take(&mut self.starved);
-        #[cfg(debug_assertions)]
-        self.check(fx);
+        // In production once per checkpoint: it walks the window.
+        if cfg!(debug_assertions) || checks {
+            self.check(fx);
+        }
     }
 
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {

@@ -1,0 +1,84 @@
+//! Jobs that end with failures, or stop by themselves.
+
+use serde_json::{Value, json};
+
+use super::support::{Business, Place, assert_adds_up, repository};
+
+fn every_tenth() -> String {
+    repository("tests/fixtures/workers/every_tenth.py")
+}
+
+#[test]
+fn failures_are_grouped_and_written_out() {
+    let place = Place::new();
+    let worker = every_tenth();
+    let job =
+        ["run", "--total", "100", "--failures-out", "failed.ndjson", "-o", "json", "--", "python3", &worker];
+    let summary = place.windrow(&job).expect(8).json();
+    assert_adds_up(&summary);
+    assert_eq!(summary["result"], "with_failures");
+    assert_eq!(summary["counts"]["abandoned"], 10);
+    assert_eq!(summary["counts"]["skipped"], 10);
+    let group = &summary["failures"][0];
+    assert_eq!((&group["code"], &group["count"]), (&json!("NO_USER"), &json!(10)));
+    assert!(group["example"].as_str().unwrap().ends_with("is unknown"), "{group}");
+    let lines: Vec<Value> =
+        place.read("failed.ndjson").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let indexes: Vec<u64> = lines.iter().map(|line| line["index"].as_u64().unwrap()).collect();
+    assert_eq!(indexes, (0..10).map(|ten| ten * 10 + 3).collect::<Vec<_>>());
+    assert_eq!((&lines[0]["code"], &lines[0]["attempts"]), (&json!("NO_USER"), &json!(1)));
+    assert_eq!(
+        (&lines[0]["message"], &lines[0]["output"]),
+        (&json!("user 3 is unknown"), &json!({ "seen": 1 }))
+    );
+    assert!(!place.names().iter().any(|name| name.ends_with(".part")), "{:?}", place.names());
+}
+
+#[test]
+fn a_finished_job_with_failures_keeps_its_exit_code_and_its_list() {
+    let place = Place::new();
+    let worker = every_tenth();
+    let table = place.windrow(&["run", "--total", "20", "--", "python3", &worker]).expect(8);
+    for text in ["CODE", "NO_USER", "#3 user 3 is unknown", "hint: ", "finished (with failures)"] {
+        assert!(table.stdout.contains(text), "{text:?} is not in\n{}", table.stdout);
+    }
+    let again =
+        place.windrow(&["run", "--total", "20", "--failures-out", "-", "--", "python3", &worker]).expect(8);
+    assert_eq!(again.stdout.lines().count(), 2, "{}", again.stdout);
+    assert!(again.stderr.contains("finished already"), "{}", again.stderr);
+}
+
+#[test]
+fn a_handler_that_is_gone_stops_the_job() {
+    let place = Place::new();
+    let business = Business::answering("410 Gone", "");
+    let done = place.windrow(&["run", "--total", "5", "--url", &business.url, "-o", "json"]);
+    let done = done.refused(9, &["handler_gone", "windrow try"]);
+    let summary = done.json();
+    assert_adds_up(&summary);
+    assert_eq!((&summary["status"], &summary["stop_reason"]), (&json!("stopped"), &json!("handler_gone")));
+    assert_eq!(summary["counts"]["pending"], 5);
+}
+
+#[test]
+fn a_login_page_stops_the_job() {
+    let place = Place::new();
+    let business = Business::answering("200 OK", "<html>please sign in</html>");
+    let done = place.windrow(&["run", "--total", "50", "--url", &business.url]);
+    done.refused(9, &["handler_rejected"]);
+}
+
+#[test]
+fn a_worker_that_crashes_at_once_stops_the_job() {
+    let place = Place::new();
+    let done = place.windrow(&["run", "--total", "5", "--", "sh", "-c", "echo no such module >&2; exit 3"]);
+    done.refused(9, &["handler_rejected", "no such module"]);
+}
+
+#[test]
+fn too_many_abandoned_items_stop_the_job() {
+    let place = Place::new();
+    let worker = every_tenth();
+    let job = ["run", "--total", "1000", "--rate", "500/s", "--error-budget", "3", "--", "python3", &worker];
+    place.windrow(&job).refused(9, &["error_budget"]);
+}

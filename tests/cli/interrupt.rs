@@ -1,0 +1,147 @@
+//! Ctrl-C, SIGTERM and `kill -9`, and what the same command does afterwards.
+
+use rustix::process::{Pid, Signal, test_kill_process};
+use serde_json::json;
+
+use super::support::{Gate, Live, Place, Worker, assert_adds_up};
+
+const OK: &str = r#"{"result":"ok"}"#;
+
+/// A job of ten items whose worker asks the test; in one order, so that what was delivered is known exactly.
+fn start(place: &Place, gate: &Gate) -> Live {
+    let worker = gate.worker();
+    let mut job = vec!["run", "--total", "10", "--state", "state", "-o", "json", "--"];
+    job.extend(worker.iter().map(String::as_str));
+    place.start(&job)
+}
+
+/// Lets the first items through; the next one stays in the worker's hands.
+fn hold_at(worker: &mut Worker, index: u64) {
+    for expected in 0..index {
+        assert_eq!(worker.next(), Some(expected));
+        worker.answer(OK);
+    }
+    assert_eq!(worker.next(), Some(index));
+}
+
+fn is_alive(pid: i32) -> bool {
+    test_kill_process(Pid::from_raw(pid).unwrap()).is_ok()
+}
+
+#[test]
+fn after_ctrl_c_the_same_command_goes_on_and_repeats_nothing() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let (place, gate) = (Place::new(), Gate::open());
+        let mut job = start(&place, &gate);
+        let mut worker = gate.accept();
+        hold_at(&mut worker, 4);
+        job.signal(signal);
+        job.wait_for("stopping: ");
+        worker.answer(OK);
+        let mut delivered = vec![0, 1, 2, 3, 4];
+        delivered.extend(worker.serve());
+        let stopped = job.end().expect(9);
+        assert!(stopped.stderr.contains("nothing will repeat"), "{}", stopped.stderr);
+        let summary = stopped.json();
+        assert_adds_up(&summary);
+        assert_eq!((&summary["status"], &summary["stop_reason"]), (&json!("stopped"), &json!("operator")));
+        assert_eq!(summary["counts"]["succeeded"], delivered.len());
+
+        let job = start(&place, &gate);
+        delivered.extend(gate.accept().serve());
+        let resumed = job.end().expect(0);
+        assert!(resumed.stderr.contains("resuming t1: "), "{}", resumed.stderr);
+        assert_eq!(resumed.json()["counts"]["succeeded"], 10);
+        assert!(delivered.iter().copied().eq(0..10), "{delivered:?}");
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_ends_at_once_and_leaves_no_worker() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let mut job = start(&place, &gate);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 2);
+    job.signal(Signal::INT);
+    job.wait_for("stopping: ");
+    job.signal(Signal::INT);
+    let cut = job.end().expect(130);
+    assert!(cut.stderr.contains("cut off"), "{}", cut.stderr);
+    assert_eq!(cut.stdout, "");
+    assert_eq!(worker.next(), None, "the worker is gone");
+    assert!(!is_alive(worker.pid));
+
+    let job = start(&place, &gate);
+    let rest = gate.accept().serve();
+    assert_eq!(job.end().expect(0).json()["counts"]["succeeded"], 10);
+    assert!((2..10).all(|index| rest.contains(&index)), "{rest:?}");
+}
+
+#[test]
+fn after_kill_9_the_same_command_resumes_at_once() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let job = start(&place, &gate);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 3);
+    job.signal(Signal::KILL);
+    assert_eq!(job.end().code, None);
+
+    let mut job = start(&place, &gate);
+    job.wait_for("resuming t1: ");
+    let rest = gate.accept().serve();
+    let resumed = job.end().expect(0);
+    assert_eq!(resumed.json()["counts"]["succeeded"], 10);
+    assert!((3..10).all(|index| rest.contains(&index)), "{rest:?}");
+    assert_eq!(worker.next(), None, "the worker of the killed process is gone");
+}
+
+#[test]
+fn a_job_that_was_killed_is_left_alone_by_other_jobs_in_its_directory() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let job = start(&place, &gate);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 3);
+    job.signal(Signal::KILL);
+    job.end();
+
+    let other = ["run", "--total", "7", "--state", "state", "-o", "json", "--"];
+    let script =
+        r#"while read -r l; do case $l in *'"type":"item"'*) echo "$l" >> seen; echo ok;; esac; done"#;
+    let summary = place.windrow(&[&other[..], &["sh", "-c", script]].concat()).expect(0).json();
+    assert_eq!((&summary["id"], &summary["counts"]["succeeded"]), (&json!("t2"), &json!(7)));
+    assert_eq!(place.read("seen").lines().count(), 7);
+
+    let job = start(&place, &gate);
+    gate.accept().serve();
+    assert_eq!(job.end().expect(0).json()["counts"]["succeeded"], 10);
+}
+
+#[test]
+fn ctrl_c_before_anything_began_stores_nothing() {
+    let place = Place::new();
+    let fifo = place.path("pipe").display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let program = env!("CARGO_BIN_EXE_windrow");
+    let script = format!("exec {program} run --ndjson - -v --state state -- cat < {fifo}");
+    let mut job = place.start_shell(&script);
+    // Opened for writing and never written to: the pass waits for its first line.
+    let held = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
+    job.wait_for("counting items");
+    job.signal(Signal::INT);
+    job.end().refused(130, &["nothing was stored"]);
+    drop(held);
+}
+
+#[test]
+fn sigusr1_prints_the_tree_of_actors() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let mut job = start(&place, &gate);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 0);
+    job.signal(Signal::USR1);
+    job.wait_for("run  supervisor");
+    job.wait_for(" executor ");
+    worker.answer(OK);
+    worker.serve();
+    job.end().expect(0);
+}

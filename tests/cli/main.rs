@@ -1,0 +1,11 @@
+//! The program as people and scripts use it: real processes, real signals, exit codes, standard output and error.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod failures;
+mod interrupt;
+mod refusals;
+mod runs;
+mod support;
+mod topics;
+mod trial;

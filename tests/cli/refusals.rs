@@ -1,0 +1,153 @@
+//! Every way in which a job can't begin: the exit code, three parts of an error, and nothing half-written.
+
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::Signal;
+
+use super::support::{Gate, Place};
+
+const OK: &str = "while read -r l; do echo ok; done";
+
+/// A job over a CSV in the place.
+fn csv_job<'a>(csv: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "--csv", csv, "--state", "state"], more, &["--", "sh", "-c", OK]].concat()
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    let place = Place::new();
+    for wrong in [
+        &["run"][..],
+        &["run", "--total", "3"],
+        &["run", "--", "true"],
+        &["run", "--total", "3", "--csv", "x.csv", "--", "true"],
+        &["run", "--total", "3", "--url", "http://x", "--", "true"],
+        &["run", "--total", "3", "--rate", "500", "--", "true"],
+        &["run", "--total", "3", "--window", "4", "--concurrency", "64", "--", "true"],
+        &["run", "--total", "3", "-o", "json", "--failures-out", "-", "--", "true"],
+        &["run", "--total", "3", "--failures-out", "none/f.ndjson", "--", "true"],
+        &["frobnicate"],
+        &["help", "frobnicate"],
+    ] {
+        let done = place.windrow(wrong).expect(2);
+        assert!(done.stderr.contains("error: "), "{wrong:?}: {}", done.stderr);
+    }
+    assert_eq!(place.names(), [""; 0], "nothing was made");
+}
+
+#[test]
+fn a_handler_that_can_not_be_started_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let missing = place.windrow(&["run", "--total", "3", "--", "windrow-no-such-command"]);
+    missing.refused(7, &["command not found in PATH=", "windrow-no-such-command"]);
+    let script = place.write("worker.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o644)).unwrap();
+    place.windrow(&["run", "--total", "3", "--", &script]).refused(7, &["not executable", "chmod +x"]);
+    let done = place.windrow(&["run", "--total", "3", "--url", "ftp://x"]).expect(7);
+    assert!(done.stderr.contains("neither http nor https"), "{}", done.stderr);
+    assert_eq!(place.names(), ["worker.sh"]);
+}
+
+#[test]
+fn a_file_that_is_no_source_is_refused_by_name_and_line() {
+    let place = Place::new();
+    place.windrow(&csv_job("none.csv", &[])).refused(7, &["none.csv", "no such file"]);
+    assert_eq!(place.names(), [""; 0], "a mistyped path leaves nothing behind");
+    place.write("empty.csv", "");
+    place.windrow(&csv_job("empty.csv", &[])).refused(7, &["empty.csv", "no rows"]);
+    place.write("header.csv", "a,b\n");
+    place.windrow(&csv_job("header.csv", &[])).refused(7, &["--no-header"]);
+    place.write("ragged.csv", "a,b\n1,2\n1,2,3\n1,2\n4\n");
+    place
+        .windrow(&csv_job("ragged.csv", &[]))
+        .refused(7, &["line 3: 3 fields, expected 2", "line 5: 1 fields"]);
+    place.windrow(&csv_job(".", &[])).refused(7, &["not a regular file"]);
+}
+
+#[test]
+fn a_directory_that_is_in_use_names_its_process() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let worker = gate.worker();
+    let mut words = vec!["run", "--total", "2", "--state", "state", "--"];
+    words.extend(worker.iter().map(String::as_str));
+    let job = place.start(&words);
+    let worker = gate.accept();
+    let refused = place.windrow(&["run", "--total", "5", "--state", "state", "--", "sh", "-c", OK]);
+    refused.refused(4, &[&format!("process {} is working in state", job.pid())]);
+    job.signal(Signal::INT);
+    worker.serve();
+    job.end();
+}
+
+#[test]
+fn different_jobs_run_at_the_same_time_without_a_state_directory() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let worker = gate.worker();
+    let mut words = vec!["run", "--total", "2", "--"];
+    words.extend(worker.iter().map(String::as_str));
+    let job = place.start(&words);
+    let worker = gate.accept();
+    place.windrow(&["run", "--total", "5", "--", "sh", "-c", OK]).expect(0);
+    place.windrow(&words).refused(4, &["is working in"]);
+    worker.serve();
+    job.end().expect(0);
+}
+
+#[test]
+fn a_place_that_is_no_directory_is_refused() {
+    let place = Place::new();
+    place.write("state", "mine");
+    place
+        .windrow(&["run", "--total", "3", "--state", "state", "--", "sh", "-c", OK])
+        .refused(1, &["not a directory"]);
+    assert_eq!(place.read("state"), "mine");
+}
+
+#[test]
+fn a_read_only_place_is_refused() {
+    // The kernel's own file system refuses even the superuser, for whom permissions don't count.
+    let place = Place::new();
+    let done = place.windrow(&["run", "--total", "3", "--state", "/proc/windrow", "--", "sh", "-c", OK]);
+    done.refused(1, &["/proc/windrow", "--state"]);
+}
+
+#[test]
+fn a_database_of_a_newer_windrow_is_left_alone() {
+    let place = Place::new();
+    let job = ["run", "--total", "3", "--state", "state", "--", "sh", "-c", OK];
+    place.windrow(&job).expect(0);
+    let script = "import sqlite3\n\
+        db = sqlite3.connect('state/windrow.db')\n\
+        db.execute(\"insert into seaql_migrations values ('m9999_from_the_future', 0)\")\n\
+        db.commit()";
+    let future =
+        std::process::Command::new("python3").args(["-c", script]).current_dir(place.path("")).status();
+    assert!(future.unwrap().success());
+    place.windrow(&job).refused(78, &["m9999_from_the_future", "newer"]);
+}
+
+#[test]
+fn every_fault_of_a_configuration_is_listed() {
+    let place = Place::new();
+    place
+        .write("bad.toml", "[task_defaults]\nrate = \"fast\"\ntimeoutt = \"3s\"\n[cluster]\nlease_ttl = 5\n");
+    let texts = ["task_defaults.rate", "task_defaults.timeoutt", "cluster.lease_ttl", "WINDROW_NODE__IDD"];
+    let env = [("WINDROW_NODE__IDD", "x")];
+    let run = ["run", "--total", "3", "--config", "bad.toml", "--", "sh", "-c", OK];
+    place.windrow_with(&run, "", &env).refused(78, &texts);
+    place.windrow_with(&["config", "check", "bad.toml"], "", &env).refused(78, &texts);
+    assert_eq!(place.names(), ["bad.toml"]);
+}
+
+#[test]
+fn other_items_under_the_same_name_are_another_job() {
+    let place = Place::new();
+    place.write("users.csv", "id\n1\n2\n");
+    place.windrow(&csv_job("users.csv", &[])).expect(0);
+    place.write("users.csv", "id\n1\n2\n3\n");
+    let refused = place.windrow(&csv_job("users.csv", &[]));
+    refused.refused(7, &["t1 with 2 items", "--restart", "--name"]);
+    place.windrow(&csv_job("users.csv", &["--name", "second"])).expect(0);
+    let anew = place.windrow(&csv_job("users.csv", &["--restart", "-o", "json"])).expect(0).json();
+    assert_eq!((anew["id"].as_str(), anew["counts"]["succeeded"].as_u64()), (Some("t3"), Some(3)));
+}

@@ -1,0 +1,152 @@
+//! Jobs that go well: each kind of source and handler, what is printed, what the same command does again.
+
+use serde_json::{Value, json};
+
+use super::support::{Business, Place, assert_adds_up, repository};
+
+const OK: &str = "while read -r l; do echo ok; done";
+
+#[test]
+fn rows_of_a_csv_go_through_a_python_worker() {
+    let place = Place::new();
+    let (csv, handler) = (repository("examples/data/users.csv"), repository("examples/handlers/worker.py"));
+    let done = place
+        .windrow(&["run", "--csv", &csv, "--rate", "2000/s", "-o", "json", "--", "python3", &handler])
+        .expect(0);
+    let summary = done.json();
+    assert_adds_up(&summary);
+    assert_eq!(summary["counts"]["succeeded"], 200);
+    assert_eq!((&summary["total"], &summary["low_water"]), (&json!(200), &json!(200)));
+    assert_eq!((&summary["status"], &summary["result"]), (&json!("finished"), &json!("succeeded")));
+    assert_eq!((&summary["rate"], &summary["business"]), (&json!("2000/s"), &json!("run")));
+    assert_eq!((&summary["stop_reason"], &summary["failures"]), (&Value::Null, &json!([])));
+    assert!(summary["id"].as_str().unwrap().starts_with('t'), "{summary}");
+    assert!(
+        summary["duration_seconds"].as_f64().unwrap() > 0.0 && summary["actual_rate"].as_f64().unwrap() > 0.0
+    );
+    assert!(done.stderr.contains("finished  200/200 (100.0 %)"), "{}", done.stderr);
+}
+
+#[test]
+fn a_summary_has_the_members_of_a_task() {
+    let place = Place::new();
+    let summary =
+        place.windrow(&["run", "--total", "1", "-o", "json", "--", "sh", "-c", OK]).expect(0).json();
+    let mut members: Vec<&str> = summary.as_object().unwrap().keys().map(String::as_str).collect();
+    members.sort_unstable();
+    assert_eq!(
+        members,
+        [
+            "actual_rate",
+            "business",
+            "counts",
+            "duration_seconds",
+            "failures",
+            "id",
+            "low_water",
+            "name",
+            "next",
+            "rate",
+            "result",
+            "since",
+            "status",
+            "status_reason",
+            "status_text",
+            "stop_reason",
+            "total"
+        ]
+    );
+    assert_eq!(summary["rate"], "unlimited");
+}
+
+#[test]
+fn a_finished_job_says_so_and_runs_again_only_when_told() {
+    let place = Place::new();
+    let job = ["run", "--total", "30", "-o", "json", "--", "sh", "-c", OK];
+    let first = place.windrow(&job).expect(0).json();
+    let again = place.windrow(&job).expect(0);
+    assert!(
+        again.stderr.contains("finished already") && again.stderr.contains("--restart"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(again.json()["id"], first["id"]);
+    let anew =
+        place.windrow(&["run", "--restart", "--total", "30", "-o", "json", "--", "sh", "-c", OK]).expect(0);
+    assert_ne!(anew.json()["id"], first["id"]);
+    assert_eq!(anew.json()["counts"]["succeeded"], 30);
+}
+
+#[test]
+fn a_url_is_called_with_each_item() {
+    let place = Place::new();
+    let business = Business::answering("204 No Content", "");
+    let csv = place.write("users.csv", "user,city\nu1,Oslo\nu2,\"Rio, Brazil\"\n");
+    place.windrow(&["run", "--csv", &csv, "--url", &business.url, "--header", "x-team: push"]).expect(0);
+    let mut rows: Vec<String> =
+        business.calls().iter().map(|call| call["item"]["data"].to_string()).collect();
+    rows.sort();
+    assert_eq!(
+        rows,
+        [r#"{"user":"u1","city":"Oslo"}"#, r#"{"user":"u2","city":"Rio, Brazil"}"#]
+            .map(|row| { serde_json::from_str::<Value>(row).unwrap().to_string() })
+    );
+}
+
+#[test]
+fn a_batch_is_one_call() {
+    let place = Place::new();
+    let business = Business::answering("204 No Content", "");
+    place.windrow(&["run", "--total", "64", "--url", &business.url, "--batch", "16"]).expect(0);
+    let calls = business.calls();
+    let items: usize = calls.iter().map(|call| call["items"].as_array().unwrap().len()).sum();
+    assert_eq!(items, 64);
+    assert!(calls.len() < 64, "{} calls", calls.len());
+}
+
+#[test]
+fn piped_lines_are_a_job_that_is_known_by_its_content() {
+    let place = Place::new();
+    let business = Business::answering("204 No Content", "");
+    let job = ["run", "--ndjson", "-", "--url", &business.url, "-o", "json"];
+    let lines = "{\"n\":1}\n\n[2]\n\"three\"\n";
+    let first = place.windrow_with(&job, lines, &[]).expect(0).json();
+    assert_eq!(first["total"], 3);
+    assert_eq!(business.calls().len(), 3);
+    let again = place.windrow_with(&job, lines, &[]).expect(0);
+    assert!(again.stderr.contains("finished already"), "{}", again.stderr);
+    assert_eq!(business.calls().len(), 3);
+    let other = place.windrow_with(&job, "{\"n\":4}\n", &[]).expect(0).json();
+    assert_ne!(other["id"], first["id"]);
+}
+
+#[test]
+fn quiet_leaves_the_outcome_only() {
+    let place = Place::new();
+    let done = place.windrow(&["run", "-q", "--total", "3", "--", "sh", "-c", OK]).expect(0);
+    assert_eq!(done.stderr, "");
+    assert!(done.stdout.starts_with("t1  finished (succeeded)\n"), "{}", done.stdout);
+}
+
+#[test]
+fn workers_run_side_by_side() {
+    let place = Place::new();
+    let script = "echo $$ >> pids; while read -r l; do echo ok; done";
+    place.windrow(&["run", "--total", "50", "--workers", "3", "--", "sh", "-c", script]).expect(0);
+    let mut pids: Vec<String> = place.read("pids").lines().map(str::to_owned).collect();
+    pids.sort();
+    pids.dedup();
+    assert_eq!(pids.len(), 3);
+}
+
+#[test]
+fn ordered_items_come_in_order() {
+    let place = Place::new();
+    let script =
+        r#"while read -r l; do case $l in *'"type":"item"'*) echo "$l" >> seen; echo ok;; esac; done"#;
+    place.windrow(&["run", "--total", "40", "--ordered", "--", "sh", "-c", script]).expect(0);
+    let seen = place.read("seen");
+    let indexes =
+        seen.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["index"].as_u64().unwrap());
+    assert!(indexes.eq(0..40), "{seen}");
+}

@@ -1,0 +1,67 @@
+//! `windrow try`: verdicts are shown, nothing is kept, a handler that breaks the contract is told so.
+
+use super::support::{Business, Place, repository};
+
+#[test]
+fn verdicts_of_a_worker_are_shown_and_nothing_is_kept() {
+    let place = Place::new();
+    let worker = repository("tests/fixtures/workers/every_tenth.py");
+    let done = place.windrow(&["try", "--items", "2..6", "--", "python3", &worker]).expect(0);
+    for text in ["#2 ✓ succeeded", "#3 ✗ abandoned NO_USER user 3 is unknown", "#5 – skipped", "contract: ok"]
+    {
+        assert!(done.stdout.contains(text), "{text:?} is not in\n{}", done.stdout);
+    }
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn a_url_gets_the_data_of_the_template() {
+    let place = Place::new();
+    let business = Business::answering("204 No Content", "");
+    place.windrow(&["try", &business.url, "--items", "0,7", "--data", r#"{"user":"u{index}"}"#]).expect(0);
+    let users: Vec<String> =
+        business.calls().iter().map(|call| call["item"]["data"]["user"].to_string()).collect();
+    assert_eq!(users, [r#""u0""#, r#""u7""#]);
+}
+
+#[test]
+fn a_url_gets_the_rows_of_a_file() {
+    let place = Place::new();
+    let business = Business::answering("204 No Content", "");
+    place.write("users.csv", "user\nu1\nu2\nu3\n");
+    place.windrow(&["try", &business.url, "--items", "1..3", "--csv", "users.csv", "--batch", "2"]).expect(0);
+    let calls = business.calls();
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0]["items"][1]["data"]["user"], "u3");
+    let refused = place.windrow(&["try", &business.url, "--items", "9", "--csv", "users.csv"]);
+    refused.refused(7, &["there is no item 9", "3 items"]);
+}
+
+#[test]
+fn a_handler_that_breaks_the_contract_is_told_so() {
+    let place = Place::new();
+    let page = Business::answering("200 OK", "<html>please sign in</html>");
+    place.windrow(&["try", &page.url, "--items", "0"]).refused(11, &["breaks the contract"]);
+    let missing = Business::answering("404 Not Found", "");
+    place.windrow(&["try", &missing.url, "--items", "0"]).refused(11, &["404"]);
+    let silent = ["try", "--items", "0", "--timeout", "300ms", "--", "sh", "-c", "cat > /dev/null"];
+    place.windrow(&silent).refused(11, &["no call was answered", "flush"]);
+}
+
+#[test]
+fn an_item_that_asks_for_it_is_tried_again() {
+    let place = Place::new();
+    let script = r#"n=0; while read -r l; do case $l in *'"type":"item"'*) n=$((n+1));
+        if [ $n = 1 ]; then echo '{"type":"result","id":'"$(echo "$l" | sed 's/.*"id":\([0-9]*\).*/\1/')"',"result":"retry","retry_after":"10ms","code":"BUSY"}'; else echo ok; fi;; esac; done"#;
+    let done =
+        place.windrow(&["try", "--items", "0", "--max-attempts", "3", "--", "sh", "-c", script]).expect(0);
+    for text in ["#0 ↻ retry BUSY", "(after 10ms)", "#0 ✓ succeeded (attempt 2)"] {
+        assert!(done.stdout.contains(text), "{text:?} is not in\n{}", done.stdout);
+    }
+}
+
+#[test]
+fn a_command_that_is_not_there_is_refused() {
+    Place::new().windrow(&["try", "--", "windrow-no-such-command"]).refused(7, &["command not found"]);
+    Place::new().windrow(&["try", "--cmd", "windrow-no-such-command -u"]).refused(7, &["command not found"]);
+}
