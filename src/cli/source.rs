@@ -11,10 +11,10 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::screen::Screen;
 use super::signals::Signals;
-use crate::adapters::source::{
+use crate::domain::ids::{ItemCount, WallMs};
+use crate::node::sources::{
     CsvFormat, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
 };
-use crate::domain::ids::{ItemCount, WallMs};
 use crate::ports::source_store::SourceStore;
 
 /// The longest part of a file's name in a job's name. Unit: characters.
