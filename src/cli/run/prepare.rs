@@ -36,7 +36,7 @@ pub(super) fn prepare(
     check_failures_out(args)?;
     let config = load(args.config.as_deref(), shell)?;
     let tuning = tuned(&args.tunes, config.task_defaults.tuning.clone())?;
-    let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get));
+    let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
     source::look(&spec)?;
     let name = args.name.clone().or_else(|| source::early_name(&spec));
     let place = match &args.state {

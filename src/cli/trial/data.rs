@@ -34,7 +34,7 @@ impl Data {
         if let Some(template) = &args.data {
             return Ok(Data::Template(template.clone()));
         }
-        let spec = source::spec(&args.items, 0);
+        let spec = source::spec(&args.items, 0)?;
         if let SourceSpec::Range { .. } = spec {
             return Ok(Data::None);
         }
