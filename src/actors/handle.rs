@@ -77,7 +77,9 @@ impl SupervisorHandle {
         };
         let over = tokio::time::timeout(patience, ended).await.is_ok();
         let alive = self.node.tree.render("");
-        if !over {
+        if over {
+            tracing::info!(node = self.node.node, "node down: every actor ended");
+        } else {
             tracing::error!(tree = %format_args!("\n{alive}"), "still alive after the drain");
         }
         over

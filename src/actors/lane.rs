@@ -52,6 +52,8 @@ pub(crate) enum LaneNote {
 pub(crate) struct Lane {
     pub(crate) cell: Arc<RunCell>,
     pub(crate) generation: Generation,
+    /// How many lanes share the concurrency.
+    pub(crate) lanes: u32,
     pub(crate) note: Arc<dyn Fn(LaneNote) + Send + Sync>,
 }
 
@@ -98,6 +100,16 @@ struct Round {
     rounds: u32,
 }
 
+impl Round {
+    /// Plain success needs no time of day; all else is told with it.
+    #[inline]
+    fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, at: Moment) {
+        let plain = matches!(reply, Reply::AllOk);
+        let wall = if plain { WallMs(0) } else { WallMs(cell.clock.wall_micros(at) / 1000) };
+        self.reporter.report(items, reply, wall, &mut self.reports);
+    }
+}
+
 /// Runs a lane to the end of its run.
 ///
 /// # Errors
@@ -142,7 +154,9 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     let took = exchanged.moment.since(round.last);
     round.last = exchanged.moment;
     if took < ROUND_SHORT {
-        round.chunk = (round.chunk * 2).min(CHUNK_MAX);
+        // Half of this lane's share at most: one that takes all there is leaves the others to park and wake.
+        let share = (round.fx.concurrency / (2 * lane.lanes)).clamp(1, CHUNK_MAX);
+        round.chunk = (round.chunk * 2).min(share);
     } else if took > ROUND_LONG {
         round.chunk = (round.chunk / 2).max(1);
     }
@@ -150,39 +164,45 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
 }
 
 /// Starts what was granted. Paced items read the clock one by one: what waited too long behind a slow call goes
-/// back, so that the burst that was promised holds.
+/// back, so that the burst that was promised holds. One poll for the whole grant: a task context for each call would
+/// cost more than the call.
 async fn start<'a>(
     lane: &'a Lane,
     round: &mut Round,
     flight: &mut FuturesUnordered<Flight<'a>>,
     granted_at: Moment,
 ) {
-    let batch = lane.cell.batch.load(Ordering::Relaxed) as u32;
-    let dispatch = std::mem::take(&mut round.fx.dispatch);
-    let paced = round.fx.paced;
-    let mut departed = granted_at;
-    for call in Calls::new(&dispatch, batch) {
-        if paced {
-            departed = lane.cell.clock.now();
-            if departed.since(granted_at) > STALE_AFTER {
-                give_back(&call, &mut round.reports);
-                continue;
+    std::future::poll_fn(|cx| {
+        let batch = lane.cell.batch.load(Ordering::Relaxed) as u32;
+        let dispatch = std::mem::take(&mut round.fx.dispatch);
+        let paced = round.fx.paced;
+        let mut departed = granted_at;
+        for call in Calls::new(&dispatch, batch) {
+            if paced {
+                departed = lane.cell.clock.now();
+                if departed.since(granted_at) > STALE_AFTER {
+                    give_back(&call, &mut round.reports);
+                    continue;
+                }
             }
+            flight.extend(start_one(lane, round, call, departed, cx));
         }
-        start_one(lane, round, flight, call, departed).await;
-    }
-    // The buffer goes back, so that the next exchange needs no new one.
-    round.fx.dispatch = dispatch;
+        // The buffer goes back, so that the next exchange needs no new one.
+        round.fx.dispatch = dispatch;
+        Poll::Ready(())
+    })
+    .await;
 }
 
+/// Begins one call; what isn't ready at once is out.
 #[inline]
-async fn start_one<'a>(
+fn start_one<'a>(
     lane: &'a Lane,
     round: &mut Round,
-    flight: &mut FuturesUnordered<Flight<'a>>,
     items: CallItems,
     departed: Moment,
-) {
+    cx: &mut Context<'_>,
+) -> Option<Flight<'a>> {
     let cell = &lane.cell;
     let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
     let call = match rows_of(cell, &items, &mut round.rows) {
@@ -190,17 +210,17 @@ async fn start_one<'a>(
             let mut call =
                 cell.handler.process(Call { items: items.clone(), rows, gate_time: departed, timeout });
             // The first poll happens here: a handler that is ready at once never enters the queue.
-            match std::future::poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await {
+            match call.as_mut().poll(cx) {
                 Poll::Ready(reply) => {
-                    let wall = WallMs(cell.clock.wall_micros(departed) / 1000);
-                    return round.reporter.report(&items, reply, wall, &mut round.reports);
+                    round.take_in(cell, &items, reply, departed);
+                    return None;
                 }
                 Poll::Pending => Out::Handler(call),
             }
         }
         None => Out::Fetching(Box::pin(fetch_and_call(cell, items.clone(), departed, timeout))),
     };
-    flight.push(Flight { items: Some(items), departed, call });
+    Some(Flight { items: Some(items), departed, call })
 }
 
 /// The data of a call's items, if every block of it is ready.
@@ -295,10 +315,7 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
     let now = cell.clock.now();
     round.reports.latencies.record(now.since(departed));
     match answer {
-        Answer::Reply(reply) => {
-            let wall = WallMs(cell.clock.wall_micros(now) / 1000);
-            round.reporter.report(&items, reply, wall, &mut round.reports);
-        }
+        Answer::Reply(reply) => round.take_in(cell, &items, reply, now),
         Answer::NoRows(error) => {
             give_back(&items, &mut round.reports);
             // Or the items would come and go back without a pause for as long as the source can't be read.

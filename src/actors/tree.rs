@@ -117,7 +117,10 @@ impl Tree {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), entry.clone());
         match restarts {
             0 => tracing::info!(actor = path, "actor started"),
-            _ => tracing::warn!(actor = path, restarts, "actor restarted"),
+            _ => {
+                let subtree = self.render(path);
+                tracing::warn!(actor = path, restarts, tree = %format_args!("\n{subtree}"), "actor restarted");
+            }
         }
         Leaf { tree: self.clone(), path: path.into(), entry }
     }

@@ -148,7 +148,8 @@ impl State {
             });
             let cell = self.arguments.cell.clone();
             let guard = cell.count_lane();
-            let lane = Lane { cell, generation: self.generation, note };
+            let lanes = u32::try_from(self.arguments.lanes.max(1)).unwrap_or(u32::MAX);
+            let lane = Lane { cell, generation: self.generation, lanes, note };
             let running = self.arguments.work.spawn(async move {
                 let _counted = guard;
                 tokio::task::unconstrained(run_lane(lane)).await

@@ -4,67 +4,13 @@
 //! resolved to and connects to one that was allowed, never to the name again. An IPv4 address that hides in an
 //! IPv6 one (mapped, compatible, NAT64, 6to4) is judged as both.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::str::FromStr;
+
+use crate::domain::network::Network;
 
 /// Link-local networks, where cloud metadata services live. Loopback and private networks are where businesses
 /// live. (`ux.md` §2.8, `[handler.http]`.)
 pub const DENY_NETWORKS_DEFAULT: [&str; 2] = ["169.254.0.0/16", "fe80::/10"];
-
-/// A network in CIDR notation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    base: IpAddr,
-    prefix: u8,
-}
-
-/// A text is not a network.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a network; one looks like 10.0.0.0/8 or fd00::/8")]
-pub struct NotANetwork(pub String);
-
-impl FromStr for Network {
-    type Err = NotANetwork;
-
-    fn from_str(text: &str) -> Result<Network, NotANetwork> {
-        let bad = || NotANetwork(text.to_owned());
-        let (base, prefix) = match text.split_once('/') {
-            Some((base, prefix)) => (base, Some(prefix.parse::<u8>().map_err(|_| bad())?)),
-            None => (text, None),
-        };
-        let base: IpAddr = base.parse().map_err(|_| bad())?;
-        let bits = if base.is_ipv4() { 32 } else { 128 };
-        let prefix = prefix.unwrap_or(bits);
-        if prefix > bits { Err(bad()) } else { Ok(Network { base, prefix }) }
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.base, self.prefix)
-    }
-}
-
-impl Network {
-    /// Whether the address lies in the network; an IPv4 address never lies in an IPv6 network.
-    pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.base, address) {
-            (IpAddr::V4(base), IpAddr::V4(address)) => {
-                let (base, address) = (u128::from(base.to_bits()), u128::from(address.to_bits()));
-                same_head(base, address, 32, self.prefix)
-            }
-            (IpAddr::V6(base), IpAddr::V6(address)) => {
-                same_head(base.to_bits(), address.to_bits(), 128, self.prefix)
-            }
-            _ => false,
-        }
-    }
-}
-
-fn same_head(one: u128, other: u128, bits: u8, prefix: u8) -> bool {
-    prefix == 0 || (one ^ other) >> (bits - prefix) == 0
-}
 
 /// The networks that may and may not be connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ impl Execution {
     /// Appends what may leave to `fx.dispatch`, at most `want` items, and says when to ask again.
     pub(super) fn grant(&mut self, want: u32, now: Now, fx: &mut Effects) {
         fx.paced = self.pace.is_limited();
+        fx.concurrency = self.limits.concurrency;
         if self.end_if_over(fx) {
             return;
         }

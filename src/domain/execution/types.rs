@@ -206,6 +206,8 @@ pub struct Effects {
     pub dispatch: Vec<Dispatch>,
     /// When to ask again, if nothing was granted.
     pub wait: Wait,
+    /// Items that may be in flight: what lanes share between them.
+    pub concurrency: u32,
     /// Whether a rate limits the task: then a grant must depart within `pace::STALE_AFTER` or come back.
     pub paced: bool,
     /// Other lanes that found nothing may find something now.

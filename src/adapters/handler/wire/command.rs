@@ -1,12 +1,9 @@
 //! The commands that a business may send along: `stop`, `finish`, `pause_for`, `slow_down`.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 
 use super::{Span, bad_reply, parse_object};
 use crate::domain::ids::{INDEX_MAX, ItemCount};
-use crate::domain::task::Rate;
 use crate::domain::verdict::{Failure, HandlerCommand, MESSAGE_BYTES_MAX, cut};
 
 /// Reads the `command` line of a worker.
@@ -57,25 +54,11 @@ impl CommandBody {
                 lasting.map(HandlerCommand::PauseFor).ok_or("`pause_for` needs `for`, such as \"30s\"")
             }
             CommandWord::SlowDown => {
-                let rate = self.rate.as_deref().and_then(parse_rate);
+                let rate = self.rate.as_deref().and_then(|text| text.parse().ok());
                 let rate = rate.ok_or("`slow_down` needs a `rate`, such as \"200/s\"")?;
                 let lasting = lasting.ok_or("`slow_down` needs `for`, such as \"1m\"")?;
                 Ok(HandlerCommand::SlowDown { rate, lasting, reason })
             }
         }
     }
-}
-
-/// `200/s`, `30/m`, `1/h`, `5/10s`.
-fn parse_rate(text: &str) -> Option<Rate> {
-    let (items, period) = text.split_once('/')?;
-    let items = items.trim().replace('_', "").parse().ok()?;
-    let period = match period.trim() {
-        "s" => Duration::from_secs(1),
-        "m" | "min" => Duration::from_secs(60),
-        "h" => Duration::from_secs(3600),
-        "d" => Duration::from_secs(86_400),
-        other => humantime::parse_duration(other).ok()?,
-    };
-    Rate::new(items, period)
 }
