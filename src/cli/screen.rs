@@ -65,9 +65,12 @@ impl Screen {
         let style = ProgressStyle::with_template("{prefix} {wide_bar:.green} {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█▉▊▋▌▍▎▏░"));
         let below = self.bars.add(ProgressBar::new_spinner());
-        let style = ProgressStyle::with_template("  {msg}");
-        below.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        RunLines { bar, below, said: None, status: None }
+        let why = self.bars.add(ProgressBar::new_spinner());
+        for line in [&below, &why] {
+            let style = ProgressStyle::with_template("  {msg}");
+            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        }
+        RunLines { bar, below, why, said: None, status: None }
     }
 
     /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
@@ -77,7 +80,8 @@ impl Screen {
             lines.bar.set_position(picture.done());
             lines.bar.set_prefix(format!("{:>5.1} %", picture.percent()));
             lines.bar.set_message(picture.pace_text());
-            lines.below.set_message(picture.below_text());
+            lines.below.set_message(picture.counts_text());
+            lines.why.set_message(picture.why_text());
         } else if lines.is_due(picture, now) {
             self.say(&picture.line());
         }
@@ -108,6 +112,7 @@ impl IndexBar {
 pub(super) struct RunLines {
     bar: ProgressBar,
     below: ProgressBar,
+    why: ProgressBar,
     said: Option<Moment>,
     status: Option<Status>,
 }
@@ -126,6 +131,7 @@ impl RunLines {
     pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
         self.below.finish_and_clear();
+        self.why.finish_and_clear();
     }
 }
 
