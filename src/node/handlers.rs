@@ -130,16 +130,8 @@ fn http_options(url: &str, config: &HttpHandler) -> Result<HttpOptions, OpenErro
     options.http2 = config.http2;
     options.ca_file = config.ca_file.clone();
     options.insecure_skip_verify = config.insecure_skip_verify;
-    options.egress = egress(config)?;
+    options.egress = Egress { allow: config.allow_networks.clone(), deny: config.deny_networks.clone() };
     Ok(options)
-}
-
-fn egress(config: &HttpHandler) -> Result<Egress, OpenError> {
-    let networks = |listed: &[crate::domain::network::Network]| {
-        let parsed: Result<Vec<_>, _> = listed.iter().map(|network| network.to_string().parse()).collect();
-        parsed.map_err(|error| refusal(format!("a network of the configuration can't be used: {error}")))
-    };
-    Ok(Egress { allow: networks(&config.allow_networks)?, deny: networks(&config.deny_networks)? })
 }
 
 fn refusal(message: impl AsRef<str>) -> OpenError {
