@@ -10,6 +10,7 @@ pub mod ports;
 pub mod actors;
 pub mod adapters;
 pub mod config;
+pub mod telemetry;
 
 pub mod service;
 

@@ -2,18 +2,18 @@
 //!
 //! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
 
+pub mod handler_log;
+pub mod handlers;
 mod one_task;
+pub mod sources;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::one_task::OneTask;
-use crate::actors::context::{NodeContext, RunDirectory, Times};
+use crate::actors::context::{NodeContext, RunDirectory};
 use crate::actors::handle::{NotStarted, SupervisorHandle};
 use crate::actors::tree::Tree;
-use crate::adapters::clock::SystemClock;
-use crate::adapters::sql::Store;
-use crate::adapters::state_dir::StateDir;
 use crate::domain::capacity::{Capacity, Ledger};
 use crate::domain::execution::Progress;
 use crate::domain::ids::{ShardId, TaskId};
@@ -23,6 +23,11 @@ use crate::ports::clock::Clock;
 use crate::ports::provision::Provider;
 use crate::ports::run_store::RunStore;
 use crate::ports::task_store::TaskStore;
+
+pub use crate::actors::context::Times;
+pub use crate::adapters::clock::SystemClock;
+pub use crate::adapters::sql::Store;
+pub use crate::adapters::state_dir::{LockError, StateDir};
 
 /// How a node is made.
 pub struct NodeOptions {

@@ -82,13 +82,13 @@ pub struct Items {
     #[arg(long, value_name = "FILE")]
     pub ndjson: Option<String>,
     /// Between the fields of the CSV; "tab" is a tab
-    #[arg(long, value_name = "CHAR", requires = "csv", value_parser = one_char)]
+    #[arg(long, value_name = "CHAR", value_parser = one_char)]
     pub delimiter: Option<char>,
     /// The first row of the CSV is data; columns are c1, c2 …
-    #[arg(long, requires = "csv")]
+    #[arg(long)]
     pub no_header: bool,
     /// Quotes in the CSV are text
-    #[arg(long, requires = "csv")]
+    #[arg(long)]
     pub no_quote: bool,
 }
 
@@ -310,7 +310,6 @@ mod tests {
             "windrow run --total 3 --url http://x -- true",
             "windrow run --total 3 --rate 0/s -- true",
             "windrow run --total 3 --rate fast -- true",
-            "windrow run --total 3 --delimiter ; -- true",
             "windrow run --total 3 --timeout 3 -- true",
             "windrow run --total 3 --url http://x --workers 2",
         ] {

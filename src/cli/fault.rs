@@ -3,10 +3,9 @@
 use std::fmt;
 
 use super::exit::Exit;
-use crate::adapters::source::OpenSourceError;
-use crate::adapters::state_dir::LockError;
 use crate::config;
-use crate::node::StartError;
+use crate::node::sources::OpenSourceError;
+use crate::node::{LockError, StartError};
 use crate::ports::StoreError;
 use crate::ports::handler::OpenError;
 use crate::service::JobError;

@@ -7,7 +7,7 @@
 //! | `trial` | `windrow try` |
 //! | `settings` | `windrow config` |
 //! | `help` | topics, completions |
-//! | `source`, `handler`, `handler_log`, `place` | makes what a job needs from flags |
+//! | `source`, `handler`, `place` | makes what a job needs from flags |
 //! | `screen`, `signals` | standard error, Ctrl-C |
 //! | `fault`, `exit` | errors in three parts, exit codes |
 //!
@@ -18,7 +18,6 @@ pub mod choice;
 pub mod exit;
 pub mod fault;
 mod handler;
-mod handler_log;
 mod help;
 mod place;
 mod run;

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tracing_subscriber::EnvFilter;
 
 use super::args::Talk;
 use super::exit::Exit;
 use super::fault::Fault;
 use super::run::picture::Picture;
-use crate::adapters::source::IndexProgress;
 use crate::domain::ids::Moment;
 use crate::domain::lifecycle::Status;
+use crate::node::sources::IndexProgress;
+use crate::telemetry;
 
 /// Between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -65,9 +65,12 @@ impl Screen {
         let style = ProgressStyle::with_template("{prefix} {wide_bar:.green} {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█▉▊▋▌▍▎▏░"));
         let below = self.bars.add(ProgressBar::new_spinner());
-        let style = ProgressStyle::with_template("  {msg}");
-        below.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        RunLines { bar, below, said: None, status: None }
+        let why = self.bars.add(ProgressBar::new_spinner());
+        for line in [&below, &why] {
+            let style = ProgressStyle::with_template("  {msg}");
+            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        }
+        RunLines { bar, below, why, said: None, status: None }
     }
 
     /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
@@ -77,7 +80,8 @@ impl Screen {
             lines.bar.set_position(picture.done());
             lines.bar.set_prefix(format!("{:>5.1} %", picture.percent()));
             lines.bar.set_message(picture.pace_text());
-            lines.below.set_message(picture.below_text());
+            lines.below.set_message(picture.counts_text());
+            lines.why.set_message(picture.why_text());
         } else if lines.is_due(picture, now) {
             self.say(&picture.line());
         }
@@ -108,6 +112,7 @@ impl IndexBar {
 pub(super) struct RunLines {
     bar: ProgressBar,
     below: ProgressBar,
+    why: ProgressBar,
     said: Option<Moment>,
     status: Option<Status>,
 }
@@ -126,6 +131,7 @@ impl RunLines {
     pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
         self.below.finish_and_clear();
+        self.why.finish_and_clear();
     }
 }
 
@@ -147,26 +153,22 @@ pub(super) fn print(text: &str) -> Result<(), Fault> {
         .map_err(|error| Fault::new(Exit::Failed, "the outcome can't be printed", error.to_string()))
 }
 
-fn filter(talk: Talk, wanted: Option<&str>) -> Result<EnvFilter, Fault> {
+fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
     let level = match talk.verbose {
         0 => "warn",
         1 => "info",
         // Libraries at debug would bury what is looked for; ractor logs every message.
         _ => "info,windrow=debug,ractor=info",
     };
-    EnvFilter::try_new(wanted.unwrap_or(level)).map_err(|error| {
+    wanted.unwrap_or(level).parse().map_err(|error: telemetry::BadFilter| {
         Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())
             .hint("a level, or levels by module: WINDROW_LOG=info,windrow::actors=debug")
     })
 }
 
-fn start_log(bars: MultiProgress, filter: EnvFilter) {
-    let ansi = io::stderr().is_terminal();
+fn start_log(bars: MultiProgress, filter: telemetry::Filter) {
     let writer = move || Between { bars: bars.clone() };
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi).with_writer(writer);
-    if log.try_init().is_err() {
-        tracing::debug!("the log was started before");
-    }
+    telemetry::start_log(filter, io::stderr().is_terminal(), writer);
 }
 
 /// Writes log lines between two drawings of the bar.

@@ -11,24 +11,33 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::screen::Screen;
 use super::signals::Signals;
-use crate::adapters::source::{
+use crate::domain::ids::{ItemCount, WallMs};
+use crate::node::sources::{
     CsvFormat, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
 };
-use crate::domain::ids::{ItemCount, WallMs};
 use crate::ports::source_store::SourceStore;
 
 /// The longest part of a file's name in a job's name. Unit: characters.
 const SHOWN_CHARS_MAX: usize = 40;
 
 /// The source that the flags describe; `total` is used when neither file is given.
-pub(super) fn spec(items: &Items, total: u64) -> SourceSpec {
+///
+/// # Errors
+/// `Usage` when options of a CSV are given for something else.
+pub(super) fn spec(items: &Items, total: u64) -> Result<SourceSpec, Fault> {
+    // Not clap's `requires`: it is waived where --total excludes --csv.
+    let has_csv_options = items.delimiter.is_some() || items.no_header || items.no_quote;
+    if has_csv_options && items.csv.is_none() {
+        let because = "--delimiter, --no-header and --no-quote say how a CSV is read";
+        return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
+    }
     let (path, format) = match (&items.csv, &items.ndjson) {
         (Some(path), _) => (path, Format::Csv(csv_format(items))),
         (None, Some(path)) => (path, Format::Ndjson),
-        (None, None) => return SourceSpec::Range { total: ItemCount(total) },
+        (None, None) => return Ok(SourceSpec::Range { total: ItemCount(total) }),
     };
     let input = if path == "-" { Input::Stdin } else { Input::Path(path.clone()) };
-    SourceSpec::File { input, format }
+    Ok(SourceSpec::File { input, format })
 }
 
 fn csv_format(items: &Items) -> CsvFormat {

@@ -15,16 +15,16 @@ use super::Shell;
 use super::args::TryArgs;
 use super::exit::Exit;
 use super::fault::Fault;
-use super::handler::{self, Making, Wanted};
+use super::handler;
 use super::run::load;
 use super::screen;
 use super::signals::Signals;
-use crate::adapters::clock::SystemClock;
 use crate::config::Config;
 use crate::domain::ids::{Attempt, ItemIndex};
 use crate::domain::run::IndexRun;
 use crate::domain::verdict::Dispatch;
-use crate::node::Runtimes;
+use crate::node::handlers::{self, Making};
+use crate::node::{Runtimes, SystemClock};
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallItems, Handler, HandlerFactory};
 
@@ -47,7 +47,7 @@ pub(super) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let config = load(args.config.as_deref(), shell)?;
     let factory = factory(args, shell, &config, &runtimes, &clock)?;
     let data = Data::of(args, clock.wall()).await?;
-    let handler = factory.open(Arc::new(handler::preview_context()))?;
+    let handler = factory.open(Arc::new(handlers::preview_context()))?;
     let ready_within = config.command_handler.startup_timeout + READY_EXTRA;
     let trial = Trial { args, handler: &*handler, clock: &*clock, data };
     let tried = tokio::select! {
@@ -79,12 +79,10 @@ fn factory(
         work: runtimes.work().clone(),
     };
     let split = |cmd: &String| cmd.split_whitespace().map(Into::into).collect();
-    let wanted = match (&args.url, &args.cmd) {
-        (Some(url), _) => Wanted::Url { url, http: &args.http, batch: args.batch },
-        (None, Some(cmd)) => Wanted::Worker { argv: split(cmd), workers: NonZeroU32::MIN },
-        (None, None) => Wanted::Worker { argv: args.worker.clone(), workers: NonZeroU32::MIN },
-    };
-    handler::factory(&wanted, making)
+    let argv = args.cmd.as_ref().map_or_else(|| args.worker.clone(), split);
+    let worker = (argv, NonZeroU32::MIN);
+    let wanted = handler::wanted(args.url.as_deref(), &args.http, args.batch, worker)?;
+    Ok(handlers::factory(&wanted, making)?)
 }
 
 /// One series of calls.

@@ -23,6 +23,8 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["run", "--total", "3", "--csv", "x.csv", "--", "true"],
         &["run", "--total", "3", "--url", "http://x", "--", "true"],
         &["run", "--total", "3", "--rate", "500", "--", "true"],
+        &["run", "--total", "3", "--delimiter", ";", "--", "true"],
+        &["run", "--total", "3", "--url", "http://x", "--header", "no colon"],
         &["run", "--total", "3", "--window", "4", "--concurrency", "64", "--", "true"],
         &["run", "--total", "3", "-o", "json", "--failures-out", "-", "--", "true"],
         &["run", "--total", "3", "--failures-out", "none/f.ndjson", "--", "true"],

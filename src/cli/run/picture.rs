@@ -98,17 +98,13 @@ impl Picture {
         text
     }
 
-    /// The line below the bar.
-    pub(crate) fn below_text(&self) -> String {
-        let mut text = self.counts_text();
-        if self.status != Status::Running {
-            text += &format!("  {}", self.status);
-        } else if let Some(stall) = self.stall {
-            text += &format!("  waits: {}", stall.as_str().replace('_', " "));
-        }
-        match &self.why {
-            Some(why) => format!("{text}: {why}"),
-            None => text,
+    /// Why it is not at full speed; empty when it is.
+    pub(crate) fn why_text(&self) -> String {
+        match (self.status, &self.why, self.stall) {
+            (Status::Running, _, Some(stall)) => format!("waits: {}", stall.as_str().replace('_', " ")),
+            (Status::Running, _, None) => String::new(),
+            (status, Some(why), _) => format!("{status}: {why}"),
+            (status, None, _) => status.to_string(),
         }
     }
 
@@ -138,6 +134,10 @@ fn why(view: &TaskView, now: WallMs) -> Option<String> {
         (Some(reason), Some(text)) => Some(format!("{reason}, {text}")),
         (Some(reason), None) => Some(reason),
         (None, text) => text.clone(),
+    };
+    let text = match view.status_reason.as_deref() {
+        Some("error_budget") => text.map(|text| text + "; --error-budget allows more"),
+        _ => text,
     };
     match view.next_at {
         Some(at) => Some(format!(

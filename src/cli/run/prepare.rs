@@ -8,15 +8,14 @@ use super::super::Shell;
 use super::super::args::{Output, RunArgs, Tunes};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use super::super::handler::{self, Making, Wanted};
-use super::super::{place, source};
-use crate::adapters::handler::command::Sink;
-use crate::adapters::source::SourceSpec;
+use super::super::{handler, place, source};
 use crate::config::{self, Config};
 use crate::domain::settings::{ErrorBudget, RateLimit};
 use crate::domain::task::Tuning;
 use crate::domain::tuning_check;
 use crate::node::Runtimes;
+use crate::node::handlers::{self, Making, Sink, Wanted};
+use crate::node::sources::SourceSpec;
 use crate::ports::clock::Clock;
 
 /// What was found sound.
@@ -37,7 +36,7 @@ pub(super) fn prepare(
     check_failures_out(args)?;
     let config = load(args.config.as_deref(), shell)?;
     let tuning = tuned(&args.tunes, config.task_defaults.tuning.clone())?;
-    let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get));
+    let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
     source::look(&spec)?;
     let name = args.name.clone().or_else(|| source::early_name(&spec));
     let place = match &args.state {
@@ -47,18 +46,14 @@ pub(super) fn prepare(
     let prepared = Prepared { config, tuning, spec, place };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.work(), clock, nowhere, None);
-    handler::factory(&prepared.wanted(args), making)?;
+    handlers::factory(&prepared.wanted(args)?, making)?;
     Ok(prepared)
 }
 
 impl Prepared {
-    pub(super) fn wanted<'a>(&self, args: &'a RunArgs) -> Wanted<'a> {
-        match &args.url {
-            Some(url) => Wanted::Url { url, http: &args.http, batch: self.tuning.batch },
-            None => {
-                Wanted::Worker { argv: args.worker.clone(), workers: args.workers.unwrap_or(NonZeroU32::MIN) }
-            }
-        }
+    pub(super) fn wanted<'a>(&self, args: &'a RunArgs) -> Result<Wanted<'a>, Fault> {
+        let worker = (args.worker.clone(), args.workers.unwrap_or(NonZeroU32::MIN));
+        handler::wanted(args.url.as_deref(), &args.http, self.tuning.batch, worker)
     }
 
     pub(super) fn making(

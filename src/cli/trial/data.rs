@@ -8,9 +8,8 @@ use super::super::args::TryArgs;
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::source;
-use crate::adapters::memory::MemoryStore;
-use crate::adapters::source::{IndexWatch, Input, Opening, SourceSpec, open};
 use crate::domain::ids::{INDEX_MAX, ItemIndex, WallMs};
+use crate::node::sources::{Input, SourceSpec, open_for_a_look};
 use crate::ports::handler::CallRows;
 use crate::ports::source::{RowChunk, Source};
 
@@ -35,7 +34,7 @@ impl Data {
         if let Some(template) = &args.data {
             return Ok(Data::Template(template.clone()));
         }
-        let spec = source::spec(&args.items, 0);
+        let spec = source::spec(&args.items, 0)?;
         if let SourceSpec::Range { .. } = spec {
             return Ok(Data::None);
         }
@@ -43,10 +42,7 @@ impl Data {
             let because = "`try` keeps nothing, and standard input can be read only once";
             return Err(Fault::new(Exit::Usage, "standard input can't be tried", because).hint("name a file"));
         }
-        let store = MemoryStore::new();
-        let spool = std::path::Path::new("");
-        let opening = Opening { store: &store, spool, watch: IndexWatch::default(), reuse: false, now };
-        let opened = open(&spec, &opening).await?;
+        let opened = open_for_a_look(&spec, now).await?;
         let total = opened.source.total().0;
         match args.chosen.0.iter().find(|index| **index >= total) {
             Some(index) => Err(Fault::new(

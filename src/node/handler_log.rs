@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::adapters::handler::command::Sink;
+use super::handlers::Sink;
 use crate::domain::ids::ShardId;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::{DataLog, DataLogLine, LogOrigin};
@@ -23,13 +23,13 @@ const BATCH_MAX: usize = 200;
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Stores lines until it is closed.
-pub(super) struct HandlerLog {
+pub struct HandlerLog {
     writer: JoinHandle<()>,
     dropped: Arc<AtomicU64>,
 }
 
 /// A sink for a shard's lines, and what stores them. The writer ends when the sink is gone.
-pub(super) fn open(
+pub fn open(
     log: Arc<dyn DataLog>,
     shard: ShardId,
     clock: Arc<dyn Clock>,
@@ -51,7 +51,7 @@ pub(super) fn open(
 
 impl HandlerLog {
     /// Waits for the last lines; the sink must be gone.
-    pub(super) async fn close(mut self) {
+    pub async fn close(mut self) {
         if tokio::time::timeout(CLOSE_PATIENCE, &mut self.writer).await.is_err() {
             self.writer.abort();
         }

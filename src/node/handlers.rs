@@ -1,0 +1,139 @@
+//! Makes handlers from what people say of them, and looks before anything begins whether one can be used at all.
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::runtime::Handle as Runtime;
+
+pub use crate::adapters::handler::command::Sink;
+use crate::adapters::handler::command::{CommandHandlerFactory, Environment, Inherit, Settings};
+use crate::adapters::handler::egress::Egress;
+use crate::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
+use crate::config::{CommandHandler, Config, HttpHandler};
+use crate::domain::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
+use crate::domain::verdict::Failure;
+use crate::ports::clock::Clock;
+use crate::ports::gate::Gate;
+use crate::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
+
+/// What people say of their handler.
+pub enum Wanted<'a> {
+    /// A URL to call.
+    Url {
+        /// The URL.
+        url: &'a str,
+        /// Headers to send.
+        headers: Vec<(String, String)>,
+        /// Secrets that sign calls, newest first.
+        secrets: Vec<String>,
+        /// Items of one call.
+        batch: NonZeroU32,
+    },
+    /// A command to keep running.
+    Worker {
+        /// The program and its arguments.
+        argv: Vec<OsString>,
+        /// How many processes.
+        workers: NonZeroU32,
+    },
+}
+
+/// What handlers are made with.
+pub struct Making<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// This process's environment, passed on to workers.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Where lines of workers go.
+    pub sink: Sink,
+    /// Where live workers are written down; none for `try`.
+    pub leftovers: Option<PathBuf>,
+    /// Where workers are tended and calls are made.
+    pub work: Runtime,
+}
+
+/// Makes the factory after looking whether its handler can be used at all; nothing is started or called.
+///
+/// # Errors
+/// When no call can ever succeed.
+pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn HandlerFactory>, OpenError> {
+    let inner: Arc<dyn HandlerFactory> = match wanted {
+        Wanted::Url { url, headers, secrets, batch } => {
+            let mut options = http_options(url, &making.config.http_handler)?;
+            options.headers = headers.clone();
+            options.secrets = secrets.clone();
+            options.batch = batch.get();
+            let factory = HttpHandlerFactory::new(options, making.clock);
+            factory.open(Arc::new(preview_context()))?;
+            Arc::new(factory)
+        }
+        Wanted::Worker { argv, workers } => {
+            let environment =
+                Environment { inherit: Inherit::All(making.environment), variables: Vec::new() };
+            let mut settings = Settings::new(argv.clone(), environment, making.clock, making.sink);
+            let CommandHandler { startup_timeout, kill_grace, max_line, .. } = &making.config.command_handler;
+            settings.workers = *workers;
+            settings.startup_timeout = *startup_timeout;
+            settings.kill_grace = *kill_grace;
+            settings.max_line = usize::try_from(max_line.0).unwrap_or(usize::MAX);
+            settings.leftovers = making.leftovers;
+            let factory = CommandHandlerFactory::new(settings);
+            factory.check()?;
+            Arc::new(factory)
+        }
+    };
+    Ok(Arc::new(OnWork { inner, work: making.work }))
+}
+
+/// What a handler is told when nothing is recorded.
+pub fn preview_context() -> RunContext {
+    RunContext {
+        shard: ShardId { task: TaskId(0), no: 0 },
+        task_name: None,
+        task_revision: 1,
+        business: "try".to_owned(),
+        params: None,
+        run: RunNo(1),
+        epoch: Epoch(1),
+        store: StoreId("try".to_owned()),
+        mode: Mode::Preview,
+        gate: Arc::new(Gate::always_open()),
+    }
+}
+
+/// Opens handlers on the runtime for work: whatever opens them, their tasks never load the actors' thread.
+struct OnWork {
+    inner: Arc<dyn HandlerFactory>,
+    work: Runtime,
+}
+
+impl HandlerFactory for OnWork {
+    fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
+        let _entered = self.work.enter();
+        self.inner.open(context)
+    }
+}
+
+fn http_options(url: &str, config: &HttpHandler) -> Result<HttpOptions, OpenError> {
+    if config.proxy.is_some() {
+        return Err(refusal(
+            "calls through a forward proxy are not possible yet; try handler.http.proxy = \"\"",
+        ));
+    }
+    let mut options = HttpOptions::new(url);
+    options.connect_timeout = config.connect_timeout;
+    options.pool_idle = config.pool_idle;
+    options.http2 = config.http2;
+    options.ca_file = config.ca_file.clone();
+    options.insecure_skip_verify = config.insecure_skip_verify;
+    options.egress = Egress { allow: config.allow_networks.clone(), deny: config.deny_networks.clone() };
+    Ok(options)
+}
+
+fn refusal(message: impl AsRef<str>) -> OpenError {
+    OpenError { failure: Failure::new("BAD_HANDLER", message) }
+}
