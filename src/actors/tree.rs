@@ -3,7 +3,6 @@
 //! Actors write their own entry; nobody is asked, so the tree can be printed even when an actor hangs.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -140,29 +139,52 @@ impl Tree {
         entries.iter().map(|(path, entry)| entry.view(path, now)).collect()
     }
 
-    /// The tree as lines of text, each indented by its depth; `below` picks a subtree.
+    /// The tree as lines of text, children below their parents; `below` picks a subtree.
     pub fn render(&self, below: &str) -> String {
+        let actors: Vec<ActorView> =
+            self.view().into_iter().filter(|actor| actor.path.starts_with(below)).collect();
         let mut text = String::new();
-        for actor in self.view().iter().filter(|actor| actor.path.starts_with(below)) {
-            let depth = actor.path.matches('/').count();
-            let name = actor.path.rsplit('/').next().unwrap_or(&actor.path);
-            let branch = if depth == 0 { "" } else { "└─ " };
-            let indent = 3 * depth.saturating_sub(1);
-            let line = writeln!(
-                text,
-                "{:indent$}{branch}{name}  {}  {}  up {}  ↻{}  mb {}  {} ago  {}",
-                "",
-                actor.kind.as_str(),
-                actor.activity.as_str(),
-                humantime::format_duration(Duration::from_secs(actor.uptime.as_secs())),
-                actor.restarts,
-                actor.mailbox,
-                humantime::format_duration(Duration::from_millis(actor.last_handled.as_millis() as u64)),
-                actor.text,
-            );
-            debug_assert!(line.is_ok(), "writing to a string can't fail");
+        for (at, actor) in actors.iter().enumerate() {
+            text.push_str(&branches(&actor.path, &actors[at + 1..]));
+            text.push_str(&actor.line());
+            text.push('\n');
         }
         text
+    }
+}
+
+/// The lines that lead from the root to a path: one column for each ancestor below the root, then its own corner.
+fn branches(path: &str, later: &[ActorView]) -> String {
+    let parts: Vec<&str> = path.split('/').collect();
+    let mut text = String::new();
+    for depth in 1..parts.len() {
+        // A column goes on while a later actor hangs on the same parent.
+        let parent = format!("{}/", parts[..depth].join("/"));
+        let own = format!("{}/", parts[..=depth].join("/"));
+        let goes_on = later.iter().any(|next| next.path.starts_with(&parent) && !next.path.starts_with(&own));
+        text.push_str(match (depth + 1 == parts.len(), goes_on) {
+            (true, true) => "├─ ",
+            (true, false) => "└─ ",
+            (false, true) => "│  ",
+            (false, false) => "   ",
+        });
+    }
+    text
+}
+
+impl ActorView {
+    fn line(&self) -> String {
+        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
+        let up = humantime::format_duration(Duration::from_secs(self.uptime.as_secs()));
+        let ago = humantime::format_duration(Duration::from_millis(self.last_handled.as_millis() as u64));
+        format!(
+            "{name}  {}  {}  up {up}  ↻{}  mb {}  {ago} ago  {}",
+            self.kind.as_str(),
+            self.activity.as_str(),
+            self.restarts,
+            self.mailbox,
+            self.text,
+        )
     }
 }
 
@@ -283,5 +305,40 @@ impl<M: Message> Line<M> {
     pub(crate) fn tell(&self, message: M) -> bool {
         let address = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         address.is_some_and(|address| address.tell(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn actor(path: &str) -> ActorView {
+        ActorView {
+            path: path.to_owned(),
+            kind: Kind::Launcher,
+            activity: Activity::Ok,
+            uptime: Duration::ZERO,
+            restarts: 0,
+            mailbox: 0,
+            last_handled: Duration::ZERO,
+            text: String::new(),
+        }
+    }
+
+    #[test]
+    fn columns_go_on_as_long_as_a_later_actor_hangs_on_them() {
+        let actors = [
+            "n1",
+            "n1/session",
+            "n1/t1.0",
+            "n1/t1.0/executor",
+            "n1/t1.0/renewer",
+            "n1/t2.0",
+            "n1/t2.0/executor",
+        ];
+        let actors: Vec<ActorView> = actors.into_iter().map(actor).collect();
+        let drawn: Vec<String> =
+            actors.iter().enumerate().map(|(at, actor)| branches(&actor.path, &actors[at + 1..])).collect();
+        assert_eq!(drawn, ["", "├─ ", "├─ ", "│  ├─ ", "│  └─ ", "└─ ", "   └─ "]);
     }
 }

@@ -156,9 +156,9 @@ pub(super) fn print(text: &str) -> Result<(), Fault> {
 fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
     let level = match talk.verbose {
         0 => "warn",
-        1 => "info",
+        1 => "info,sea_orm_migration=warn",
         // Libraries at debug would bury what is looked for; ractor logs every message.
-        _ => "info,windrow=debug,ractor=info",
+        _ => "info,windrow=debug,ractor=info,sea_orm_migration=warn",
     };
     wanted.unwrap_or(level).parse().map_err(|error: telemetry::BadFilter| {
         Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())

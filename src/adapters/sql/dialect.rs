@@ -19,6 +19,8 @@ use crate::ports::StoreError;
 pub(super) const READERS: u32 = 4;
 /// How long a statement waits for another process's write lock (a second `windrow` reading, a backup).
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a locked database is asked again within that time.
+const CONNECT_TRIES: u32 = 100;
 /// How long a caller waits for a connection: longer than one busy wait, so that the cause shows, not the queue.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The table in which the migrator keeps the names of the steps done.
@@ -42,7 +44,23 @@ pub(super) fn check_file(path: &Path) -> Result<(), StoreError> {
 }
 
 /// A pool of connections to the file. Every one commits durably (`synchronous = FULL`).
+///
+/// SQLite's busy handler does not cover the switch to WAL, which fails at once while another process makes the same
+/// file; so a locked database is asked again here, for as long as that handler would have waited.
 pub(super) async fn connect(path: &Path, connections: u32) -> Result<DatabaseConnection, StoreError> {
+    let mut tries = 0;
+    loop {
+        match connect_once(path, connections).await {
+            Err(StoreError::Unavailable(_)) if tries < CONNECT_TRIES => {
+                tries += 1;
+                tokio::time::sleep(BUSY_TIMEOUT / CONNECT_TRIES).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnection, StoreError> {
     let file = path.to_owned();
     let mut options = ConnectOptions::new("sqlite::memory:");
     options.max_connections(connections).min_connections(1).sqlx_logging(false);
