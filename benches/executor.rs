@@ -35,9 +35,10 @@ fn main() {
     let items = arguments.next().unwrap_or(10_000_000);
     let rounds = arguments.next().unwrap_or(5) as usize;
     let engine = Engine::start();
-    let mut rows: Vec<(&str, Vec<f64>)> = ["bare claim 1", "  on one thread", "bare claim 64", "windrow", "windrow batch 64"]
-        .map(|name| (name, Vec::new()))
-        .into();
+    let mut rows: Vec<(&str, Vec<f64>)> =
+        ["bare claim 1", "  on one thread", "bare claim 64", "windrow", "windrow batch 64"]
+            .map(|name| (name, Vec::new()))
+            .into();
     for round in 0..=rounds {
         let measured = [
             rate(items, || bare::run(items, 1, 2)),
