@@ -12,7 +12,6 @@ const TOTAL: u64 = 2_007;
 const HANG: [u64; 5] = [0, 1, 2, 3, 4];
 const FAIL: u64 = 5;
 const DIE: u64 = 1_000;
-const ATTEMPTS: u64 = 5;
 
 fn is_odd(index: u64) -> bool {
     HANG.contains(&index) || index == FAIL || index == DIE
@@ -20,10 +19,13 @@ fn is_odd(index: u64) -> bool {
 
 async fn run(diary: &Diary, place: &Path, words: &str) -> End {
     let words = format!(
-        "--total {TOTAL} --timeout 300ms --max-attempts {ATTEMPTS} --backoff 400ms..400ms --error-budget none {words}"
+        "--total {TOTAL} --concurrency 64 --timeout 300ms --backoff 400ms..400ms --error-budget none {words}"
     );
     let failures = place.join("failures.ndjson");
-    let job = Job::new(&place.join("state"), &words).arg("--failures-out").arg(failures);
+    let job = Job::new(&place.join("state"), &words)
+        .env("WINDROW_TASK_DEFAULTS__STRAGGLER_AFTER", "200ms")
+        .arg("--failures-out")
+        .arg(failures);
     let job = diary.worker().into_iter().fold(job, Job::arg);
     let odd = HANG.map(|index| format!("hang={index}")).into_iter();
     let end = odd.chain([format!("fail={FAIL}"), format!("die={DIE}")]).fold(job, Job::arg).finish().await;
@@ -66,7 +68,7 @@ fn check_order(diary: &Diary) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn poison_and_hanging_items_do_not_hold_the_others_back() {
     let (place, diary) = (tempfile::tempdir().expect("a directory"), Diary::open().await);
-    let summary = run(&diary, place.path(), "--concurrency 64").await.summary(8);
+    let summary = run(&diary, place.path(), "--max-attempts 5").await.summary(8);
     assert_eq!(count(&summary, "succeeded"), TOTAL - 7);
     assert_eq!(count(&summary, "abandoned"), 7);
     check_failures(place.path());
@@ -77,7 +79,7 @@ async fn poison_and_hanging_items_do_not_hold_the_others_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_narrow_window_is_not_held_by_items_that_hang() {
     let (place, diary) = (tempfile::tempdir().expect("a directory"), Diary::open().await);
-    let summary = run(&diary, place.path(), "--concurrency 64 --window 256").await.summary(8);
+    let summary = run(&diary, place.path(), "--max-attempts 10 --window 256").await.summary(8);
     assert_eq!((count(&summary, "succeeded"), count(&summary, "abandoned")), (TOTAL - 7, 7));
     check_failures(place.path());
     check_order(&diary);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::business::{Business, Call};
+use crate::business::Business;
+use crate::kills::mixed;
 use crate::process::{End, Job, count};
 
 const TOTAL: u64 = 3_000;
@@ -28,24 +29,10 @@ fn check_lines(end: &End) -> (u64, usize) {
     (told.iter().map(|terms| terms[4]).max().unwrap_or(0), told.len())
 }
 
-/// Successes, skips, failures, retries that wait in the window and retries that are parked.
-fn answer(call: &Call) -> (u16, String) {
-    let (index, attempt) = call.items[0];
-    let body = match (index % 12, attempt) {
-        (1, _) => r#"{"result":"skip"}"#,
-        (2, _) => r#"{"result":"abandon","code":"NO_SUCH_USER","message":"gone"}"#,
-        (3, 1) => r#"{"result":"retry","retry_after":"3s","code":"BUSY"}"#,
-        (4, 1 | 2) => return (500, String::new()),
-        (5, _) => r#"{"result":"retry","retry_after":"10ms","code":"NEVER"}"#,
-        _ => "",
-    };
-    (200, body.to_owned())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sum_holds_in_every_output() {
     let place = tempfile::tempdir().expect("a directory");
-    let business = Business::start(TOTAL as usize, Duration::from_millis(20), answer).await;
+    let business = Business::start(TOTAL as usize, Duration::from_millis(20), mixed).await;
     let words = format!(
         "--total {TOTAL} --max-attempts 4 --backoff 300ms..600ms --error-budget none --url {}",
         business.url()
