@@ -5,6 +5,7 @@
 
 mod business;
 mod diary;
+mod disk;
 mod kills;
 mod pace;
 mod poison;

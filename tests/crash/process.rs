@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
@@ -42,7 +42,18 @@ impl Job {
     }
 
     pub(crate) fn start(&self) -> Life {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+        self.spawn(Command::new(env!("CARGO_BIN_EXE_windrow")))
+    }
+
+    /// Starts it where no file may grow beyond so many blocks of 512 bytes.
+    pub(crate) fn start_within(&self, blocks: u32) -> Life {
+        let mut command = Command::new("sh");
+        let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_windrow")]);
+        self.spawn(command)
+    }
+
+    fn spawn(&self, mut command: Command) -> Life {
         command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.envs(self.environment.iter().map(|(name, value)| (name, value))).kill_on_drop(true);
         let mut child = command.spawn().expect("windrow starts");
@@ -88,6 +99,21 @@ pub(crate) struct End {
 }
 
 impl Life {
+    /// Its lines on standard error, as they come.
+    pub(crate) fn lines(&self) -> watch::Receiver<Vec<String>> {
+        self.lines.clone()
+    }
+
+    /// Lets files grow again.
+    pub(crate) fn unlimit(&self) {
+        let limit = Rlimit { current: None, maximum: None };
+        prlimit(self.pid(), Resource::Fsize, limit).expect("our own child");
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        self.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()))
+    }
+
     /// Waits for what should happen while it lives.
     pub(crate) async fn until<T>(&mut self, event: impl Future<Output = T>) -> T {
         let status = tokio::select! {
@@ -113,8 +139,7 @@ impl Life {
 
     fn signal(&self, signal: Signal) {
         // No id: it has ended already, which the caller sees in its status.
-        if let Some(pid) = self.child.id() {
-            let pid = Pid::from_raw(pid.cast_signed()).expect("a process id");
+        if let Some(pid) = self.pid() {
             kill_process(pid, signal).expect("our own child");
         }
     }
