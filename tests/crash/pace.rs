@@ -70,7 +70,7 @@ fn an_interval_above_the_pace_is_noticed() {
     let span = || vec![Span { from: 0, to: 2_000_000, per_second: 10.0 }];
     let even: Vec<i64> = (1..=20).map(|k| k * 100_000).collect();
     assert!((over(&even, &span()) - 1.0).abs() < 1e-6, "{}", over(&even, &span()));
-    let mut crowded = even.clone();
+    let mut crowded = even;
     crowded.splice(10..10, [1_000_000; 4]);
     assert!((over(&crowded, &span()) - 5.0).abs() < 1e-6, "{}", over(&crowded, &span()));
     let after_the_end = [1_900_000, 2_500_000, 3_000_000];

@@ -228,6 +228,5 @@ async fn an_item_that_waited_for_half_its_time_is_not_sent_any_more() {
     // 14 s are left, in which it might be sent.
     let late = tokio::time::timeout(Duration::from_secs(7), rig.handler.process(call)).await;
     assert_eq!(late.expect("at once"), Reply::Failed(Box::new(CallFailure::NotSent)));
-    drop(hanging);
     rig.close().await;
 }
