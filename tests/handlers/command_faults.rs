@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use windrow::domain::ids::Moment;
 use windrow::domain::verdict::Wish;
 use windrow::ports::handler::{CallFailure, Reply};
 
@@ -211,5 +212,21 @@ async fn an_item_that_finds_no_worker_in_time_goes_back_uncharged() {
     tokio::pin!(hanging);
     assert!(futures_util::poll!(&mut hanging).is_pending());
     assert_eq!(rig.send(1, Value::Null).await, Reply::Failed(Box::new(CallFailure::NotSent)));
+    rig.close().await;
+}
+
+/// Sent at the last moment, it would be charged with a timeout that its worker had no time to avoid.
+#[tokio::test]
+async fn an_item_that_waited_for_half_its_time_is_not_sent_any_more() {
+    let rig = Setup::script(1).open();
+    rig.slots_at_least(1).await;
+    let hanging = rig.handler.process(rig.call(0, &[json!({"do": "hang"})]));
+    tokio::pin!(hanging);
+    assert!(futures_util::poll!(&mut hanging).is_pending());
+    let mut call = rig.call(1, &[Value::Null]);
+    call.gate_time = Moment(call.gate_time.0 - 16_000_000_000);
+    // 14 s are left, in which it might be sent.
+    let late = tokio::time::timeout(Duration::from_secs(7), rig.handler.process(call)).await;
+    assert_eq!(late.expect("at once"), Reply::Failed(Box::new(CallFailure::NotSent)));
     rig.close().await;
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use migration::{Migrator, MigratorTrait};
-use sea_orm::sqlx;
 use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
+use sea_orm::sqlx::{self, Connection, SqliteConnection};
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbErr,
     SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
@@ -65,6 +65,9 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
     let mut options = ConnectOptions::new("sqlite::memory:");
     options.max_connections(connections).min_connections(1).sqlx_logging(false);
     options.acquire_timeout(ACQUIRE_TIMEOUT).idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    options.map_sqlx_sqlite_pool_opts(|pool| {
+        pool.before_acquire(|connection, _| Box::pin(is_whole(connection)))
+    });
     // The path goes around the URL, where `?` and `%` in it would mean something.
     options.map_sqlx_sqlite_opts(move |sqlite| {
         sqlite
@@ -84,6 +87,18 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
         }
         other => other,
     })
+}
+
+/// Whether a connection is outside of every transaction; one that isn't is thrown away, and another opened.
+///
+/// When a disk is full, SQLite rolls back by itself; sqlx's own rollback fails then, and sqlx believes for ever that
+/// the transaction is open: nothing could be written until the process ends, even when the disk has room again.
+async fn is_whole(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    let is_whole = !connection.is_in_transaction();
+    if !is_whole {
+        tracing::debug!("a connection was left inside a transaction; it is replaced");
+    }
+    Ok(is_whole)
 }
 
 /// A transaction that takes the write lock at once: a lock taken at the first write can't be waited for.

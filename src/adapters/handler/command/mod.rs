@@ -195,10 +195,12 @@ impl CommandHandler {
     async fn process_items(&self, call: Call) -> Reply {
         let settings = &self.shared.settings;
         let mut deadline = Deadline::new(&settings.clock, call.gate_time.plus(call.timeout));
+        // An item sent at the last moment would be charged with a timeout that its worker had no time to avoid.
+        let mut patience = Deadline::new(&settings.clock, call.gate_time.plus(call.timeout / 2));
         let text = CallText::new(settings.clock.wall_micros(call.gate_time), call.timeout);
         let mut sent = Vec::with_capacity(call.items.len());
         for (index, attempt) in call.items.iter() {
-            sent.push((index, self.send(&call, &text, index, attempt, &mut deadline).await));
+            sent.push((index, self.send(&call, &text, index, attempt, &mut patience).await));
         }
         let mut answers = Vec::with_capacity(sent.len());
         for (index, sent) in sent {
@@ -211,15 +213,15 @@ impl CommandHandler {
         answer::into_reply(answers)
     }
 
-    /// Gives the item to a worker. Core's concurrency is bounded by the slots, so that a wait is rare: a worker
-    /// died after the item was let go.
+    /// Gives the item to a worker, or back when none has room within `patience`. Core's concurrency is bounded by
+    /// the slots, so that a wait is rare: a worker died, or was wanted alone, after the item was let go.
     async fn send(
         &self,
         call: &Call,
         text: &CallText,
         index: ItemIndex,
         attempt: Attempt,
-        deadline: &mut Deadline<'_>,
+        patience: &mut Deadline<'_>,
     ) -> Sent<'_> {
         let Shared { pool, run, trace, settings, .. } = &*self.shared;
         let id = pool.next_id();
@@ -248,7 +250,7 @@ impl CommandHandler {
                 }
                 Sending::Wait => {}
             }
-            if deadline.cut_short(freed).await.is_none() {
+            if patience.cut_short(freed).await.is_none() {
                 return Sent::Refused(Judged::NotSent);
             }
         }
