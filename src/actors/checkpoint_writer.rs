@@ -11,7 +11,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::context::NodeContext;
 use super::policy::Kind;
-use super::tree::{Activity, Address, Leaf};
+use super::tree::{Activity, Address, Leaf, Line};
 use crate::domain::ids::{CheckpointSeq, ShardId};
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
@@ -57,16 +57,16 @@ pub(crate) struct CheckpointWriter;
 impl Actor for CheckpointWriter {
     type Msg = Msg;
     type State = State;
-    type Arguments = (Arc<NodeContext>, super::supervisor::Lines);
+    type Arguments = (Arc<NodeContext>, Line<Msg>);
 
     async fn pre_start(
         &self,
         me: ActorRef<Msg>,
-        (node, lines): Self::Arguments,
+        (node, line): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
         let leaf = node.tree.enter(&format!("{}/checkpoint-writer", node.node), Kind::CheckpointWriter);
         let me = Address::new(me, leaf.clone());
-        lines.checkpoint_writer.plug(me.clone());
+        line.plug(me.clone());
         Ok(State { node, me, leaf, waiting: BTreeMap::new(), writing: false, failures: 0 })
     }
 

@@ -10,7 +10,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::context::NodeContext;
 use super::policy::Kind;
-use super::tree::{Activity, Address, Leaf};
+use super::tree::{Activity, Address, Leaf, Line};
 use crate::domain::ids::Moment;
 use crate::ports::StoreError;
 use crate::ports::lease_store::{LeaseKey, LeaseReply};
@@ -63,16 +63,16 @@ pub(crate) struct LeaseKeeper;
 impl Actor for LeaseKeeper {
     type Msg = Msg;
     type State = State;
-    type Arguments = (Arc<NodeContext>, super::supervisor::Lines);
+    type Arguments = (Arc<NodeContext>, Line<Msg>);
 
     async fn pre_start(
         &self,
         me: ActorRef<Msg>,
-        (node, lines): Self::Arguments,
+        (node, line): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
         let leaf = node.tree.enter(&format!("{}/lease-keeper", node.node), Kind::LeaseKeeper);
         let me = Address::new(me, leaf.clone());
-        lines.lease_keeper.plug(me.clone());
+        line.plug(me.clone());
         Ok(State { node, me, leaf, waiting: Vec::new(), on_trip: false })
     }
 

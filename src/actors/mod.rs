@@ -31,6 +31,7 @@ pub(crate) mod launcher_run;
 pub(crate) mod launcher_start;
 pub(crate) mod lease_keeper;
 pub(crate) mod lease_renewer;
+pub(crate) mod lines;
 pub(crate) mod restorer;
 pub(crate) mod row_feed;
 pub(crate) mod run_cell;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::context::NodeContext;
 use super::policy::Kind;
-use super::tree::{Activity, Address, Leaf};
+use super::tree::{Activity, Address, Leaf, Line};
 use crate::domain::ids::{Moment, SessionId};
 use crate::domain::trust::SilenceWatch;
 use crate::ports::StoreError;
@@ -52,16 +52,16 @@ pub(crate) struct Restorer;
 impl Actor for Restorer {
     type Msg = Msg;
     type State = State;
-    type Arguments = (Arc<NodeContext>, OfferSink, super::supervisor::Lines);
+    type Arguments = (Arc<NodeContext>, OfferSink, Line<Msg>);
 
     async fn pre_start(
         &self,
         me: ActorRef<Msg>,
-        (node, offer, lines): Self::Arguments,
+        (node, offer, line): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
         let leaf = node.tree.enter(&format!("{}/restorer", node.node), Kind::Restorer);
         let me = Address::new(me, leaf.clone());
-        lines.restorer.plug(me.clone());
+        line.plug(me.clone());
         me.tell(Msg::Scan);
         Ok(State { node, offer, me, leaf, watch: SilenceWatch::new(), scanning: false, again: false })
     }

@@ -10,15 +10,14 @@ use std::time::Duration;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
-use super::checkpoint_writer::{self};
 use super::context::NodeContext;
 use super::data_log_writer::LogQueue;
 use super::launcher::{self, Launcher, LauncherEnd};
-use super::lease_keeper::{self};
+use super::lines::Lines;
 use super::policy::{Kind, Restarts, policy};
 use super::restorer::{self};
 use super::session::{Life, News};
-use super::tree::{Activity, Address, Leaf, Line};
+use super::tree::{Activity, Address, Leaf};
 use crate::domain::capacity::{Ledger, Obstacle, Request};
 use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::lifecycle::Wish;
@@ -27,14 +26,6 @@ use crate::ports::session_store::OwnedShard;
 
 /// How long the ordered end of one child may take.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-
-/// The ways to the actors that all launchers share.
-#[derive(Clone, Default)]
-pub(crate) struct Lines {
-    pub(crate) lease_keeper: Line<lease_keeper::Msg>,
-    pub(crate) checkpoint_writer: Line<checkpoint_writer::Msg>,
-    pub(crate) restorer: Line<restorer::Msg>,
-}
 
 pub(crate) enum Msg {
     Offer(Vec<Candidate>),

@@ -28,10 +28,13 @@ impl State {
         let address = self.me.clone();
         Ok(match kind {
             Kind::LeaseKeeper => {
-                Actor::spawn_linked(name, LeaseKeeper, (node, lines), me).await?.0.get_cell()
+                Actor::spawn_linked(name, LeaseKeeper, (node, lines.lease_keeper), me).await?.0.get_cell()
             }
             Kind::CheckpointWriter => {
-                Actor::spawn_linked(name, CheckpointWriter, (node, lines), me).await?.0.get_cell()
+                Actor::spawn_linked(name, CheckpointWriter, (node, lines.checkpoint_writer), me)
+                    .await?
+                    .0
+                    .get_cell()
             }
             Kind::DataLogWriter => {
                 let arguments = (node, self.logs.clone());
@@ -52,7 +55,7 @@ impl State {
                 let offer = Arc::new(move |candidates| {
                     address.tell(Msg::Offer(candidates));
                 });
-                Actor::spawn_linked(name, Restorer, (node, offer, lines), me).await?.0.get_cell()
+                Actor::spawn_linked(name, Restorer, (node, offer, lines.restorer), me).await?.0.get_cell()
             }
         })
     }
