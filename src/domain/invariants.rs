@@ -8,17 +8,17 @@ pub enum Invariant {
     LowWaterIsFirstOpen,
     /// W2: the counters agree with the bitmap: settled + parked + evicted = low water − start + bits set.
     CountersMatchWindow,
-    /// W3: low water never falls.
+    /// W3: low water never falls below that of a checkpoint.
     LowWaterNeverFalls,
     /// W4: nothing at or above the high water is settled, and the high water is inside the window.
     HighWaterInsideWindow,
-    /// F1: in flight never exceeds the concurrency and never goes below zero.
+    /// F1: nothing leaves beyond the concurrency, and in flight never goes below zero.
     InFlightBounded,
     /// F2: a report names an item that was in flight with that attempt.
     ReportWasInFlight,
     /// S1: the terms add up to the total.
     TermsAddUp,
-    /// U1: unsaved completions never exceed `unsaved_max` by more than what was in flight.
+    /// U1: nothing leaves while more than `unsaved_max` completions are unsaved.
     UnsavedBounded,
 }
 

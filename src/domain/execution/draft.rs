@@ -67,6 +67,7 @@ impl Execution {
             return None;
         }
         self.draft_no += 1;
+        self.drafted_low = self.window.low_water();
         self.on_mark_drafted(self.draft_no);
         let side = std::mem::take(&mut self.side);
         side.keys().for_each(|index| self.troubles.mark_row(*index));

@@ -3,6 +3,7 @@
 use super::Execution;
 use super::types::{Effects, Now, Phase, RunEnd, SIDE_RECORDS_MAX, Wait};
 use crate::domain::ids::{Attempt, ItemIndex, Moment};
+use crate::domain::invariants::Invariant;
 use crate::domain::run::IndexRun;
 use crate::domain::stall::StallReason;
 use crate::domain::verdict::Dispatch;
@@ -39,9 +40,21 @@ impl Execution {
             .filter(|_| granted >= room.items)
             .or_else(|| (granted < room.items).then(|| self.why_nothing_is_left()).flatten());
         self.stalls.on(reason, now.moment);
-        if granted == 0 {
+        if granted > 0 {
+            self.check_bounds(fx);
+        } else {
             self.starved = true;
             fx.wait = self.when_to_ask_again(room.items, now);
+        }
+    }
+
+    /// What left must have had room: a crash now repeats at most what is in flight or unsaved.
+    fn check_bounds(&self, fx: &mut Effects) {
+        if self.counters.in_flight > u64::from(self.limits.concurrency) {
+            fx.violations.push(Invariant::InFlightBounded);
+        }
+        if self.unsaved > self.unsaved_max() {
+            fx.violations.push(Invariant::UnsavedBounded);
         }
     }
 

@@ -66,6 +66,8 @@ pub struct Execution {
     side: BTreeMap<ItemIndex, SideRecord>,
     outstanding: Option<draft::Outstanding>,
     draft_no: u64,
+    /// Low water of the last draft.
+    drafted_low: ItemIndex,
     finish_at: Option<ItemIndex>,
     unsaved: u64,
 
@@ -107,6 +109,7 @@ impl Execution {
             side: BTreeMap::new(),
             outstanding: None,
             draft_no: 0,
+            drafted_low: low,
             finish_at: None,
             unsaved: 0,
             source_ready: if has_data { low } else { range.end },
@@ -192,6 +195,7 @@ impl Execution {
         let passed = low.0 - self.range.start.0 + self.window.settled_above();
         broken(counters.settled() + outside == passed, Invariant::CountersMatchWindow);
         broken(!self.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
+        broken(low >= self.drafted_low, Invariant::LowWaterNeverFalls);
         broken(self.cursor <= self.end.max(low) && low <= self.high, Invariant::HighWaterInsideWindow);
     }
 }
