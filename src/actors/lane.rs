@@ -185,7 +185,10 @@ async fn start<'a>(
                     continue;
                 }
             }
-            flight.extend(start_one(lane, round, call, departed, cx));
+            if let Some(out) = start_one(lane, round, call, departed, cx) {
+                // Not `push`: it shares the queue, and then the lane could not change threads.
+                flight.extend([out]);
+            }
         }
         // The buffer goes back, so that the next exchange needs no new one.
         round.fx.dispatch = dispatch;
