@@ -167,7 +167,7 @@ impl Run {
         self.on_wish(wish);
     }
 
-    pub(crate) fn on_wish(&mut self, wish: Wish) {
+    pub(crate) fn on_wish(&self, wish: Wish) {
         let end = RunEnd::Stopped { reason: StopReason::Operator, text: "stopped by command".to_owned() };
         match wish {
             Wish::Run => {}
@@ -176,26 +176,17 @@ impl Run {
         }
     }
 
-    /// To the executor, or straight to the core while there is none.
-    pub(crate) fn steer(&self, command: Command) {
-        match &self.executor {
-            Some(executor) => {
-                executor.address.tell(window_executor::Msg::Steer(command));
-            }
-            None => self.tell_core(command),
-        }
-    }
-
+    /// The core ends as commanded; calls in flight are dropped. Without an executor there are none, and the next one
+    /// finds a run that has to end.
     pub(crate) fn abort(&self, end: RunEnd) {
-        match &self.executor {
-            Some(executor) => {
-                executor.address.tell(window_executor::Msg::Abort(end));
-            }
-            None => self.tell_core(Command::Stop(end)),
+        self.steer(Command::Stop(end));
+        if let Some(executor) = &self.executor {
+            executor.address.tell(window_executor::Msg::Abort);
         }
     }
 
-    fn tell_core(&self, command: Command) {
+    /// Straight to the core, never through the executor: one that died would take the command with it.
+    pub(crate) fn steer(&self, command: Command) {
         let mut fx = crate::domain::execution::Effects::default();
         let told = self.cell.tell(crate::domain::execution::Event::Command(command), &mut fx);
         if told.is_err() {

@@ -58,7 +58,7 @@ impl Run {
             total = shard.range.len().0,
             "run started"
         );
-        let mut run = Run {
+        let run = Run {
             cell,
             gate,
             key,
@@ -71,7 +71,8 @@ impl Run {
             executor: None,
             renewer: None,
         };
-        run.on_wish(shard.wish);
+        // Not the claim's wish: the control was read after it, and heartbeats tell only what differs from the control.
+        run.on_wish(run.control.wish);
         Ok(run)
     }
 

@@ -34,9 +34,8 @@ pub(crate) enum Msg {
     RowFault(SourceError),
     Reread,
     Slots(Option<u32>),
-    Steer(Command),
-    /// Abort the calls in flight; the run ends as already commanded, or as given.
-    Abort(RunEnd),
+    /// Abort the calls in flight; the run ends as the core was commanded.
+    Abort,
 }
 
 /// Where drafts go.
@@ -120,8 +119,7 @@ impl Actor for WindowExecutor {
                 Ok(())
             }
             Msg::Slots(slots) => state.tell(Event::HandlerSlots(slots)),
-            Msg::Steer(command) => state.tell(Event::Command(command)),
-            Msg::Abort(end) => state.on_abort(end),
+            Msg::Abort => state.on_abort(),
         }
         .map_err(broken)
     }
@@ -268,8 +266,10 @@ impl State {
     }
 
     /// The calls are dropped; the core hears that their lanes are lost, and that ends a stopping run.
-    fn on_abort(&mut self, end: RunEnd) -> Result<(), CoreBroken> {
-        self.tell(Event::Command(Command::Stop(end)))?;
+    fn on_abort(&mut self) -> Result<(), CoreBroken> {
+        if self.ended {
+            return Ok(());
+        }
         self.tasks.drain(..).for_each(|task| task.abort());
         self.generation = self.arguments.cell.begin_generation(&mut self.fx)?;
         self.lanes_open = 0;

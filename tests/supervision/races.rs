@@ -1,0 +1,68 @@
+//! Commands, deaths and answers that arrive at the worst moment: none is lost, none is taken for another's.
+
+use std::time::Duration;
+
+use windrow::adapters::memory::Call;
+use windrow::domain::lifecycle::{Status, StopReason};
+use windrow::ports::task_store::TaskCommand;
+
+use super::{TOTAL, fifty, slow};
+use crate::world::World;
+
+const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_between_the_claim_and_the_reading_of_the_control_is_obeyed() {
+    let world = World::start("stop-in-claim", |_, _| slow()).await;
+    world.store.faults().hold(Call::Control);
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.store.faults().until_waiting(Call::Control).await;
+    world.command(task, STOP).await;
+    world.store.faults().let_go(Call::Control);
+    let view = world
+        .until_that(task, "ended", |view| matches!(view.status, Status::Stopped | Status::Finished))
+        .await;
+    assert_eq!(view.status, Status::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_while_the_executor_is_dead_is_obeyed_by_the_next_one() {
+    let world = World::start("stop-dead", |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    world.kill("t1.0/executor").await;
+    world.command(task, STOP).await;
+    world.node().nudge(task);
+    let view = world
+        .until_that(task, "ended", |view| matches!(view.status, Status::Stopped | Status::Finished))
+        .await;
+    assert_eq!(view.status, Status::Stopped);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.assert_nothing_leaks().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_while_the_executor_is_dead_hands_over() {
+    let mut world = World::start("drain-dead", |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    world.kill("t1.0/executor").await;
+    let before = tokio::time::Instant::now();
+    let node = world.node.take().expect("it runs");
+    assert!(node.drain(Duration::from_secs(60)).await, "everything ended in time");
+    assert!(before.elapsed() < Duration::from_secs(5), "after {:?}", before.elapsed());
+    assert_eq!(world.view(task).await.status, Status::Queued);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_now_while_the_executor_is_dead_is_obeyed() {
+    let world = World::start("stop-now-dead", |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    world.kill("t1.0/executor").await;
+    world.command(task, TaskCommand::StopNow).await;
+    let view = world
+        .until_that(task, "ended", |view| matches!(view.status, Status::Stopped | Status::Finished))
+        .await;
+    assert_eq!(view.status, Status::Stopped);
+}
