@@ -57,6 +57,8 @@ pub(crate) enum Msg {
     RestartRenewer,
     /// The lease is someone else's, or the session was fenced: stop at once, write nothing.
     Drop,
+    /// The handler has seen a newer run: fail, so that the shard is dropped if that is so, and else claimed anew.
+    Stale,
     /// Drain and give the shard to others.
     HandOver,
     /// The drain took too long: abort what is in flight.
@@ -124,6 +126,9 @@ impl Actor for Launcher {
             Msg::RestartExecutor => return Run::start_executor(state, &me).await,
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
             Msg::Drop => state.finish(LauncherEnd::Fenced),
+            Msg::Stale => {
+                return Err(ActorProcessingErr::from("the handler has seen a newer run of the shard"));
+            }
             Msg::HandOver => state.steer(Command::Stop(RunEnd::HandedOver)),
             Msg::Abort => state.with_run(|run, _| run.abort(RunEnd::HandedOver)),
         }

@@ -40,6 +40,8 @@ pub(crate) enum Msg {
 
 /// Where drafts go.
 pub(crate) type DraftSink = Arc<dyn Fn(CheckpointDraft) + Send + Sync>;
+/// Who hears that the handler has seen a newer run.
+pub(crate) type StaleSink = Arc<dyn Fn() + Send + Sync>;
 
 pub(crate) struct Arguments {
     pub(crate) cell: Arc<RunCell>,
@@ -48,6 +50,7 @@ pub(crate) struct Arguments {
     pub(crate) lanes: usize,
     pub(crate) interval: Duration,
     pub(crate) drafts: DraftSink,
+    pub(crate) on_stale: StaleSink,
 }
 
 pub(crate) struct State {
@@ -217,6 +220,11 @@ impl State {
         if self.arguments.cell.violations() > 0 {
             // What the core says is no longer to be believed: nothing of it is saved, the run is restored.
             return Err(CoreBroken);
+        }
+        if self.arguments.cell.peek(|execution| execution.ending() == Some(&RunEnd::Fenced)) {
+            // It has no last draft, so nobody would hear of its end.
+            (self.arguments.on_stale)();
+            return Ok(());
         }
         if let Some(draft) = self.fx.checkpoint.take() {
             self.ended |= draft.end.is_some();
