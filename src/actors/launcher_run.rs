@@ -1,8 +1,10 @@
 //! The run of a launcher: its cell, its children, its numbered checkpoints.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use ractor::{ActorId, ActorProcessingErr};
 
 use super::claiming::{self};
@@ -247,8 +249,11 @@ impl Run {
         async move {
             self.cell.silence();
             self.cell.lanes_gone().await;
-            if tokio::time::timeout(CLOSE_PATIENCE, self.cell.handler.close()).await.is_err() {
-                tracing::warn!(shard = %self.cell.shard, "the handler did not close in time");
+            let closing = AssertUnwindSafe(async { self.cell.handler.close().await }).catch_unwind();
+            match tokio::time::timeout(CLOSE_PATIENCE, closing).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => tracing::error!(shard = %self.cell.shard, "the handler panicked while closing"),
+                Err(_) => tracing::warn!(shard = %self.cell.shard, "the handler did not close in time"),
             }
             claiming::give_lease_back(self.key, &keeper);
             node.directory.leave(&self.cell);

@@ -182,7 +182,7 @@ impl State {
     fn read_ahead(&mut self) {
         let Some(feed) = self.arguments.cell.rows.clone() else { return };
         let (cell, me) = (self.arguments.cell.clone(), self.me.clone());
-        let reading = self.arguments.work.spawn(async move {
+        let reading = self.arguments.work.spawn(self.me.guard(async move {
             let mut fx = Effects::default();
             let places = || cell.peek(|execution| (execution.low_water(), execution.cursor()));
             let on_ready = |upto| {
@@ -193,7 +193,7 @@ impl State {
             if let Err(error) = feed.read_ahead(places, on_ready).await {
                 me.tell(Msg::SourceFault(error));
             }
-        });
+        }));
         self.tasks.push(reading.abort_handle());
     }
 

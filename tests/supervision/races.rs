@@ -111,3 +111,36 @@ async fn rows_behind_a_long_settled_span_are_read_although_nobody_asks_for_one_o
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_a_claimed_shard_is_provided_for_costs_a_recovery() {
+    let world = World::start("panic-provide", |_, _| slow()).await;
+    world.provider_panics.store(2, Ordering::SeqCst);
+    let task = world.task(100, |_| {}).await;
+    let view = world.until(task, Status::Finished).await;
+    assert_eq!(view.counters.succeeded, 100);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    world.assert_nothing_leaks().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_while_closing_leaks_nothing() {
+    let world = World::start("panic-close", |_, _| slow()).await;
+    world.handler.close_panics.store(1, Ordering::SeqCst);
+    let task = world.task(100, |_| {}).await;
+    world.until(task, Status::Finished).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    world.assert_nothing_leaks().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_panics_once_is_read_again() {
+    let source = super::faults::shaky(|nth, _| {
+        assert!(nth != 5, "the scripted panic while reading");
+        None
+    });
+    let world = World::start_with("panic-read", source, |_, _| slow()).await;
+    let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    let view = world.until(task, Status::Finished).await;
+    assert_eq!(view.counters.succeeded, TOTAL);
+}
