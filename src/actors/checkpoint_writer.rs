@@ -106,12 +106,12 @@ impl State {
         let jobs = self.take_jobs();
         self.leaf.say(Activity::Ok, format!("{} shards in a transaction", jobs.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
-        tokio::spawn(async move {
+        tokio::spawn(self.me.guard(async move {
             let started = node.clock.now();
             let outcome = commit(&node, jobs).await;
             let took = node.clock.now().since(started);
             me.tell(Msg::Done(outcome.map_err(|()| took)));
-        });
+        }));
     }
 
     /// Shards in order of their number, so that two writers never lock them crosswise.

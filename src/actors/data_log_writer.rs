@@ -109,10 +109,10 @@ impl State {
         }
         self.writing = true;
         let (node, queue, me) = (self.node.clone(), self.queue.clone(), self.me.clone());
-        tokio::spawn(async move {
+        tokio::spawn(self.me.guard(async move {
             write_all(&node, &queue).await;
             me.tell(Msg::Flushed);
-        });
+        }));
     }
 }
 

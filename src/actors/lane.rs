@@ -277,6 +277,7 @@ async fn park<'a>(
         start(lane, round, flight, exchanged.moment).await;
         return Ok(());
     }
+    lane.cell.rows.iter().for_each(|rows| rows.look());
     let until = match &round.fx.wait {
         Wait::Now | Wait::Ended => return Ok(()),
         Wait::Until(moment) => Some(*moment),

@@ -57,6 +57,8 @@ pub(crate) enum Msg {
     RestartRenewer,
     /// The lease is someone else's, or the session was fenced: stop at once, write nothing.
     Drop,
+    /// The handler has seen a newer run: fail, so that the shard is dropped if that is so, and else claimed anew.
+    Stale,
     /// Drain and give the shard to others.
     HandOver,
     /// The drain took too long: abort what is in flight.
@@ -124,6 +126,9 @@ impl Actor for Launcher {
             Msg::RestartExecutor => return Run::start_executor(state, &me).await,
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
             Msg::Drop => state.finish(LauncherEnd::Fenced),
+            Msg::Stale => {
+                return Err(ActorProcessingErr::from("the handler has seen a newer run of the shard"));
+            }
             Msg::HandOver => state.steer(Command::Stop(RunEnd::HandedOver)),
             Msg::Abort => state.with_run(|run, _| run.abort(RunEnd::HandedOver)),
         }
@@ -164,10 +169,10 @@ impl State {
         let Arguments { node, candidate, life, lines, .. } = &self.arguments;
         let (node, candidate, life) = (node.clone(), candidate.clone(), life.clone());
         let (keeper, me) = (lines.lease_keeper.clone(), self.me.clone());
-        tokio::spawn(async move {
+        tokio::spawn(self.me.guard(async move {
             let outcome = claiming::claim(&node, &candidate, &life, &keeper).await;
             me.tell(Msg::Claimed(Box::new(outcome)));
-        });
+        }));
     }
 
     async fn on_claimed(
@@ -222,7 +227,7 @@ impl State {
         close: RunClose,
     ) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
-        tokio::spawn(async move {
+        tokio::spawn(self.me.guard(async move {
             let now = node.clock.wall();
             let released = claiming::retrying(|| node.runs.release(shard, epoch, claim, &close, now)).await;
             me.tell(Msg::Ended(match released {
@@ -230,7 +235,7 @@ impl State {
                 Ok(CheckpointAck::Fenced) => LauncherEnd::Fenced,
                 Err(error) => LauncherEnd::StillOwned(error.to_string()),
             }));
-        });
+        }));
     }
 
     pub(crate) fn steer(&mut self, command: Command) {
@@ -277,7 +282,7 @@ impl State {
     /// Reads the control, which is obeyed when it comes.
     fn look(&mut self) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
-        tokio::spawn(async move {
+        tokio::spawn(self.me.guard(async move {
             match node.runs.control(shard).await {
                 Ok(control) => {
                     me.tell(Msg::Controlled(Box::new(control)));
@@ -285,7 +290,7 @@ impl State {
                 // The next heartbeat shows the difference again.
                 Err(error) => tracing::warn!(%shard, %error, "control not read"),
             }
-        });
+        }));
     }
 
     /// The row names another session by now, unless the run itself gave it back or had not claimed it yet.

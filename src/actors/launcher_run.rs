@@ -1,8 +1,10 @@
 //! The run of a launcher: its cell, its children, its numbered checkpoints.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use ractor::{ActorId, ActorProcessingErr};
 
 use super::claiming::{self};
@@ -167,7 +169,7 @@ impl Run {
         self.on_wish(wish);
     }
 
-    pub(crate) fn on_wish(&mut self, wish: Wish) {
+    pub(crate) fn on_wish(&self, wish: Wish) {
         let end = RunEnd::Stopped { reason: StopReason::Operator, text: "stopped by command".to_owned() };
         match wish {
             Wish::Run => {}
@@ -176,26 +178,17 @@ impl Run {
         }
     }
 
-    /// To the executor, or straight to the core while there is none.
-    pub(crate) fn steer(&self, command: Command) {
-        match &self.executor {
-            Some(executor) => {
-                executor.address.tell(window_executor::Msg::Steer(command));
-            }
-            None => self.tell_core(command),
-        }
-    }
-
+    /// The core ends as commanded; calls in flight are dropped. Without an executor there are none, and the next one
+    /// finds a run that has to end.
     pub(crate) fn abort(&self, end: RunEnd) {
-        match &self.executor {
-            Some(executor) => {
-                executor.address.tell(window_executor::Msg::Abort(end));
-            }
-            None => self.tell_core(Command::Stop(end)),
+        self.steer(Command::Stop(end));
+        if let Some(executor) = &self.executor {
+            executor.address.tell(window_executor::Msg::Abort);
         }
     }
 
-    fn tell_core(&self, command: Command) {
+    /// Straight to the core, never through the executor: one that died would take the command with it.
+    pub(crate) fn steer(&self, command: Command) {
         let mut fx = crate::domain::execution::Effects::default();
         let told = self.cell.tell(crate::domain::execution::Event::Command(command), &mut fx);
         if told.is_err() {
@@ -256,8 +249,11 @@ impl Run {
         async move {
             self.cell.silence();
             self.cell.lanes_gone().await;
-            if tokio::time::timeout(CLOSE_PATIENCE, self.cell.handler.close()).await.is_err() {
-                tracing::warn!(shard = %self.cell.shard, "the handler did not close in time");
+            let closing = AssertUnwindSafe(async { self.cell.handler.close().await }).catch_unwind();
+            match tokio::time::timeout(CLOSE_PATIENCE, closing).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => tracing::error!(shard = %self.cell.shard, "the handler panicked while closing"),
+                Err(_) => tracing::warn!(shard = %self.cell.shard, "the handler did not close in time"),
             }
             claiming::give_lease_back(self.key, &keeper);
             node.directory.leave(&self.cell);

@@ -23,7 +23,8 @@ use crate::ports::run_store::{ClaimedShard, Control};
 use crate::ports::task_store::TaskView;
 
 impl Run {
-    /// Opens the handler and makes the core from what was saved.
+    /// Opens the handler and makes the core from what was saved. The control's wish is obeyed, not the claim's: the
+    /// control was read after it, and heartbeats tell only what differs from the control.
     pub(crate) fn open(state: &State, claimed: Claimed) -> Result<Run, OpenError> {
         let node = &state.arguments.node;
         let Claimed { shard, gate, key, task, control, restored, provision } = claimed;
@@ -58,7 +59,7 @@ impl Run {
             total = shard.range.len().0,
             "run started"
         );
-        let mut run = Run {
+        let run = Run {
             cell,
             gate,
             key,
@@ -71,7 +72,7 @@ impl Run {
             executor: None,
             renewer: None,
         };
-        run.on_wish(shard.wish);
+        run.on_wish(run.control.wish);
         Ok(run)
     }
 
@@ -83,7 +84,7 @@ impl Run {
         let Some(run) = &state.run else { return Ok(()) };
         let node = &state.arguments.node;
         let unpaced = run.control.tuning.rate == RateLimit::Unlimited;
-        let launcher = state.me.clone();
+        let (launcher, owner) = (state.me.clone(), state.me.clone());
         let leaf = node.tree.enter(&state.leaf.child(Kind::WindowExecutor.as_str()), Kind::WindowExecutor);
         let arguments = window_executor::Arguments {
             cell: run.cell.clone(),
@@ -93,6 +94,9 @@ impl Run {
             interval: run.control.tuning.checkpoint_interval,
             drafts: Arc::new(move |draft| {
                 launcher.tell(Msg::Draft(Box::new(draft)));
+            }),
+            on_stale: Arc::new(move || {
+                owner.tell(Msg::Stale);
             }),
         };
         let name = Some(leaf.path().to_owned());

@@ -110,10 +110,10 @@ impl State {
         self.on_trip = true;
         self.leaf.say(Activity::Ok, format!("{} leases on a trip", questions.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
-        self.node.vital.spawn(async move {
+        self.node.vital.spawn(self.me.guard(async move {
             trip(&node, questions).await;
             me.tell(Msg::TripDone);
-        });
+        }));
     }
 }
 

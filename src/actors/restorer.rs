@@ -104,10 +104,10 @@ impl State {
         }
         self.scanning = true;
         let (node, me, watch) = (self.node.clone(), self.me.clone(), self.watch.clone());
-        tokio::spawn(async move {
+        tokio::spawn(self.me.guard(async move {
             let scan = scan(&node, watch).await;
             me.tell(Msg::Scanned(Box::new(scan)));
-        });
+        }));
     }
 
     fn on_scanned(&mut self, scan: Scan) {

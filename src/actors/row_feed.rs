@@ -29,8 +29,13 @@ impl RowFeed {
         let at = chunks.partition_point(|chunk| chunk.end() <= index);
         let found = chunks.get(at).filter(|chunk| chunk.first() <= index).cloned();
         drop(chunks);
-        self.hungry.notify_one();
+        self.look();
         found
+    }
+
+    /// Looks again whether more should be read: the cursor may have passed settled items, whose rows nobody asks for.
+    pub(crate) fn look(&self) {
+        self.hungry.notify_one();
     }
 
     /// Reads the block of an item that is not (or no longer) among the ready ones: a retry below low water.

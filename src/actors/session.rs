@@ -110,10 +110,10 @@ impl State {
     fn begin(&mut self) {
         let life = Life { id: SessionId(Uuid::new_v4()), trust: Arc::default() };
         let (node, me) = (self.node.clone(), self.me.clone());
-        self.node.vital.spawn(async move {
+        self.node.vital.spawn(self.me.guard(async move {
             let outcome = insert(&node, &life).await;
             me.tell(Msg::Begun(life, outcome));
-        });
+        }));
     }
 
     fn on_begun(&mut self, life: Life, outcome: Result<(), StoreError>) {
@@ -128,7 +128,7 @@ impl State {
     fn live(&mut self, life: Life) {
         self.life = Some(life.clone());
         let (node, me) = (self.node.clone(), self.me.clone());
-        let beating = self.node.vital.spawn(async move { beat_on(&node, &life, &me).await });
+        let beating = self.node.vital.spawn(self.me.guard(async move { beat_on(&node, &life, &me).await }));
         self.beating = Some(beating.abort_handle());
     }
 

@@ -3,10 +3,12 @@
 //! Actors write their own entry; nobody is asked, so the tree can be printed even when an actor hangs.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use ractor::{ActorRef, Message};
 
 use super::policy::Kind;
@@ -273,6 +275,21 @@ impl<M: Message> Address<M> {
             tokio::time::sleep(wait).await;
             address.tell(message);
         });
+    }
+
+    /// The same work, for a task of its own. A panic in it ends the actor as one of its own would: whoever waits for
+    /// the work's answer would wait for ever, its parent starts it again.
+    pub(crate) fn guard<W>(&self, work: W) -> impl Future<Output = ()> + Send + use<M, W>
+    where
+        W: Future<Output = ()> + Send,
+    {
+        let (actor, path) = (self.actor.clone(), self.leaf.path.clone());
+        async move {
+            if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+                tracing::error!(actor = &*path, "work of the actor panicked; the actor ends with it");
+                actor.kill();
+            }
+        }
     }
 
     /// The actor itself, to stop or kill it.

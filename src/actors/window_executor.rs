@@ -34,13 +34,14 @@ pub(crate) enum Msg {
     RowFault(SourceError),
     Reread,
     Slots(Option<u32>),
-    Steer(Command),
-    /// Abort the calls in flight; the run ends as already commanded, or as given.
-    Abort(RunEnd),
+    /// Abort the calls in flight; the run ends as the core was commanded.
+    Abort,
 }
 
 /// Where drafts go.
 pub(crate) type DraftSink = Arc<dyn Fn(CheckpointDraft) + Send + Sync>;
+/// Who hears that the handler has seen a newer run.
+pub(crate) type StaleSink = Arc<dyn Fn() + Send + Sync>;
 
 pub(crate) struct Arguments {
     pub(crate) cell: Arc<RunCell>,
@@ -49,6 +50,7 @@ pub(crate) struct Arguments {
     pub(crate) lanes: usize,
     pub(crate) interval: Duration,
     pub(crate) drafts: DraftSink,
+    pub(crate) on_stale: StaleSink,
 }
 
 pub(crate) struct State {
@@ -120,8 +122,7 @@ impl Actor for WindowExecutor {
                 Ok(())
             }
             Msg::Slots(slots) => state.tell(Event::HandlerSlots(slots)),
-            Msg::Steer(command) => state.tell(Event::Command(command)),
-            Msg::Abort(end) => state.on_abort(end),
+            Msg::Abort => state.on_abort(),
         }
         .map_err(broken)
     }
@@ -181,7 +182,7 @@ impl State {
     fn read_ahead(&mut self) {
         let Some(feed) = self.arguments.cell.rows.clone() else { return };
         let (cell, me) = (self.arguments.cell.clone(), self.me.clone());
-        let reading = self.arguments.work.spawn(async move {
+        let reading = self.arguments.work.spawn(self.me.guard(async move {
             let mut fx = Effects::default();
             let places = || cell.peek(|execution| (execution.low_water(), execution.cursor()));
             let on_ready = |upto| {
@@ -192,7 +193,7 @@ impl State {
             if let Err(error) = feed.read_ahead(places, on_ready).await {
                 me.tell(Msg::SourceFault(error));
             }
-        });
+        }));
         self.tasks.push(reading.abort_handle());
     }
 
@@ -219,6 +220,11 @@ impl State {
         if self.arguments.cell.violations() > 0 {
             // What the core says is no longer to be believed: nothing of it is saved, the run is restored.
             return Err(CoreBroken);
+        }
+        if self.arguments.cell.peek(|execution| execution.ending() == Some(&RunEnd::Fenced)) {
+            // It has no last draft, so nobody would hear of its end.
+            (self.arguments.on_stale)();
+            return Ok(());
         }
         if let Some(draft) = self.fx.checkpoint.take() {
             self.ended |= draft.end.is_some();
@@ -268,8 +274,10 @@ impl State {
     }
 
     /// The calls are dropped; the core hears that their lanes are lost, and that ends a stopping run.
-    fn on_abort(&mut self, end: RunEnd) -> Result<(), CoreBroken> {
-        self.tell(Event::Command(Command::Stop(end)))?;
+    fn on_abort(&mut self) -> Result<(), CoreBroken> {
+        if self.ended {
+            return Ok(());
+        }
         self.tasks.drain(..).for_each(|task| task.abort());
         self.generation = self.arguments.cell.begin_generation(&mut self.fx)?;
         self.lanes_open = 0;

@@ -121,6 +121,11 @@ impl Window {
         self.ensure_capacity(self.size);
     }
 
+    /// Makes room up to `end`, whatever the size: for what was dispatched while the window was wider.
+    pub fn cover(&mut self, end: ItemIndex) {
+        self.ensure_capacity(end.0.saturating_sub(self.low));
+    }
+
     /// Copies the settled set above low water into `above` (bit `j` is index `low_water + 1 + j`), up to `high`,
     /// and returns how many bits count: the distance from low water to the highest settled index.
     pub fn copy_above(&self, high: ItemIndex, above: &mut Vec<u64>) -> u32 {

@@ -468,3 +468,21 @@ fn after_lost_lanes_an_item_that_waits_for_its_retry_holds_nobody() {
     let left: Vec<u64> = story.out.iter().flat_map(|d| d.run.iter()).map(|index| index.0).collect();
     assert_eq!(left, (8..16).collect::<Vec<_>>(), "the lost ones again, past those that wait");
 }
+
+#[test]
+fn a_retry_beyond_a_window_that_was_narrowed_between_two_runs_still_settles() {
+    let failure = Some(Failure::new("E", "no"));
+    let row =
+        |index| ItemTrouble { index: ItemIndex(index), attempts: 1, failure: failure.clone(), at: WallMs(0) };
+    let restored =
+        Restored { high_water: ItemIndex(4000), retrying: vec![row(0), row(3000)], ..Restored::default() };
+    let mut story = Story::resumed(10_000, restored, 1, |tuning| tuning.window = Auto::Fixed(n(8)));
+    assert!(story.exchange(100) >= 2);
+    let retries: Vec<_> = story.out.iter().filter(|out| out.attempt == Attempt::new(2)).copied().collect();
+    assert_eq!(retries.len(), 2);
+    for Dispatch { run, attempt } in retries {
+        story.reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
+    }
+    story.exchange(0);
+    assert_eq!(story.core.progress(at(story.now)).counters.succeeded, 2);
+}

@@ -529,10 +529,15 @@ impl World {
         assert!(self.auditor.in_flight.is_empty(), "a run ended with calls in flight");
         let all_saved = self.auditor.finals.indexes().all(|index| self.store.is_settled(index));
         assert!(all_saved, "a stop forgot what was settled");
+        if matches!(self.run_over, Some(RunEnd::Stopped { .. }))
+            && self.tuning.on_exhausted == OnExhausted::Stop
+        {
+            // Whoever starts the task again grants another attempt to what was exhausted before or while it stopped.
+            self.auditor.allowance += 1;
+        }
         match self.run_over.clone() {
             Some(RunEnd::Done) => return true,
             Some(RunEnd::Stopped { reason: StopReason::ItemExhausted, .. }) => {
-                self.auditor.allowance += 1;
                 self.saw("stopped: item exhausted");
                 if self.rng.chance(300) {
                     self.tuning.on_exhausted = OnExhausted::Abandon;

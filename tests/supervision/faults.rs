@@ -114,7 +114,7 @@ impl Source for Shaky {
     }
 }
 
-fn shaky(fails: fn(u32, ItemIndex) -> Option<SourceError>) -> Option<Arc<dyn Source>> {
+pub fn shaky(fails: fn(u32, ItemIndex) -> Option<SourceError>) -> Option<Arc<dyn Source>> {
     Some(Arc::new(Shaky { total: TOTAL, reads: AtomicU32::new(0), fails }))
 }
 

@@ -6,6 +6,7 @@
 
 mod ends;
 mod faults;
+mod races;
 mod world;
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,6 +1,7 @@
 //! A node over the memory store on a paused clock: time jumps whenever nobody works.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ pub struct Scripted {
     pub calls: Mutex<Vec<(ItemIndex, Attempt)>>,
     pub opened: Mutex<u32>,
     pub closed: Mutex<u32>,
+    /// How often closing still panics.
+    pub close_panics: AtomicU32,
     slots: watch::Sender<Option<u32>>,
 }
 
@@ -80,6 +83,7 @@ impl Scripted {
             calls: Mutex::default(),
             opened: Mutex::default(),
             closed: Mutex::default(),
+            close_panics: AtomicU32::new(0),
             slots: watch::Sender::new(None),
         })
     }
@@ -118,8 +122,14 @@ impl Handler for Scripted {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         *self.closed.lock().expect("no panic while held") += 1;
+        assert!(!takes_one(&self.close_panics), "the scripted panic while closing");
         Box::pin(std::future::ready(()))
     }
+}
+
+/// Whether there was one left.
+fn takes_one(left: &AtomicU32) -> bool {
+    left.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
 }
 
 struct Factory(Arc<Scripted>);
@@ -134,11 +144,13 @@ impl HandlerFactory for Factory {
 struct Everything {
     handler: Arc<Scripted>,
     source: Option<Arc<dyn Source>>,
+    panics: Arc<AtomicU32>,
 }
 
 #[async_trait]
 impl Provider for Everything {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
+        assert!(!takes_one(&self.panics), "the scripted panic while providing");
         let source: Arc<dyn Source> = match &self.source {
             Some(source) => source.clone(),
             None => Arc::new(RangeSource::new(task.total)),
@@ -156,6 +168,8 @@ pub struct World {
     name: String,
     bomb: Arc<Mutex<Option<Bomb>>>,
     source: Option<Arc<dyn Source>>,
+    /// How often providing still panics.
+    pub provider_panics: Arc<AtomicU32>,
 }
 
 /// Lets an actor panic: the path's end, and at which message from now on.
@@ -191,6 +205,7 @@ impl World {
             name: name.to_owned(),
             bomb: Arc::default(),
             source,
+            provider_panics: Arc::default(),
         };
         world.boot().await;
         world
@@ -213,7 +228,11 @@ impl World {
             sessions: self.store.clone(),
             leases: None,
             data_log: self.store.clone(),
-            provider: Arc::new(Everything { handler: self.handler.clone(), source: self.source.clone() }),
+            provider: Arc::new(Everything {
+                handler: self.handler.clone(),
+                source: self.source.clone(),
+                panics: self.provider_panics.clone(),
+            }),
             times: Times::default(),
             exclusive: true,
             directory: RunDirectory::default(),
