@@ -35,6 +35,35 @@ fn failures_are_grouped_and_written_out() {
 }
 
 #[test]
+fn failures_are_never_written_over_what_the_run_needs() {
+    let place = Place::new();
+    let items = "{\"a\":1}\n{\"a\":2}\n";
+    place.write("items.ndjson", items);
+    place.write("own.toml", "");
+    place.write("worker.py", "import sys\n");
+    std::os::unix::fs::symlink("items.ndjson", place.path("link")).unwrap();
+    let before = place.names();
+    for out in ["items.ndjson", "./link", "own.toml", "worker.py", ".", "/dev/null", "/proc/f", "none/f"] {
+        let flags = ["run", "--ndjson", "items.ndjson", "--config", "own.toml", "--failures-out", out];
+        let worker = ["--", "python3", "worker.py"];
+        place.windrow(&[&flags[..], &worker].concat()).refused(2, &["failures can't be written to"]);
+    }
+    assert_eq!((place.names(), place.read("items.ndjson")), (before, items.to_owned()));
+}
+
+#[test]
+fn a_link_to_the_list_of_failures_stays_a_link() {
+    let place = Place::new();
+    place.write("target.ndjson", "old\n");
+    std::os::unix::fs::symlink("target.ndjson", place.path("link")).unwrap();
+    let worker = every_tenth();
+    let job = ["run", "--total", "20", "--failures-out", "link", "--", "python3", &worker];
+    place.windrow(&job).expect(8);
+    assert!(place.path("link").is_symlink());
+    assert_eq!(place.read("target.ndjson").lines().count(), 2);
+}
+
+#[test]
 fn a_finished_job_with_failures_keeps_its_exit_code_and_its_list() {
     let place = Place::new();
     let worker = every_tenth();

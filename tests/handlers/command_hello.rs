@@ -139,6 +139,22 @@ async fn a_worker_that_answers_twice_is_replaced() {
 }
 
 #[tokio::test]
+async fn workers_that_answer_twice_again_and_again_are_rejected() {
+    let rig = Setup::script(1).open();
+    for index in 0..3 {
+        let pid = rig.worker_pid(10 * index).await;
+        assert_eq!(rig.item(10 * index + 1, json!({"do": "say", "lines": ["ok", "ok"]})).await, Reply::AllOk);
+        gone(pid).await;
+    }
+    for index in 100..103 {
+        let reply = rig.item(index, json!({})).await;
+        let failure = rejected(&reply).unwrap_or_else(|| panic!("{reply:?}"));
+        assert!(failure.message.contains("answer each line exactly once"), "{}", failure.message);
+    }
+    rig.close().await;
+}
+
+#[tokio::test]
 async fn workers_find_the_run_in_their_environment() {
     let rig = Setup::script(1)
         .with(|settings| settings.environment.variables.push(("MINE".into(), "yes".into())))

@@ -1,12 +1,16 @@
-//! Writes every failed item as a line of JSON: whole, or not at all.
+//! Writes every failed item as a line of JSON: whole, or not at all. Never over a file that the run itself needs, and
+//! never over what is no file: the new file takes the old one's name, and a device would be lost with it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::super::args::{Output, RunArgs};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::outcome::time_text;
@@ -27,6 +31,65 @@ struct Line<'a> {
     at: String,
 }
 
+/// Where failures are to be written is looked at before the run, not after hours of it.
+///
+/// # Errors
+/// `Usage` when nothing can be written there, or something would be lost by it.
+pub(super) fn check(args: &RunArgs) -> Result<(), Fault> {
+    let Some(path) = &args.failures_out else { return Ok(()) };
+    let because = if path.as_os_str() == "-" {
+        (args.output == Output::Json).then(|| "standard output takes the JSON summary".to_owned())
+    } else {
+        unusable(path, args)
+    };
+    let Some(because) = because else { return Ok(()) };
+    let what = format!("failures can't be written to {}", path.display());
+    Err(Fault::new(Exit::Usage, what, because)
+        .hint("name a file of its own in a directory that exists, or - for standard output"))
+}
+
+/// Why nothing may be written there; none when a file can be made.
+fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
+    if let Ok(there) = path.metadata() {
+        if there.is_dir() {
+            return Some("it is a directory".to_owned());
+        }
+        if !there.is_file() {
+            return Some("it is not a regular file".to_owned());
+        }
+        let is_stdout =
+            io::stdout().as_fd().try_clone_to_owned().map(File::from).and_then(|out| out.metadata());
+        if is_stdout.is_ok_and(|out| is_same(&there, &out)) {
+            return Some("standard output goes there".to_owned());
+        }
+        if let Some(used) = needed(args).find(|used| used.metadata().is_ok_and(|used| is_same(&there, &used)))
+        {
+            return Some(format!("the run needs that file: it is {}", used.display()));
+        }
+    }
+    let half = Half::beside(&named(path));
+    File::create(&half.path).err().map(|error| match error.kind() {
+        io::ErrorKind::NotFound => "its directory does not exist".to_owned(),
+        _ => format!("no file can be made there: {error}"),
+    })
+}
+
+fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Every file that the command line names: items, configuration, secrets, the handler and its arguments.
+fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
+    let items = args.items.csv.iter().chain(&args.items.ndjson).map(Path::new);
+    let flags = args.config.iter().chain(&args.http.secret_file).map(PathBuf::as_path);
+    items.chain(flags).chain(args.worker.iter().map(Path::new))
+}
+
+/// The file itself where a link leads to it: the link stays.
+fn named(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 /// Writes the failures of a task to a file (or `-`) and says how many they were. The file appears when it is whole.
 pub(super) async fn write(tasks: &dyn TaskStore, task: TaskId, path: &Path) -> Result<u64, Fault> {
     let failed = |error: io::Error| {
@@ -37,11 +100,12 @@ pub(super) async fn write(tasks: &dyn TaskStore, task: TaskId, path: &Path) -> R
     if path.as_os_str() == "-" {
         return pages(tasks, task, &mut io::stdout(), &failed).await;
     }
-    let half = Half::beside(path);
+    let path = named(path);
+    let half = Half::beside(&path);
     let mut out = BufWriter::new(File::create(&half.path).map_err(failed)?);
     let written = pages(tasks, task, &mut out, &failed).await?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all().and_then(|()| fs::rename(&half.path, path)).map_err(failed)?;
+    file.sync_all().and_then(|()| fs::rename(&half.path, &path)).map_err(failed)?;
     Ok(written)
 }
 

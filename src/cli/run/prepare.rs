@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::Shell;
-use super::super::args::{Output, RunArgs, Tunes};
+use super::super::args::{RunArgs, Tunes};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::{handler, place, source};
+use super::failures_out;
 use crate::config::{self, Config};
 use crate::domain::settings::{ErrorBudget, RateLimit};
 use crate::domain::task::Tuning;
@@ -33,7 +34,7 @@ pub(super) fn prepare(
     runtimes: &Runtimes,
     clock: &Arc<dyn Clock>,
 ) -> Result<Prepared, Fault> {
-    check_failures_out(args)?;
+    failures_out::check(args)?;
     let config = load(args.config.as_deref(), shell)?;
     let tuning = tuned(&args.tunes, config.task_defaults.tuning.clone())?;
     let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
@@ -107,28 +108,6 @@ fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
     Err(Fault { exit: Exit::Usage, what, because, hint: None })
 }
 
-/// Where failures are to be written is looked at before the run, not after hours of it.
-fn check_failures_out(args: &RunArgs) -> Result<(), Fault> {
-    let Some(path) = &args.failures_out else { return Ok(()) };
-    let refuse = |because: &str| {
-        let what = format!("failures can't be written to {}", path.display());
-        Err(Fault::new(Exit::Usage, what, because).hint("name a file in a directory that exists"))
-    };
-    if path.as_os_str() == "-" {
-        return match args.output {
-            Output::Json => refuse("standard output takes the JSON summary"),
-            Output::Table => Ok(()),
-        };
-    }
-    let parent =
-        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    match (parent.is_dir(), path.is_dir()) {
-        (false, _) => refuse("its directory does not exist"),
-        (true, true) => refuse("it is a directory"),
-        (true, false) => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -160,15 +139,5 @@ mod tests {
         let flags = args("windrow run --total 3 --window 4 --concurrency 64 --batch 8 -- true");
         let fault = tuned(&flags.tunes, TaskDefaults::default().tuning).expect_err("contradictions");
         assert_eq!((fault.exit, fault.because.len()), (Exit::Usage, 2));
-    }
-
-    #[test]
-    fn failures_go_to_a_file_that_can_be_made() {
-        let place = tempfile::tempdir().expect("a directory");
-        let missing = place.path().join("none/f.ndjson").display().to_string();
-        for wrong in [missing, place.path().display().to_string(), "- -o json".to_owned()] {
-            let args = args(&format!("windrow run --total 3 --failures-out {wrong} -- true"));
-            assert_eq!(check_failures_out(&args).expect_err("refused").exit, Exit::Usage, "{wrong}");
-        }
     }
 }

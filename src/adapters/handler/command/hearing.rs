@@ -97,7 +97,9 @@ impl Life<'_> {
             self.line_no
         );
         self.notes.warn(&message);
-        Fate::Kill(Failure::new(wire::BAD_REPLY, message), false)
+        let failure = Failure::new(wire::BAD_REPLY, message);
+        self.shared.pool.on_surplus_answer(&failure);
+        Fate::Kill(failure, false)
     }
 
     fn on_log(&mut self, line: &[u8]) -> Option<Fate> {

@@ -24,6 +24,10 @@ const CRASHES_TOGETHER_MAX: u32 = 3;
 /// Lives in a row that end before they did anything; then the command as such is held to be at fault. (Three, as
 /// for every other handler that refuses.)
 const FAILED_LIVES_MAX: u32 = 3;
+/// Surplus answers before the command as such is held to be at fault: each may have settled an item that was not done.
+const SURPLUS_MAX: u32 = 3;
+/// After so many answers, a surplus one is forgiven.
+const SURPLUS_FORGIVEN_AFTER: u64 = 10_000;
 /// Items whose crashes are remembered; beyond, those seen in one crash only are forgotten.
 const CRASHED_ITEMS_MAX: usize = 65_536;
 
@@ -76,6 +80,10 @@ struct State {
     failed_starts: u32,
     /// Why no worker can be started.
     broken: Option<Failure>,
+    /// Why no worker's answers can be trusted; nothing mends that.
+    untrusted: Option<Failure>,
+    surplus: u32,
+    answers_since_surplus: u64,
     /// Commands given while no item was in flight; the next answer takes them.
     commands: Vec<HandlerCommand>,
 }
@@ -132,7 +140,7 @@ impl Pool {
         }
         // Quietly: who waits for a slot asks here again and again, and must not wake itself.
         self.change_quietly(|state| {
-            if let Some(why) = &state.broken {
+            if let Some(why) = state.fault() {
                 return Sending::Refused(Judged::Rejected(why.clone()));
             }
             let alone = state.crashes.get(&index).is_some_and(|crashes| *crashes >= CRASHES_TOGETHER_MAX);
@@ -226,6 +234,17 @@ impl Pool {
         known.flatten().is_some()
     }
 
+    /// A worker answered though nothing was asked.
+    pub(super) fn on_surplus_answer(&self, why: &Failure) {
+        self.change(|state| {
+            let forgiven = std::mem::take(&mut state.answers_since_surplus) >= SURPLUS_FORGIVEN_AFTER;
+            state.surplus = if forgiven { 1 } else { state.surplus + 1 };
+            if state.surplus >= SURPLUS_MAX {
+                state.untrusted = Some(why.clone());
+            }
+        });
+    }
+
     /// A command goes with the answer of the item that the worker has worked on longest.
     pub(super) fn on_command(&self, worker: usize, command: HandlerCommand) {
         self.change(|state| {
@@ -282,7 +301,12 @@ impl State {
     /// A broken pool announces a slot: whoever comes is told why it is broken.
     fn slots(&self) -> u32 {
         let slots = self.seats.iter().flatten().fold(0_u32, |sum, seat| sum.saturating_add(seat.slots()));
-        slots.max(u32::from(self.broken.is_some()))
+        slots.max(u32::from(self.fault().is_some()))
+    }
+
+    /// What makes the command as such unusable.
+    fn fault(&self) -> Option<&Failure> {
+        self.untrusted.as_ref().or(self.broken.as_ref())
     }
 
     /// The least loaded worker with room.
@@ -312,6 +336,7 @@ impl State {
         self.has_answered = true;
         self.mute_lives = 0;
         self.failed_starts = 0;
+        self.answers_since_surplus += 1;
         self.crashes.remove(&index);
     }
 
