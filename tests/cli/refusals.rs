@@ -80,7 +80,8 @@ fn a_file_that_is_no_source_is_refused_by_name_and_line() {
     place
         .windrow(&csv_job("ragged.csv", &[]))
         .refused(7, &["line 3: 3 fields, expected 2", "line 5: 1 fields"]);
-    place.windrow(&csv_job(".", &[])).refused(7, &["not a regular file"]);
+    place.windrow(&csv_job(".", &[])).refused(7, &["it is a directory", "name a file in it"]);
+    place.windrow(&csv_job("/dev/null", &[])).refused(7, &["not a regular file", "pipe it in"]);
 }
 
 #[test]
