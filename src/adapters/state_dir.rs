@@ -117,10 +117,34 @@ fn refuse(path: &Path, cause: io::Error) -> LockError {
 /// Two lines for whoever is refused: the process and its command.
 fn sign(file: &mut File) -> io::Result<()> {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = shown(&words).replace(char::is_control, " ");
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
-    writeln!(file, "{}\n{}", std::process::id(), words.join(" ").replace(char::is_control, " "))?;
+    writeln!(file, "{}\n{}", std::process::id(), command)?;
     file.flush()
+}
+
+/// A command line without what may be secret: it stays on the disk, and is shown to whoever is refused. Values of
+/// headers, what follows the path of a URL, and the handler's own words are left out.
+fn shown(words: &[String]) -> String {
+    let mut shown: Vec<&str> = Vec::new();
+    let mut is_header = false;
+    for word in words {
+        let cut = if is_header || word.starts_with("--header=") {
+            word.split_once(':').map_or("…", |(name, _)| name)
+        } else if word.contains("://") {
+            word.split_once('?').map_or(word.as_str(), |(url, _)| url)
+        } else {
+            word
+        };
+        is_header = !is_header && word == "--header";
+        shown.push(cut);
+        if word == "--" {
+            shown.push("…");
+            break;
+        }
+    }
+    shown.join(" ")
 }
 
 fn locked_by(path: &Path, file: &File) -> LockError {
@@ -161,6 +185,19 @@ mod tests {
             let error = StateDir::lock(&path).expect_err("a file");
             assert!(matches!(error, LockError::NotADirectory { .. }), "{error:?}");
         }
+    }
+
+    #[test]
+    fn a_command_line_is_kept_without_its_secrets() {
+        let shown = |line: &str| shown(&line.split('|').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(
+            shown(
+                "windrow|run|--header|authorization: Bearer s3|--header=x-key: s3|--url|https://h/p?key=s3"
+            ),
+            "windrow run --header authorization --header=x-key --url https://h/p"
+        );
+        assert_eq!(shown("windrow|run|--header|s3|--total|3"), "windrow run --header … --total 3");
+        assert_eq!(shown("windrow|run|--total|3|--|./worker|--token|s3"), "windrow run --total 3 -- …");
     }
 
     #[test]

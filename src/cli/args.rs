@@ -152,6 +152,14 @@ pub struct Tunes {
     pub ordered: bool,
 }
 
+/// More processes than any machine is helped by; a slip of the finger must not take it down.
+const WORKERS_MAX: u32 = 4096;
+
+fn few(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse::<NonZeroU32>().ok().filter(|number| number.get() <= WORKERS_MAX);
+    number.ok_or_else(|| format!("a number from 1 to {WORKERS_MAX} is needed"))
+}
+
 /// `windrow run`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "total"])))]
@@ -170,7 +178,7 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Handler")]
     pub url: Option<String>,
     /// Processes of the command
-    #[arg(long, value_name = "N", conflicts_with = "url", help_heading = "Handler")]
+    #[arg(long, value_name = "N", value_parser = few, conflicts_with = "url", help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
     /// How a URL is called.
     #[command(flatten)]

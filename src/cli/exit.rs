@@ -55,7 +55,7 @@ impl Exit {
         (Exit::WithFailures, "run: finished with failures"),
         (
             Exit::Stopped,
-            "run: stopped before finishing; also Ctrl-C or SIGTERM, drained: the same command resumes",
+            "run: stopped before finishing; also Ctrl-C, SIGTERM or SIGHUP, drained: the same command resumes",
         ),
         (Exit::TimedOut, "waited long enough; the task still goes on"),
         (Exit::BadHandler, "try: the handler breaks the contract"),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::exit::Exit;
 use crate::config;
+use crate::node::handlers::COMMAND_NOT_STARTED;
 use crate::node::sources::OpenSourceError;
 use crate::node::{LockError, StartError};
 use crate::ports::StoreError;
@@ -56,6 +57,16 @@ impl Fault {
         let what = "the configuration is invalid".to_owned();
         let hint = Some("`windrow config default` prints every key with its default".to_owned());
         Fault { exit: Exit::Config, what, because, hint }
+    }
+
+    /// For scripts: the one object that `-o json` prints when there is no outcome.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "error": {
+            "exit_code": self.exit as u8,
+            "what": self.what,
+            "because": self.because,
+            "try": self.hint,
+        }})
     }
 
     /// A mistake of the program.
@@ -140,8 +151,11 @@ impl From<OpenSourceError> for Fault {
 
 impl From<OpenError> for Fault {
     fn from(error: OpenError) -> Fault {
-        Fault::from_text(Exit::Rejected, "the handler can't be used", &error.failure.message)
-            .or_hint("check the spelling, or name the program by its path")
+        let hint = match &*error.failure.code {
+            COMMAND_NOT_STARTED => "check the spelling, or name the program by its path",
+            _ => "correct it; `windrow help run` has examples",
+        };
+        Fault::from_text(Exit::Rejected, "the handler can't be used", &error.failure.message).or_hint(hint)
     }
 }
 
@@ -160,10 +174,12 @@ impl From<JobError> for Fault {
             JobError::Store(error) => error.into(),
             JobError::OtherMeaning { task } => {
                 let name = task.name.as_deref().unwrap_or_default();
-                let because =
-                    format!("{name} is {} with {} items over another source", task.id, task.total.0);
+                let because = format!(
+                    "{name} is {} with {} items of another content, or read otherwise",
+                    task.id, task.total.0
+                );
                 Fault::new(Exit::Rejected, "this is another job under a name that is taken", because)
-                    .hint("--restart forgets the earlier one, --name NAME begins beside it")
+                    .hint("bring the old items back, --restart to forget that job, or --name NAME to begin beside it")
             }
             JobError::Create(_) | JobError::Command(_) => {
                 Fault::new(Exit::Conflict, "the task can't be begun", error.to_string())

@@ -21,6 +21,7 @@ pub(super) fn wanted<'a>(
     worker: (Vec<OsString>, NonZeroU32),
 ) -> Result<Wanted<'a>, Fault> {
     let Some(url) = url else {
+        check_unused(http)?;
         let (argv, workers) = worker;
         return Ok(Wanted::Worker { argv, workers });
     };
@@ -30,6 +31,15 @@ pub(super) fn wanted<'a>(
         None => Vec::new(),
     };
     Ok(Wanted::Url { url, headers, secrets, batch })
+}
+
+/// Whoever gives a secret believes that calls are signed.
+fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
+    if http.headers.is_empty() && http.secret_file.is_none() {
+        return Ok(());
+    }
+    let because = "--header and --secret-file say how a URL is called";
+    Err(Fault::new(Exit::Usage, "there is no URL", because).hint("--url URL, or leave them out"))
 }
 
 fn header(text: &str) -> Result<(String, String), Fault> {

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use self::args::{Cli, Command, Talk};
+use self::args::{Cli, Command, Output, Talk};
 use self::exit::Exit;
 use self::fault::Fault;
 use self::screen::Screen;
@@ -88,8 +88,13 @@ fn execute(cli: Cli) -> Exit {
     };
     screen::report_panics(screen.clone());
     let shell = Shell { env, environment: process_env_os(), screen: screen.clone() };
+    let wants_json = matches!(&cli.command, Command::Run(args) if args.output == Output::Json);
     obey(cli.command, &shell).unwrap_or_else(|fault| {
         screen.must_say(&fault.to_string());
+        // Nobody may be reading any more; the exit code says it too.
+        if wants_json && screen::print(&fault.json().to_string()).is_err() {
+            tracing::debug!("standard output is closed");
+        }
         fault.exit
     })
 }
@@ -126,5 +131,5 @@ where
             tracing::warn!("the runtimes are still in use; workers may outlive this process for a moment")
         }
     }
-    outcome.unwrap_or(Ok(Exit::Bug))
+    outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
 }

@@ -150,9 +150,12 @@ impl Desk<'_> {
                 self.tell(&outcome).await
             }
             End::Stopped(_) | End::Cut => {
-                self.shell.screen.must_say(
-                    "cut off: calls in flight were ended and will be repeated; the same command resumes",
-                );
+                let because = "calls in flight were ended and will be repeated";
+                self.shell.screen.must_say(&format!("cut off: {because}; the same command resumes"));
+                if self.args.output == Output::Json {
+                    let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
+                    screen::print(&cut.hint("the same command resumes").json().to_string())?;
+                }
                 Ok(Exit::Interrupted)
             }
         }

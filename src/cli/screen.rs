@@ -32,8 +32,10 @@ impl Screen {
     /// # Errors
     /// When the log's filter can't be read.
     pub(super) fn open(talk: Talk, log_filter: Option<&str>) -> Result<Screen, Fault> {
-        let live = io::stderr().is_terminal() && !talk.quiet;
-        let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let stderr = ProgressDrawTarget::stderr();
+        // Hidden also where the terminal can't move its cursor (TERM=dumb): plain lines then.
+        let live = io::stderr().is_terminal() && !talk.quiet && !stderr.is_hidden();
+        let target = if live { stderr } else { ProgressDrawTarget::hidden() };
         let bars = MultiProgress::with_draw_target(target);
         start_log(bars.clone(), filter(talk, log_filter)?);
         Ok(Screen { bars, quiet: talk.quiet, live })
@@ -67,7 +69,8 @@ impl Screen {
         let below = self.bars.add(ProgressBar::new_spinner());
         let why = self.bars.add(ProgressBar::new_spinner());
         for line in [&below, &why] {
-            let style = ProgressStyle::with_template("  {msg}");
+            // Wide: cut off at the edge of a narrow terminal, not wrapped.
+            let style = ProgressStyle::with_template("  {wide_msg}");
             line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         }
         RunLines { bar, below, why, said: None, status: None }

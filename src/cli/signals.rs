@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGUSR1.
+//! Ctrl-C, SIGTERM, SIGHUP and SIGUSR1.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// What somebody outside asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// Ctrl-C or SIGTERM.
+    /// Ctrl-C, SIGTERM, or the terminal was closed (SIGHUP).
     Stop,
     /// SIGUSR1: print the tree of actors.
     Tree,
@@ -17,6 +17,8 @@ pub(super) enum Asked {
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// None under `nohup`: the job is to outlive its terminal.
+    hang_up: Option<Signal>,
     tree: Signal,
 }
 
@@ -29,6 +31,7 @@ impl Signals {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hang_up: (!ignores_hang_up()).then(|| signal(SignalKind::hangup())).transpose()?,
             tree: signal(SignalKind::user_defined1())?,
         })
     }
@@ -38,12 +41,48 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Asked::Stop,
             _ = self.terminate.recv() => Asked::Stop,
+            () = hung_up(&mut self.hang_up) => Asked::Stop,
             _ = self.tree.recv() => Asked::Tree,
         }
     }
 
-    /// The next Ctrl-C or SIGTERM. Cancel safe.
+    /// The next that asks to stop. Cancel safe.
     pub(super) async fn stop(&mut self) {
         while self.next().await != Asked::Stop {}
+    }
+}
+
+async fn hung_up(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether whoever started this process wants SIGHUP to be ignored; catching it would undo that.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    is_ignored(&status, SignalKind::hangup())
+}
+
+/// `status` is the text of `/proc/self/status`; the lowest bit of its mask is signal 1.
+fn is_ignored(status: &str, kind: SignalKind) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (kind.as_raw_value() - 1) & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_tells_which_signals_are_ignored() {
+        let status = "SigBlk:\t0000000000000001\nSigIgn:\t0000000000001001\n";
+        assert!(is_ignored(status, SignalKind::hangup()));
+        assert!(!is_ignored(status, SignalKind::interrupt()));
+        assert!(!is_ignored("", SignalKind::hangup()));
     }
 }

@@ -52,7 +52,10 @@ pub(super) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let trial = Trial { args, handler: &*handler, clock: &*clock, data };
     let tried = tokio::select! {
         tried = trial.run(ready_within) => tried,
-        () = signals.stop() => Ok(Exit::Interrupted),
+        () = signals.stop() => {
+            shell.screen.say("interrupted: the handler may end calmly; Ctrl-C again ends it at once");
+            Ok(Exit::Interrupted)
+        }
     };
     // Its own patience bounds it: workers are asked to end, then killed.
     tokio::select! {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle as Runtime;
 
-pub use crate::adapters::handler::command::Sink;
+pub use crate::adapters::handler::command::{COMMAND_NOT_STARTED, Sink};
 use crate::adapters::handler::command::{CommandHandlerFactory, Environment, Inherit, Settings};
 use crate::adapters::handler::egress::Egress;
 use crate::adapters::handler::http::{HttpHandlerFactory, HttpOptions};

@@ -90,6 +90,15 @@ fn a_handler_that_is_gone_stops_the_job() {
 }
 
 #[test]
+fn an_abandoned_item_is_promised_no_other_attempt() {
+    let place = Place::new();
+    let business = Business::answering("500 Internal Server Error", "");
+    let done = place.windrow(&["run", "--total", "3", "--max-attempts", "1", "--url", &business.url]);
+    let done = done.expect(8);
+    assert!(done.stdout.contains("HTTP_500") && !done.stdout.contains("another attempt"), "{}", done.stdout);
+}
+
+#[test]
 fn a_login_page_stops_the_job() {
     let place = Place::new();
     let business = Business::answering("200 OK", "<html>please sign in</html>");

@@ -24,24 +24,26 @@ fn hold_at(worker: &mut Worker, index: u64) {
     assert_eq!(worker.next(), Some(index));
 }
 
-/// Waits until a process is gone or only its entry is left. There is no event for a process that is not our child,
-/// so this looks; whoever was killed may take a moment to die.
-fn gone(pid: i32) -> bool {
-    let is_alive = || {
+/// Waits until a process that was killed is gone: it may still be ending, or wait for its new parent to look at it.
+fn is_gone(pid: i32) -> bool {
+    let mut looks = 0_u32;
+    while test_kill_process(Pid::from_raw(pid).unwrap()).is_ok() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(')')
-            .next()
-            .is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X']) && !rest.is_empty())
-    };
-    (0..1_000).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(if is_alive() { 10 } else { 0 }));
-        !is_alive()
-    })
+        if stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])) {
+            return true;
+        }
+        looks += 1;
+        if looks > 10_000_000 {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
 }
 
 #[test]
 fn after_ctrl_c_the_same_command_goes_on_and_repeats_nothing() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let (place, gate) = (Place::new(), Gate::open());
         let mut job = start(&place, &gate);
         let mut worker = gate.accept();
@@ -78,9 +80,9 @@ fn a_second_ctrl_c_ends_at_once_and_leaves_no_worker() {
     job.signal(Signal::INT);
     let cut = job.end().expect(130);
     assert!(cut.stderr.contains("cut off"), "{}", cut.stderr);
-    assert_eq!(cut.stdout, "");
+    assert_eq!(cut.json()["error"]["exit_code"], 130);
     assert_eq!(worker.next(), None, "the worker is gone");
-    assert!(gone(worker.pid));
+    assert!(is_gone(worker.pid));
 
     let job = start(&place, &gate);
     let rest = gate.accept().serve();
@@ -141,6 +143,26 @@ fn ctrl_c_before_anything_began_stores_nothing() {
     job.signal(Signal::INT);
     job.end().refused(130, &["nothing was stored"]);
     drop(held);
+}
+
+#[test]
+fn under_nohup_a_closed_terminal_stops_nothing() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let worker = gate.worker().join(" ");
+    let program = env!("CARGO_BIN_EXE_windrow");
+    let script = format!("trap '' HUP; exec {program} run --total 3 --state state -o json -- {worker}");
+    let mut job = place.start_shell(&script);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 1);
+    job.signal(Signal::HUP);
+    // Handled in order: were the first one caught, the run would be stopping by now.
+    job.signal(Signal::USR1);
+    job.wait_for("run  supervisor");
+    worker.answer(OK);
+    worker.serve();
+    let done = job.end().expect(0);
+    assert!(!done.stderr.contains("stopping"), "{}", done.stderr);
+    assert_eq!(done.json()["counts"]["succeeded"], 3);
 }
 
 #[test]

@@ -25,6 +25,11 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["run", "--total", "3", "--rate", "500", "--", "true"],
         &["run", "--total", "3", "--delimiter", ";", "--", "true"],
         &["run", "--total", "3", "--url", "http://x", "--header", "no colon"],
+        &["run", "--total", "3", "--header", "a: b", "--", "true"],
+        &["run", "--total", "3", "--secret-file", "/dev/null", "--", "true"],
+        &["try", "--header", "a: b", "--", "true"],
+        &["run", "--total", "3", "--workers", "0", "--", "true"],
+        &["run", "--total", "3", "--workers", "100000", "--", "true"],
         &["run", "--total", "3", "--window", "4", "--concurrency", "64", "--", "true"],
         &["run", "--total", "3", "-o", "json", "--failures-out", "-", "--", "true"],
         &["run", "--total", "3", "--failures-out", "none/f.ndjson", "--", "true"],
@@ -35,6 +40,18 @@ fn a_wrong_command_line_is_a_usage_error() {
         assert!(done.stderr.contains("error: "), "{wrong:?}: {}", done.stderr);
     }
     assert_eq!(place.names(), [""; 0], "nothing was made");
+}
+
+#[test]
+fn a_script_finds_one_object_on_standard_output_when_a_job_can_not_begin() {
+    let place = Place::new();
+    let done = place.windrow(&["run", "--csv", "none.csv", "-o", "json", "--", "true"]).expect(7);
+    let error = &done.json()["error"];
+    assert_eq!(error["exit_code"], 7);
+    assert!(error["because"][0].as_str().unwrap().contains("no such file"), "{error}");
+    assert!(error["try"].is_string(), "{error}");
+    let usage = place.windrow(&["run", "--total", "3", "--timeout", "0s", "-o", "json", "--", "true"]);
+    assert_eq!(usage.expect(2).json()["error"]["exit_code"], 2);
 }
 
 #[test]
@@ -63,7 +80,8 @@ fn a_file_that_is_no_source_is_refused_by_name_and_line() {
     place
         .windrow(&csv_job("ragged.csv", &[]))
         .refused(7, &["line 3: 3 fields, expected 2", "line 5: 1 fields"]);
-    place.windrow(&csv_job(".", &[])).refused(7, &["not a regular file"]);
+    place.windrow(&csv_job(".", &[])).refused(7, &["it is a directory", "name a file in it"]);
+    place.windrow(&csv_job("/dev/null", &[])).refused(7, &["not a regular file", "pipe it in"]);
 }
 
 #[test]

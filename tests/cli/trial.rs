@@ -1,6 +1,8 @@
 //! `windrow try`: verdicts are shown, nothing is kept, a handler that breaks the contract is told so.
 
-use super::support::{Business, Place, repository};
+use rustix::process::Signal;
+
+use super::support::{Business, Gate, Place, repository};
 
 #[test]
 fn verdicts_of_a_worker_are_shown_and_nothing_is_kept() {
@@ -64,4 +66,19 @@ fn an_item_that_asks_for_it_is_tried_again() {
 fn a_command_that_is_not_there_is_refused() {
     Place::new().windrow(&["try", "--", "windrow-no-such-command"]).refused(7, &["command not found"]);
     Place::new().windrow(&["try", "--cmd", "windrow-no-such-command -u"]).refused(7, &["command not found"]);
+}
+
+#[test]
+fn ctrl_c_says_what_it_waits_for_and_a_second_one_does_not_wait() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let worker = gate.worker();
+    let words: Vec<&str> = ["try", "--"].into_iter().chain(worker.iter().map(String::as_str)).collect();
+    let mut tried = place.start(&words);
+    let mut worker = gate.accept();
+    assert_eq!(worker.next(), Some(0));
+    tried.signal(Signal::INT);
+    tried.wait_for("interrupted: ");
+    tried.signal(Signal::INT);
+    tried.end().expect(130);
+    assert_eq!(worker.next(), None, "the worker is gone");
 }

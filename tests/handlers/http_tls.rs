@@ -59,7 +59,7 @@ async fn an_unknown_certificate_is_refused() {
     let (server, _) = secure("localhost").await;
     let (_, other) = secure("localhost").await;
     let (kind, failure) = failure(open(options(&server, &other)).process(single()).await);
-    assert_eq!((kind, failure.code.as_ref()), ("charged", "TLS"), "{}", failure.message);
+    assert_eq!((kind, failure.code.as_ref()), ("rejected", "TLS"), "{}", failure.message);
     assert!(
         failure.message.contains("certificate") && failure.message.contains("`ca_file`"),
         "{}",
@@ -85,7 +85,7 @@ async fn a_private_authority_is_refused_when_it_is_not_named() {
 async fn a_certificate_for_another_host_is_refused() {
     let (server, folder) = secure("example.org").await;
     let (kind, failure) = failure(open(options(&server, &folder)).process(single()).await);
-    assert_eq!((kind, failure.code.as_ref()), ("charged", "TLS"), "{}", failure.message);
+    assert_eq!((kind, failure.code.as_ref()), ("rejected", "TLS"), "{}", failure.message);
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         }
         300..=399 => failed(CallFailure::Rejected(redirected(answer))),
         _ => {
-            let failure = refusal(answer, "the items get another attempt");
+            let failure = refusal(answer, "the attempt failed; its own log may say why");
             failed(CallFailure::Charged { failure, after: after() })
         }
     }
@@ -118,7 +118,10 @@ fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFail
         return Err(CallFailure::Abandoned(refusal(answer, hint)));
     }
     let after = retry_after(answer.headers.get(RETRY_AFTER), asked.now);
-    Err(CallFailure::Charged { failure: refusal(answer, "the items get another attempt"), after })
+    Err(CallFailure::Charged {
+        failure: refusal(answer, "the attempt failed; its own log may say why"),
+        after,
+    })
 }
 
 #[derive(Deserialize)]

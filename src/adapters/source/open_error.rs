@@ -76,6 +76,7 @@ impl OpenSourceError {
             OpenSourceError::BadSpec(reason) => reason.clone(),
             OpenSourceError::NoItems => "the source counts 0 items".to_owned(),
             OpenSourceError::NotFound(_) => "there is no such file".to_owned(),
+            OpenSourceError::NotAFile(path) if path.is_dir() => "it is a directory".to_owned(),
             OpenSourceError::NotAFile(_) => "it is not a regular file".to_owned(),
             OpenSourceError::OddPath(_) => "its path is not UTF-8".to_owned(),
             OpenSourceError::Unreadable { error, .. } | OpenSourceError::Spool { error, .. } => {
@@ -94,7 +95,8 @@ impl OpenSourceError {
             OpenSourceError::BadSpec(_) => "compare it with the documentation of sources",
             OpenSourceError::NoItems => "give at least one item",
             OpenSourceError::NotFound(_) => "check the path",
-            OpenSourceError::NotAFile(_) => "pipe it in: … | windrow run --csv -",
+            OpenSourceError::NotAFile(path) if path.is_dir() => "name a file in it",
+            OpenSourceError::NotAFile(_) => "pipe it in: - instead of its path, and < or | before it",
             OpenSourceError::OddPath(_) => "rename the file",
             OpenSourceError::Unreadable { .. } => "check its permissions and its disk",
             OpenSourceError::Terminal => "pipe items in, or name a file",

@@ -112,7 +112,11 @@ impl Picture {
     pub(crate) fn line(&self) -> String {
         let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
-        format!("{}{why}  {done}  {}  {}", self.status, self.pace_text(), self.counts_text())
+        let mut line = format!("{}{why}  {done}  {}  {}", self.status, self.pace_text(), self.counts_text());
+        if let (Status::Running, Some(_)) = (self.status, self.stall) {
+            line += &format!("  {}", self.why_text());
+        }
+        line
     }
 }
 
@@ -204,6 +208,12 @@ mod tests {
             "running  40/100 (40.0 %)  10.0/s  ETA 6s  p95 1.5ms  \
              succeeded 38  skipped 1  abandoned 1  in flight 2  parked 0  pending 58"
         );
+    }
+
+    #[test]
+    fn a_line_ends_with_what_the_run_waits_for() {
+        let stalled = Picture { stall: Some(StallReason::BackPressure), ..picture(Counters::default()) };
+        assert!(stalled.line().ends_with("pending 100  waits: back pressure"), "{}", stalled.line());
     }
 
     #[test]

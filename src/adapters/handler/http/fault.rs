@@ -23,6 +23,8 @@ pub(super) enum Fault {
     Unconnected(ConnectError),
     /// No TLS session.
     Tls(String),
+    /// The handler's certificate is not to be believed: no call can succeed until somebody acts.
+    Certificate(String),
     /// The connection broke before the answer was complete.
     Reset(String),
     /// What came back is not HTTP, or its headers are too long.
@@ -48,6 +50,10 @@ impl Fault {
             return Fault::NotSent;
         }
         let deepest = causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
+        let rustls = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>());
+        if let Some(rustls::Error::InvalidCertificate(_)) = rustls {
+            return Fault::Certificate(deepest);
+        }
         if error.is_connect() {
             return Fault::Tls(deepest);
         }
@@ -78,8 +84,12 @@ impl From<Fault> for CallFailure {
             Fault::Unconnected(why @ ConnectError::Unresolved(..)) => charged("DNS", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Unreachable(..)) => charged("CONNECT", why.to_string()),
             Fault::Tls(why) => {
-                let hint = "check the url's host and port, or name the certificate's authority in `ca_file`";
-                charged("TLS", format!("no secure connection: {why}; {hint}"))
+                charged("TLS", format!("no secure connection: {why}; check the url's host and port"))
+            }
+            Fault::Certificate(why) => {
+                let hint = "check the url's host, or name the certificate's authority in `ca_file`";
+                let message = format!("the handler's certificate is refused: {why}; {hint}");
+                CallFailure::Rejected(Failure::new("TLS", message))
             }
             Fault::Reset(why) => {
                 let hint = "did the handler crash, or close a connection that it promised to keep?";
