@@ -1,6 +1,6 @@
 //! Ctrl-C, SIGTERM and `kill -9`, and what the same command does afterwards.
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::json;
 
 use super::support::{Gate, Live, Place, Worker, assert_adds_up};
