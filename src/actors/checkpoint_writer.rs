@@ -156,6 +156,13 @@ async fn commit(node: &NodeContext, jobs: Vec<Job>) -> Result<(), ()> {
             tracing::warn!(%error, shards = checkpoints.len(), "checkpoint not written; trying again");
             Err(())
         }
+        Err(_) if checkpoints.len() > 1 => {
+            // One of them is to blame, and only its run ends.
+            for job in checkpoints.into_iter().zip(sinks) {
+                Box::pin(commit(node, vec![job])).await?;
+            }
+            Ok(())
+        }
         Err(error) => {
             tracing::error!(%error, shards = checkpoints.len(), "checkpoint refused");
             sinks.into_iter().for_each(|sink| sink(Written::Refused(error.clone())));

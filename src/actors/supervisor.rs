@@ -293,6 +293,8 @@ impl State {
         self.ledger.release(shard);
         self.ended.insert(shard, self.node.clock.now());
         let path = self.leaf.child(&shard.to_string());
+        // What was not to be had is still offered: to look at once would be to try without a pause.
+        let looks = !matches!(end, Some(LauncherEnd::NotOwned | LauncherEnd::StillOwned(_)));
         match end {
             Some(end) => {
                 tracing::info!(actor = path, ?end, "run ended");
@@ -304,7 +306,9 @@ impl State {
                 *self.failures.entry(shard).or_insert(0) += 1;
             }
         }
-        self.lines.restorer.tell(restorer::Msg::Wake);
+        if looks {
+            self.lines.restorer.tell(restorer::Msg::Wake);
+        }
     }
 
     fn drain(&mut self, done: oneshot::Sender<()>, me: &ActorRef<Msg>) {

@@ -7,6 +7,7 @@
 mod ends;
 mod faults;
 mod races;
+mod stubborn;
 mod world;
 
 use std::sync::atomic::{AtomicU32, Ordering};

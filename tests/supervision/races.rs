@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use windrow::adapters::memory::Call;
-use windrow::domain::ids::ItemIndex;
+use windrow::domain::ids::{ItemIndex, ShardId, TaskId};
 use windrow::domain::lifecycle::{Status, StopReason};
 use windrow::ports::handler::{CallFailure, Reply};
 use windrow::ports::task_store::TaskCommand;
@@ -143,4 +143,35 @@ async fn a_source_that_panics_once_is_read_again() {
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_the_store_refuses_is_not_tried_again_without_a_pause() {
+    let world = World::start("refused-claim", |_, _| slow()).await;
+    world.runs.refuses_claims.store(true, Ordering::SeqCst);
+    let task = world.task(100, |_| {}).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let claims = world.runs.claims.lock().expect("ok").len();
+    assert!((5..=20).contains(&claims), "{claims} claims in 10 s");
+    world.runs.refuses_claims.store(false, Ordering::SeqCst);
+    world.until(task, Status::Finished).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_the_store_refuses_ends_its_own_run_only() {
+    let world = World::start("refused-checkpoint", |_, _| slow()).await;
+    world.store.faults().hold(Call::Checkpoint);
+    let first = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(first, 50).await;
+    *world.runs.refused.lock().expect("ok") = Some(ShardId { task: TaskId(2), no: 0 });
+    let second = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(second, 50).await;
+    // Both wait to be written in one transaction.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    world.store.faults().let_go(Call::Checkpoint);
+    world.until(second, Status::Recovering).await;
+    let view = world.until(first, Status::Finished).await;
+    assert_eq!(view.counters.succeeded, TOTAL);
+    let claims = world.runs.claims.lock().expect("ok").clone();
+    assert_eq!(claims.iter().filter(|task| **task == first).count(), 1, "its run went on");
 }

@@ -26,6 +26,8 @@ use windrow::ports::provision::{Provider, Provision, ProvisionError};
 use windrow::ports::source::Source;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView};
 
+use crate::stubborn::Stubborn;
+
 /// Tokio's clock, which tests pause.
 pub struct VirtualClock {
     start: Instant,
@@ -162,6 +164,7 @@ impl Provider for Everything {
 /// One node and its store.
 pub struct World {
     pub store: Arc<MemoryStore>,
+    pub runs: Arc<Stubborn>,
     pub clock: Arc<VirtualClock>,
     pub handler: Arc<Scripted>,
     pub node: Option<SupervisorHandle>,
@@ -197,8 +200,10 @@ impl World {
         source: Option<Arc<dyn Source>>,
         script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
     ) -> World {
+        let store = Arc::new(MemoryStore::new());
         let mut world = World {
-            store: Arc::new(MemoryStore::new()),
+            runs: Arc::new(Stubborn::new(store.clone())),
+            store,
             clock: Arc::new(VirtualClock { start: Instant::now() }),
             handler: Scripted::new(script),
             node: None,
@@ -223,7 +228,7 @@ impl World {
             work: tokio::runtime::Handle::current(),
             vital: tokio::runtime::Handle::current(),
             lanes_unpaced: 2,
-            runs: self.store.clone(),
+            runs: self.runs.clone(),
             tasks: self.store.clone(),
             sessions: self.store.clone(),
             leases: None,
