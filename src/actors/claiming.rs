@@ -13,7 +13,7 @@ use super::session::Life;
 use super::tree::Line;
 use crate::domain::checkpoint;
 use crate::domain::execution::{Now, Restored};
-use crate::domain::ids::{ClaimId, ItemIndex, WallMs};
+use crate::domain::ids::{ClaimId, WallMs};
 use crate::domain::lifecycle::StopReason;
 use crate::domain::trust::Term;
 use crate::domain::verdict::ParkedItem;
@@ -182,7 +182,7 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
         above,
         retrying: shard.retrying.clone(),
         parked,
-        excluded: shard.finish_at.filter(|end| *end > ItemIndex(0)),
+        excluded: shard.finish_at,
     })
 }
 

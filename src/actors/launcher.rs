@@ -45,8 +45,8 @@ pub(crate) enum Msg {
     Written(checkpoint_writer::Written),
     /// Nothing may have been heard of the checkpoint of this number.
     Resend(CheckpointSeq),
-    /// The heartbeat found this row of the shard.
-    Row(OwnedShard),
+    /// A heartbeat sent at this moment found this row of the shard.
+    Row(OwnedShard, Moment),
     /// A heartbeat sent at this moment did not find the shard among the session's.
     NotListed(Moment),
     /// The wish or the settings may have changed.
@@ -114,12 +114,12 @@ impl Actor for Launcher {
                 state.end = Some(end);
                 me.stop(None);
             }
-            Msg::Row(_) | Msg::NotListed(_) | Msg::Look if state.run.is_none() => {}
+            Msg::Row(..) | Msg::NotListed(_) | Msg::Look if state.run.is_none() => {}
             message if state.run.is_none() => state.early.push(message),
             Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
             Msg::Written(written) => return state.on_written(written),
             Msg::Resend(seq) => state.with_run(|run, state| run.resend(seq, state)),
-            Msg::Row(row) => state.on_row(row),
+            Msg::Row(row, sent) => state.on_row(row, sent),
             Msg::NotListed(sent) => state.on_not_listed(sent),
             Msg::Look => state.look(),
             Msg::Controlled(control) => state.with_run(|run, _| run.on_control(*control)),
@@ -268,10 +268,14 @@ impl State {
     }
 
     /// What the task wants, as the heartbeat found it; the settings are read only when they changed.
-    fn on_row(&mut self, row: OwnedShard) {
+    fn on_row(&mut self, row: OwnedShard, sent: Moment) {
         let Some(run) = &self.run else { return };
         if row.claim != run.claim() {
-            return self.finish(LauncherEnd::Fenced);
+            // An answer from before the claim names the claim before.
+            if run.is_missing_at(sent) {
+                self.finish(LauncherEnd::Fenced);
+            }
+            return;
         }
         if row.wish == run.control().wish && row.control_rev == run.control().rev {
             return;

@@ -247,7 +247,7 @@ impl State {
     fn on_rows(&mut self, sent: Moment, rows: Vec<OwnedShard>) {
         for (shard, runner) in &self.launchers {
             let message = match rows.iter().find(|row| row.shard == *shard) {
-                Some(row) => launcher::Msg::Row(*row),
+                Some(row) => launcher::Msg::Row(*row, sent),
                 None => launcher::Msg::NotListed(sent),
             };
             runner.address.tell(message);
