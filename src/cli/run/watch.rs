@@ -125,10 +125,10 @@ impl Watch<'_> {
 
     async fn stop(&self, id: TaskId) -> Result<Stopping, Fault> {
         let in_flight: u64 = self.node.progress(id).iter().map(|(_, p)| p.counters.in_flight).sum();
+        self.command_stop(id, false).await?;
         self.screen.say(&format!(
             "stopping: nothing more leaves, {in_flight} in flight may end; Ctrl-C again cuts them off"
         ));
-        self.command_stop(id, false).await?;
         Ok(Stopping::Calmly(self.node.clock().now().plus(self.drain_timeout)))
     }
 
