@@ -43,60 +43,6 @@ impl Term {
     pub fn trusted_until(self, sent: Moment) -> Moment {
         sent.plus(self.lasts - self.margin)
     }
-
-    /// When a request sent at `sent` should be followed by the next, given how often to renew: never later than
-    /// half of what is trusted, so that one lost request doesn't end it.
-    pub fn renew_at(self, sent: Moment, renew: Duration) -> Moment {
-        sent.plus(renew.min((self.lasts - self.margin) / 2))
-    }
-}
-
-/// What a node believes of one witness of its own. Begins without trust.
-///
-/// ```
-/// use std::time::Duration;
-/// use windrow::domain::ids::Moment;
-/// use windrow::domain::trust::{Term, Trust};
-///
-/// let term = Term::new(Duration::from_secs(15));
-/// let sent = Moment(0);
-/// let mut trust = Trust::default();
-/// trust.on_success(term, sent);
-/// assert!(trust.is_trusted(sent.plus(Duration::from_secs(12))));
-/// assert!(!trust.is_trusted(sent.plus(Duration::from_secs(13)))); // others may take over after 15 s
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trust {
-    until: Option<Moment>,
-}
-
-impl Trust {
-    /// A request sent at `sent` was answered well. An answer to an older request than the newest takes nothing back.
-    pub fn on_success(&mut self, term: Term, sent: Moment) {
-        let until = term.trusted_until(sent);
-        self.until = Some(self.until.map_or(until, |held| held.max(until)));
-    }
-
-    /// The witness said that it vouches for someone else, or for nobody. Errors and timeouts are not that.
-    pub fn on_loss(&mut self) {
-        self.until = None;
-    }
-
-    /// Whether there is trust at this moment.
-    pub fn is_trusted(self, now: Moment) -> bool {
-        self.until.is_some_and(|until| now < until)
-    }
-
-    /// When trust ends; none when there is none.
-    pub fn until(self) -> Option<Moment> {
-        self.until
-    }
-
-    /// The trust in a shard: either witness is enough (rule 7).
-    #[must_use]
-    pub fn or(self, other: Trust) -> Trust {
-        Trust { until: self.until.max(other.until) }
-    }
 }
 
 /// A session's value that has not changed since a reply showed it.
@@ -178,40 +124,7 @@ mod tests {
     #[test]
     fn trust_counts_from_sending_and_ends_before_others_may_take_over() {
         let term = Term::new(ms(15_000));
-        let mut trust = Trust::default();
-        assert!(!trust.is_trusted(at(0)));
-        trust.on_success(term, at(1_000));
-        assert_eq!(trust.until(), Some(at(13_750)));
-        assert!(trust.is_trusted(at(13_749)) && !trust.is_trusted(at(13_750)));
-    }
-
-    #[test]
-    fn a_late_answer_to_an_old_request_shortens_nothing() {
-        let term = Term::new(ms(15_000));
-        let mut trust = Trust::default();
-        trust.on_success(term, at(5_000));
-        trust.on_success(term, at(1_000));
-        assert_eq!(trust.until(), Some(term.trusted_until(at(5_000))));
-    }
-
-    #[test]
-    fn either_witness_carries_a_shard_and_a_loss_takes_only_its_own() {
-        let term = Term::new(ms(15_000));
-        let (mut lease, mut session) = (Trust::default(), Trust::default());
-        assert_eq!(lease.or(session), Trust::default());
-        session.on_success(term, at(0));
-        lease.on_success(term, at(2_000));
-        assert_eq!(lease.or(session), lease);
-        lease.on_loss();
-        assert_eq!(lease.or(session), session);
-    }
-
-    #[test]
-    fn renewal_comes_early_enough_for_a_second_try() {
-        let term = Term::new(ms(15_000));
-        assert_eq!(term.renew_at(at(0), ms(3_000)), at(3_000));
-        let short = Term::new(ms(1_000));
-        assert_eq!(short.renew_at(at(0), ms(3_000)), at(300));
+        assert_eq!(term.trusted_until(at(1_000)), at(13_750));
     }
 
     #[test]

@@ -69,10 +69,6 @@ impl RunStore for OneTask {
         self.runs.parked_due(shard, before, after, limit).await
     }
 
-    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError> {
-        self.runs.next_parked(shard).await
-    }
-
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
         self.runs.control(shard).await
     }

@@ -229,12 +229,6 @@ pub trait RunStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<ParkedItem>, StoreError>;
 
-    /// When the next parked item of a shard is due.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError>;
-
     /// The live settings of the shard's task.
     ///
     /// # Errors

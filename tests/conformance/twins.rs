@@ -333,7 +333,6 @@ impl Twins {
         let (before, limit) = (WallMs(NOW.0 + self.below(50).cast_signed()), 1 + self.below(4) as u32);
         let after = Some((WallMs(NOW.0 + 5), ItemIndex(self.below(ITEMS))));
         both!(self, step, store => store.parked_due(shard, before, after, limit)).unwrap();
-        both!(self, step, store => store.next_parked(shard)).unwrap();
         both!(self, step, store => store.control(shard)).ok();
         self.compare(shard.task, "look").await;
     }

@@ -85,10 +85,6 @@ impl RunStore for Stubborn {
         self.store.parked_due(shard, before, after, limit).await
     }
 
-    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError> {
-        self.store.next_parked(shard).await
-    }
-
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
         self.store.control(shard).await
     }

@@ -24,7 +24,7 @@ pub enum Call {
     Claim,
     /// `RunStore::checkpoint`, `release`.
     Checkpoint,
-    /// `RunStore::parked_due`, `next_parked`.
+    /// `RunStore::parked_due`.
     Parked,
     /// `RunStore::control`.
     Control,

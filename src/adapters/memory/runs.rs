@@ -72,10 +72,6 @@ impl RunStore for MemoryStore {
         .await
     }
 
-    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError> {
-        self.act(Call::Parked, |state| Ok(parked(state, shard).first().map(|item| item.due_at))).await
-    }
-
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
         self.act(Call::Control, |state| {
             let task = state.tasks.get(&shard.task);

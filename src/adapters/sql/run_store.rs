@@ -62,11 +62,6 @@ impl RunStore for Store {
         Ok(rows.into_iter().map(parked_item).collect())
     }
 
-    async fn next_parked(&self, shard: ShardId) -> Result<Option<WallMs>, StoreError> {
-        let row = parked(shard).one(&self.readers).await.map_err(error)?;
-        Ok(row.map(|row| WallMs(row.due_at)))
-    }
-
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
         let row = task::Entity::find_by_id(shard.task.0).one(&self.readers).await.map_err(error)?;
         let row = row.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
