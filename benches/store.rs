@@ -95,7 +95,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
 }
 
 async fn run(store: &Store) -> Result<ClaimedShard> {
-    let actor = Actor { name: "bench".to_owned(), source: "cli", reason: None };
+    let actor = Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None };
     store.ensure_business("bench", &actor, NOW).await?;
     let made = store.create(&new_task()?, &actor, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;
@@ -130,7 +130,12 @@ fn new_task() -> Result<NewTask> {
         source: "{}".to_owned(),
         meaning: 0,
         idempotency_key: None,
-        labels: None,
+        labels: std::collections::BTreeMap::new(),
+        send_params: true,
+        canary: None,
+        start_at: None,
+        deadline: None,
+        parent: None,
         priority: 0,
     })
 }

@@ -111,7 +111,7 @@ pub struct Engine {
 }
 
 fn actor() -> Actor {
-    Actor { name: "bench".into(), source: "cli", reason: None }
+    Actor { name: "bench".into(), source: "cli", reason: None, request_id: None }
 }
 
 impl Engine {
@@ -188,7 +188,12 @@ impl Engine {
             source: "{}".into(),
             meaning: 0,
             idempotency_key: None,
-            labels: None,
+            labels: std::collections::BTreeMap::new(),
+            send_params: true,
+            canary: None,
+            start_at: None,
+            deadline: None,
+            parent: None,
             priority: 0,
         };
         tasks.create(&new, &actor(), now).await.unwrap()

@@ -11,6 +11,7 @@ pub use sea_orm_migration::{MigrationName, MigratorTrait};
 mod columns;
 mod m0001_work;
 mod m0002_records;
+mod m0003_service;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -18,6 +19,10 @@ pub struct Migrator;
 
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn sea_orm_migration::MigrationTrait>> {
-        vec![Box::new(m0001_work::Migration), Box::new(m0002_records::Migration)]
+        vec![
+            Box::new(m0001_work::Migration),
+            Box::new(m0002_records::Migration),
+            Box::new(m0003_service::Migration),
+        ]
     }
 }

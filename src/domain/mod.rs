@@ -1,12 +1,15 @@
 //! L0, the pure core: no I/O, clock, async, randomness or logging. It decides; the layers above act.
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
-//! `settings_serde`), `task` (checked by `tuning_check`), `lifecycle`, `network`.
+//! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `access`, `lifecycle`,
+//! `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
 #![warn(missing_docs)]
 
+pub mod access;
+pub mod business;
 pub mod capacity;
 pub mod checkpoint;
 pub mod counters;
@@ -27,6 +30,7 @@ pub mod stall;
 pub mod task;
 pub mod trust;
 pub mod tuning_check;
+pub mod tuning_patch;
 pub mod verdict;
 pub mod waiting;
 pub mod window;

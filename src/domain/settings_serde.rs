@@ -92,6 +92,31 @@ pub mod span {
     }
 }
 
+/// The serde form of an `Option<Duration>`: `"15s"`, or nothing.
+pub mod span_option {
+    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, span_text};
+
+    /// Writes the span as people would.
+    ///
+    /// # Errors
+    /// When the format refuses.
+    pub fn serialize<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        match span {
+            Some(span) => to.serialize_str(&span_text(*span)),
+            None => to.serialize_none(),
+        }
+    }
+
+    /// Reads a span as people write it.
+    ///
+    /// # Errors
+    /// When it isn't one.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| parse_span(&text).map_err(D::Error::custom)).transpose()
+    }
+}
+
 /// [`Tuning`] as it is written: the keys of `[task_defaults]`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,6 @@
 //! What a task is: what it means (fixed once it has dispatched) and how it is driven (may change while it runs).
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -77,6 +77,28 @@ impl Tuning {
         };
         wanted.min(WINDOW_ITEMS_MAX)
     }
+}
+
+/// The first items of a task, which are run and settled before any other leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Canary {
+    /// How many, counted from the first that is not excluded.
+    pub items: NonZeroU64,
+    /// What follows when they are settled.
+    #[serde(default)]
+    pub then: CanaryThen,
+}
+
+/// What follows a canary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CanaryThen {
+    /// The task stops (`canary_done`); a start goes on with the rest.
+    #[default]
+    Stop,
+    /// The task goes on by itself if none of them was abandoned, else it stops (`canary_done`).
+    Continue,
 }
 
 /// The part of a shard that is pinned when the task starts.

@@ -1,13 +1,17 @@
 //! What the actors need from the world, as traits, and the values that they pass. No implementations.
 //!
-//! `clock`, `gate`, `handler`, `source`, `task_store`, `run_store`, `session_store`, `lease_store`, `data_log`.
+//! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`.
+//! For people: `task_store`, `business_store`, `token_store`, `idempotency`, `data_log`, `source_store`, `hook`, `vault`.
 
 #![warn(missing_docs)]
 
+pub mod business_store;
 pub mod clock;
 pub mod data_log;
 pub mod gate;
 pub mod handler;
+pub mod hook;
+pub mod idempotency;
 pub mod lease_store;
 pub mod provision;
 pub mod run_store;
@@ -15,6 +19,8 @@ pub mod session_store;
 pub mod source;
 pub mod source_store;
 pub mod task_store;
+pub mod token_store;
+pub mod vault;
 
 /// What an error of an adapter means to its caller; nobody looks at message texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -172,6 +172,10 @@ pub struct Control {
     pub rev: u64,
     /// The settings.
     pub tuning: crate::domain::task::Tuning,
+    /// Where an early finish cuts the task, if a person or the business asked for it.
+    pub finish_at: Option<ItemIndex>,
+    /// The first items, which are run and settled before any other leaves; none once that is done.
+    pub canary: Option<crate::domain::task::Canary>,
 }
 
 /// Claims, reads and writes shards (`ownership.md`, rules 12–17).

@@ -1,12 +1,14 @@
 //! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 
 use super::StoreError;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
-use crate::domain::task::Tuning;
+use crate::domain::task::{Canary, Tuning};
 
 /// Who changes something, for the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub struct Actor {
     pub source: &'static str,
     /// Why, in their words.
     pub reason: Option<String>,
+    /// The request that asked for it, for who looks in logs.
+    pub request_id: Option<String>,
 }
 
 /// A task to be made.
@@ -41,10 +45,20 @@ pub struct NewTask {
     pub meaning: u64,
     /// Repeats of a create with this key return the first one's task.
     pub idempotency_key: Option<String>,
-    /// Labels as JSON text.
-    pub labels: Option<String>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
     /// Higher goes first.
     pub priority: i32,
+    /// Whether the parameters go with each call.
+    pub send_params: bool,
+    /// The first items, run before any other.
+    pub canary: Option<Canary>,
+    /// Not run before this time.
+    pub start_at: Option<WallMs>,
+    /// Stopped at this time.
+    pub deadline: Option<WallMs>,
+    /// The task whose failures it does again.
+    pub parent: Option<TaskId>,
 }
 
 /// A task and its progress as every surface shows them.
@@ -98,6 +112,28 @@ pub struct TaskView {
     pub since: WallMs,
     /// Only when recovering: when the first of its shards is tried again.
     pub next_at: Option<WallMs>,
+    /// See [`NewTask::skip_first`].
+    pub skip_first: ItemIndex,
+    /// See [`NewTask::labels`].
+    pub labels: BTreeMap<String, String>,
+    /// See [`NewTask::priority`].
+    pub priority: i32,
+    /// The business's pool when the task was made.
+    pub pool: String,
+    /// See [`NewTask::send_params`].
+    pub send_params: bool,
+    /// See [`NewTask::canary`]; none once it is done.
+    pub canary: Option<Canary>,
+    /// See [`NewTask::start_at`].
+    pub start_at: Option<WallMs>,
+    /// See [`NewTask::deadline`].
+    pub deadline: Option<WallMs>,
+    /// See [`NewTask::parent`].
+    pub parent: Option<TaskId>,
+    /// Until when the business may answer the before-run hook; only when awaiting it.
+    pub awaiting_until: Option<WallMs>,
+    /// Where an early finish cuts the task, once it was asked for.
+    pub finish_at: Option<ItemIndex>,
 }
 
 /// What people (and the system) may do to a task.
@@ -116,6 +152,51 @@ pub enum TaskCommand {
     Cancel,
     /// Change the live settings.
     Tune(Box<Tuning>),
+    /// End early: what was not dispatched at or above this index is excluded.
+    Finish {
+        /// The new end.
+        end: ItemIndex,
+    },
+    /// Try a recovering task now.
+    Recover,
+    /// Change what is not given to the handler as pace: name, labels, priority, deadline; and, while it doesn't
+    /// run, what it means.
+    Edit(Box<TaskEdit>),
+    /// The business is ready for the present start.
+    Ready {
+        /// Which start it answers.
+        start_no: u32,
+        /// What it changes before shards are cut.
+        edit: Box<TaskEdit>,
+    },
+    /// The business refused the present start, or never answered.
+    NotReady {
+        /// Which start it answers.
+        start_no: u32,
+        /// The sentence shown to people.
+        text: String,
+    },
+}
+
+/// What a change of a task names; what is none stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskEdit {
+    /// The name; an empty one is taken away.
+    pub name: Option<String>,
+    /// All labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// The priority.
+    pub priority: Option<i32>,
+    /// The deadline; the inner none takes it away.
+    pub deadline: Option<Option<WallMs>>,
+    /// Parameters as JSON text; only while it doesn't run.
+    pub params: Option<String>,
+    /// Only while it doesn't run; never smaller after the first dispatch.
+    pub total: Option<ItemCount>,
+    /// Only before the first dispatch.
+    pub skip_first: Option<ItemIndex>,
+    /// The source's description and meaning; only before the first dispatch.
+    pub source: Option<(String, u64)>,
 }
 
 /// A command could not be obeyed.

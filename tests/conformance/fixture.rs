@@ -122,7 +122,7 @@ impl Harness {
 }
 
 pub fn actor() -> Actor {
-    Actor { name: "ada".to_owned(), source: "cli", reason: Some("a test".to_owned()) }
+    Actor { name: "ada".to_owned(), source: "cli", reason: Some("a test".to_owned()), request_id: None }
 }
 
 pub fn new_session(id: SessionId) -> NewSession {
@@ -144,7 +144,12 @@ pub fn task(total: u64) -> NewTask {
         source: r#"{"kind":"range"}"#.to_owned(),
         meaning: u64::MAX - 7,
         idempotency_key: None,
-        labels: None,
+        labels: std::collections::BTreeMap::new(),
+        send_params: true,
+        canary: None,
+        start_at: None,
+        deadline: None,
+        parent: None,
         priority: 0,
     }
 }

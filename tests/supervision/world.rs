@@ -182,7 +182,7 @@ struct Bomb {
 }
 
 fn actor() -> Actor {
-    Actor { name: "test".into(), source: "cli", reason: None }
+    Actor { name: "test".into(), source: "cli", reason: None, request_id: None }
 }
 
 impl World {
@@ -294,7 +294,12 @@ impl World {
             source: "{}".into(),
             meaning: 0,
             idempotency_key: None,
-            labels: None,
+            labels: std::collections::BTreeMap::new(),
+            send_params: true,
+            canary: None,
+            start_at: None,
+            deadline: None,
+            parent: None,
             priority: 0,
         };
         let task = self.store.create(&new, &actor(), now).await.expect("created");

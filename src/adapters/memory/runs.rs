@@ -76,7 +76,13 @@ impl RunStore for MemoryStore {
         self.act(Call::Control, |state| {
             let task = state.tasks.get(&shard.task);
             let task = task.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
-            Ok(Control { wish: task.wish, rev: task.control_rev, tuning: task.tuning.clone() })
+            Ok(Control {
+                wish: task.wish,
+                rev: task.control_rev,
+                tuning: task.tuning.clone(),
+                finish_at: task.finish_at,
+                canary: task.canary,
+            })
         })
         .await
     }

@@ -1,6 +1,7 @@
 //! Tasks as every surface shows them, and what is read without changing anything.
 
 use super::state::{Item, ItemState, State, Task};
+use crate::domain::business::POOL_DEFAULT;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::ShardState;
@@ -33,6 +34,17 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         finished_at: task.finished_at,
         since: task.since,
         next_at: next_at(task),
+        skip_first: task.new.skip_first,
+        labels: task.new.labels.clone(),
+        priority: task.new.priority,
+        pool: POOL_DEFAULT.to_owned(),
+        send_params: task.new.send_params,
+        canary: task.canary,
+        start_at: task.new.start_at,
+        deadline: task.new.deadline,
+        parent: task.new.parent,
+        awaiting_until: task.awaiting_until,
+        finish_at: task.finish_at,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
-use crate::domain::task::Tuning;
+use crate::domain::task::{Canary, Tuning};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::data_log::DataLogLine;
 use crate::ports::source_store::IndexedSource;
@@ -55,6 +55,9 @@ pub(super) struct Task {
     pub(super) queued_at: WallMs,
     pub(super) started_at: Option<WallMs>,
     pub(super) finished_at: Option<WallMs>,
+    pub(super) canary: Option<Canary>,
+    pub(super) finish_at: Option<ItemIndex>,
+    pub(super) awaiting_until: Option<WallMs>,
     pub(super) shards: Vec<Shard>,
     pub(super) items: BTreeMap<ItemIndex, Item>,
     pub(super) groups: BTreeMap<String, FailureGroup>,

@@ -167,6 +167,9 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         queued_at: WallMs(0),
         started_at: None,
         finished_at: None,
+        canary: new.canary,
+        finish_at: None,
+        awaiting_until: None,
         shards: vec![shard(new, now)],
         items: std::collections::BTreeMap::new(),
         groups: std::collections::BTreeMap::new(),
@@ -214,6 +217,13 @@ fn obey(
         TaskCommand::StopNow => Verb::StopNow,
         TaskCommand::Cancel => Verb::Cancel,
         TaskCommand::Tune(_) => Verb::Tune,
+        TaskCommand::Finish { .. }
+        | TaskCommand::Recover
+        | TaskCommand::Edit(_)
+        | TaskCommand::Ready { .. }
+        | TaskCommand::NotReady { .. } => {
+            return Err(StoreError::Refused("not built yet".to_owned()).into());
+        }
     };
     let decision = decide(verb, standing)?;
     let mut change = (Some(status_json(standing.status)), Some(status_json(decision.status)));

@@ -108,6 +108,9 @@ fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Option<item::Active
         epoch: Set(checkpoint.epoch.0.cast_signed()),
         first_at: Set(trouble.at.0),
         last_at: Set(trouble.at.0),
+        history: Set(None),
+        grp: Set(None),
+        grp_no: Set(None),
     })
 }
 

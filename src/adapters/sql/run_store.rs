@@ -69,6 +69,8 @@ impl RunStore for Store {
             wish: words::wish(&row.wish)?,
             rev: row.control_rev.cast_unsigned(),
             tuning: words::tuning(&row.tuning)?,
+            finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
+            canary: words::canary(row.canary.as_deref())?,
         })
     }
 }

@@ -33,6 +33,7 @@ impl SessionStore for Store {
             capacity: NotSet,
             state: Set("active".to_owned()),
             started_at: NotSet,
+            labels: NotSet,
         };
         session::Entity::insert(row).exec_without_returning(&self.pulse).await.map_err(error)?;
         Ok(())

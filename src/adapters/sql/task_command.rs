@@ -23,7 +23,7 @@ pub(super) async fn command(
     let transaction = store.write().await?;
     let mut row = find(&transaction, id).await?;
     let standing = standing(&transaction, &row).await?;
-    let verb = verb(command);
+    let verb = verb(command)?;
     let decision = decide(verb, standing)?;
     let change = change(&row, command, verb, standing.status, decision)?;
     match command {
@@ -52,14 +52,21 @@ async fn standing(transaction: &DatabaseTransaction, row: &task::Model) -> Resul
     Ok(Standing { wish: words::wish(&row.wish)?, status: words::status(row)?, owned })
 }
 
-fn verb(command: &TaskCommand) -> Verb {
-    match command {
+fn verb(command: &TaskCommand) -> Result<Verb, CommandError> {
+    Ok(match command {
         TaskCommand::Start => Verb::Start,
         TaskCommand::Stop { .. } => Verb::Stop,
         TaskCommand::StopNow => Verb::StopNow,
         TaskCommand::Cancel => Verb::Cancel,
         TaskCommand::Tune(_) => Verb::Tune,
-    }
+        TaskCommand::Finish { .. }
+        | TaskCommand::Recover
+        | TaskCommand::Edit(_)
+        | TaskCommand::Ready { .. }
+        | TaskCommand::NotReady { .. } => {
+            return Err(StoreError::Refused("not built yet".to_owned()).into());
+        }
+    })
 }
 
 fn change(
@@ -74,7 +81,13 @@ fn change(
         _ => (task_record::status_json(before), task_record::status_json(decision.status)),
     };
     let action = format!("task.{verb}");
-    Ok(Change { task: Some(TaskId(row.id)), action, before: Some(before), after: Some(after) })
+    Ok(Change {
+        task: Some(TaskId(row.id)),
+        business: None,
+        action,
+        before: Some(before),
+        after: Some(after),
+    })
 }
 
 async fn tune(
@@ -141,7 +154,8 @@ pub(super) async fn release_name(
     task_record::save(&transaction, &row, now).await?;
     let before = Some(serde_json::json!({ "name": name }).to_string());
     let after = Some(serde_json::json!({ "name": null }).to_string());
-    let change = Change { task: Some(id), action: "task.release_name".to_owned(), before, after };
+    let change =
+        Change { task: Some(id), business: None, action: "task.release_name".to_owned(), before, after };
     task_record::audit(&transaction, actor, change, now).await?;
     transaction.commit().await.map_err(error)?;
     Ok(())

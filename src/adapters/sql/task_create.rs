@@ -40,7 +40,8 @@ pub(super) async fn ensure_business(
     };
     business::Entity::insert(row).exec(&transaction).await.map_err(error)?;
     let after = Some(serde_json::json!({ "slug": slug }).to_string());
-    let change = Change { task: None, action: "business.create".to_owned(), before: None, after };
+    let change =
+        Change { task: None, business: None, action: "business.create".to_owned(), before: None, after };
     task_record::audit(&transaction, actor, change, now).await?;
     transaction.commit().await.map_err(error)
 }
@@ -71,10 +72,11 @@ pub(super) async fn create(
         return Ok(task_view::view(&transaction, made).await?);
     }
     refuse_taken_name(&transaction, owner.id, new).await?;
-    let id = insert(&transaction, owner.id, new, now).await?;
+    let id = insert(&transaction, &owner, new, now).await?;
     remember_key(&transaction, id, new, now).await?;
     let after = Some(task_record::status_json(Status::Created));
-    let change = Change { task: Some(id), action: "task.create".to_owned(), before: None, after };
+    let change =
+        Change { task: Some(id), business: None, action: "task.create".to_owned(), before: None, after };
     task_record::audit(&transaction, actor, change, now).await?;
     let row = task_record::load(&transaction, id).await?;
     let view = task_view::view(&transaction, row).await?;
@@ -111,6 +113,7 @@ async fn remember_key(
         task_id: Set(id.0),
         response: Set(None),
         created_at: Set(now.0),
+        status: Set(0),
     };
     idempotency::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
     Ok(())
@@ -119,7 +122,19 @@ async fn remember_key(
 /// Everything that makes two requests the same one.
 fn request_hash(new: &NewTask) -> Result<String, StoreError> {
     let tuning = words::tuning_text(&new.tuning)?;
-    let numbers = serde_json::json!([new.total.0, new.skip_first.0, new.meaning, new.priority]).to_string();
+    let times = [new.start_at, new.deadline].map(|at| at.map(|at| at.0));
+    let parent = new.parent.map(|id| id.0);
+    let numbers = serde_json::json!([
+        new.total.0,
+        new.skip_first.0,
+        new.meaning,
+        new.priority,
+        times,
+        parent,
+        new.send_params,
+        new.canary
+    ])
+    .to_string();
     let texts = serde_json::json!([new.business, new.name, new.params, new.source, new.labels]).to_string();
     Ok(words::digest(&[&texts, &numbers, &tuning]))
 }
@@ -142,11 +157,11 @@ async fn refuse_taken_name(
 
 async fn insert(
     transaction: &DatabaseTransaction,
-    business_id: i64,
+    owner: &business::Model,
     new: &NewTask,
     now: WallMs,
 ) -> Result<TaskId, StoreError> {
-    let row = task_row(business_id, new, now)?;
+    let row = task_row(owner.id, owner.pool.as_deref(), new, now)?;
     let id = task::Entity::insert(row).exec(transaction).await.map_err(error)?.last_insert_id;
     let row = shard_row(id, new, now);
     shard::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
@@ -154,7 +169,12 @@ async fn insert(
 }
 
 /// Columns that are left out are null, or begin at their default of 0.
-fn task_row(business_id: i64, new: &NewTask, now: WallMs) -> Result<task::ActiveModel, StoreError> {
+fn task_row(
+    business_id: i64,
+    pool: Option<&str>,
+    new: &NewTask,
+    now: WallMs,
+) -> Result<task::ActiveModel, StoreError> {
     Ok(task::ActiveModel {
         business_id: Set(business_id),
         name: Set(new.name.clone()),
@@ -171,7 +191,13 @@ fn task_row(business_id: i64, new: &NewTask, now: WallMs) -> Result<task::Active
         params: Set(new.params.clone()),
         meaning_hash: Set(new.meaning.cast_signed()),
         priority: Set(new.priority),
-        labels: Set(new.labels.clone()),
+        labels: Set(words::labels_text(&new.labels)?),
+        pool: Set(pool.map(str::to_owned)),
+        not_before: Set(new.start_at.map_or(0, |at| at.0)),
+        deadline: Set(new.deadline.map(|at| at.0)),
+        parent_id: Set(new.parent.map(|id| id.0)),
+        canary: Set(words::canary_text(new.canary)?),
+        send_params: Set(new.send_params),
         created_at: Set(now.0),
         updated_at: Set(now.0),
         ..task::ActiveModel::default()

@@ -229,9 +229,15 @@ async fn audit_end(
     before: Status,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let actor = Actor { name: "windrow".to_owned(), source: "system", reason: task.stop_reason.clone() };
+    let actor = Actor {
+        name: "windrow".to_owned(),
+        source: "system",
+        reason: task.stop_reason.clone(),
+        request_id: None,
+    };
     let change = Change {
         task: Some(TaskId(task.id)),
+        business: None,
         action: format!("task.{status}"),
         before: Some(status_json(before)),
         after: Some(status_json(status)),
@@ -247,6 +253,8 @@ pub(super) fn status_json(status: Status) -> String {
 /// What an audit entry says beside who and when.
 pub(super) struct Change {
     pub(super) task: Option<TaskId>,
+    /// The row of the business, where the change is one of it.
+    pub(super) business: Option<i64>,
     pub(super) action: String,
     pub(super) before: Option<String>,
     pub(super) after: Option<String>,
@@ -269,7 +277,8 @@ pub(super) async fn audit(
         reason: Set(actor.reason.clone()),
         before_json: Set(change.before),
         after_json: Set(change.after),
-        request_id: Set(None),
+        request_id: Set(actor.request_id.clone()),
+        business_id: Set(change.business),
     };
     audit::Entity::insert(entry).exec_without_returning(transaction).await.map_err(error)?;
     Ok(())
@@ -301,6 +310,9 @@ pub(super) async fn announce(
         due_at: Set(now.0),
         attempts: Set(0),
         created_at: Set(now.0),
+        delivery_id: Set(None),
+        last_error: Set(None),
+        expires_at: Set(None),
     };
     outbox::Entity::insert(call).exec_without_returning(transaction).await.map_err(error)?;
     Ok(())

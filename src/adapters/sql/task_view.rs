@@ -4,6 +4,7 @@ use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder
 
 use super::entity::{business, shard_head, task};
 use super::{damaged, error, words};
+use crate::domain::business::POOL_DEFAULT;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, StopReason, TaskResult};
@@ -53,6 +54,17 @@ fn together(
         finished_at: row.finished_at.map(WallMs),
         since: WallMs(row.status_since),
         next_at: next_at(shards),
+        skip_first: ItemIndex(row.skip_first.cast_unsigned()),
+        labels: words::labels(row.labels.as_deref())?,
+        priority: row.priority,
+        pool: row.pool.unwrap_or_else(|| POOL_DEFAULT.to_owned()),
+        send_params: row.send_params,
+        canary: words::canary(row.canary.as_deref())?,
+        start_at: (row.not_before > 0).then_some(WallMs(row.not_before)),
+        deadline: row.deadline.map(WallMs),
+        parent: row.parent_id.map(TaskId),
+        awaiting_until: row.awaiting_until.map(WallMs),
+        finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
     })
 }
 

@@ -1,5 +1,7 @@
 //! Between columns and domain types. Numbers are bit-cast: indexes and counts are at most `i64::MAX` by contract.
 
+use std::collections::BTreeMap;
+
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -8,7 +10,7 @@ use super::entity::{shard_head, task};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ClaimId, SessionId, ShardId, TaskId};
 use crate::domain::lifecycle::{ShardState, Status, Wish};
-use crate::domain::task::Tuning;
+use crate::domain::task::{Canary, Tuning};
 use crate::ports::StoreError;
 
 pub(super) fn shard_no(id: ShardId) -> i32 {
@@ -71,4 +73,25 @@ pub(super) fn digest(parts: &[&str]) -> String {
         hash.update(part.as_bytes());
     }
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Labels as JSON text; none are null.
+pub(super) fn labels_text(labels: &BTreeMap<String, String>) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(labels).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!labels.is_empty()).then(text).transpose()
+}
+
+pub(super) fn labels(text: Option<&str>) -> Result<BTreeMap<String, String>, StoreError> {
+    let Some(text) = text else { return Ok(BTreeMap::new()) };
+    serde_json::from_str(text).map_err(|_| damaged("labels", text))
+}
+
+pub(super) fn canary_text(canary: Option<Canary>) -> Result<Option<String>, StoreError> {
+    let text =
+        |canary| serde_json::to_string(&canary).map_err(|fault| StoreError::Refused(fault.to_string()));
+    canary.map(text).transpose()
+}
+
+pub(super) fn canary(text: Option<&str>) -> Result<Option<Canary>, StoreError> {
+    text.map(|text| serde_json::from_str(text).map_err(|_| damaged("a canary", text))).transpose()
 }

@@ -16,6 +16,7 @@ pub struct Model {
     pub before_json: Option<String>,
     pub after_json: Option<String>,
     pub request_id: Option<String>,
+    pub business_id: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -13,6 +13,7 @@ pub struct Model {
     pub task_id: i64,
     pub response: Option<String>,
     pub created_at: i64,
+    pub status: i32,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -19,6 +19,9 @@ pub struct Model {
     pub epoch: i64,
     pub first_at: i64,
     pub last_at: i64,
+    pub history: Option<String>,
+    pub grp: Option<String>,
+    pub grp_no: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -4,6 +4,7 @@
 pub mod audit;
 pub mod business;
 pub mod data_log;
+pub mod data_log_drop;
 pub mod failure_group;
 pub mod idempotency;
 pub mod item;
@@ -16,3 +17,6 @@ pub mod shard_head;
 pub mod source;
 pub mod source_index;
 pub mod task;
+pub mod token;
+pub mod upload;
+pub mod upload_chunk;

@@ -15,6 +15,9 @@ pub struct Model {
     pub due_at: i64,
     pub attempts: i32,
     pub created_at: i64,
+    pub delivery_id: Option<String>,
+    pub last_error: Option<String>,
+    pub expires_at: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -18,6 +18,7 @@ pub struct Model {
     pub capacity: Option<i64>,
     pub state: String,
     pub started_at: i64,
+    pub labels: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

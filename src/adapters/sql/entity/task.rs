@@ -43,6 +43,11 @@ pub struct Model {
     pub queued_at: i64,
     pub started_at: Option<i64>,
     pub finished_at: Option<i64>,
+    pub start_token_hash: Option<String>,
+    pub awaiting_until: Option<i64>,
+    pub canary: Option<String>,
+    pub finish_at: Option<i64>,
+    pub send_params: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

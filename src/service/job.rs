@@ -1,6 +1,5 @@
-//! L3, what people do to tasks: the verbs behind the command line (and, later, the API).
-//!
-//! Knows ports only. One place decides whether a command means a task that is there already.
+//! The verbs behind `windrow run`: begin, resume, stop one job. One place decides whether a command means a task
+//! that is there already.
 
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason};
@@ -98,7 +97,12 @@ async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) ->
         source: job.source.clone(),
         meaning: job.meaning,
         idempotency_key: None,
-        labels: None,
+        labels: std::collections::BTreeMap::new(),
+        send_params: true,
+        canary: None,
+        start_at: None,
+        deadline: None,
+        parent: None,
         priority: 0,
     };
     let made = tasks.create(&new, actor, now).await?;
@@ -186,4 +190,5 @@ pub async fn stop(
 }
 
 #[cfg(test)]
+#[path = "job_tests.rs"]
 mod tests;

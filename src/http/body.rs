@@ -1,0 +1,79 @@
+//! JSON bodies and query parameters whose faults are problems that say where.
+
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use super::problem::{Problem, Slug};
+use crate::service::{FieldFault, ServiceError};
+
+/// A JSON body. Unknown members are refused with their pointer; an empty body is `{}`.
+#[derive(Clone, Debug)]
+pub struct Body<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
+        let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_json = kind.is_none_or(|kind| {
+            let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            kind == "application/json" || kind == "application/merge-patch+json"
+        });
+        if !is_json {
+            let text = format!("the body is {}, not JSON", kind.unwrap_or_default());
+            return Err(Problem::new(Slug::UnsupportedMediaType, text));
+        }
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+            // Too large, or the client stopped sending.
+            match rejection.status().as_u16() {
+                413 => Problem::new(Slug::PayloadTooLarge, "the body is larger than http.body_limit"),
+                _ => Problem::new(Slug::InvalidRequest, "the body can't be read"),
+            }
+        })?;
+        parse(&bytes).map(Body)
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let bytes = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { bytes };
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let pointer = pointer(error.path());
+        let detail = error.into_inner().to_string();
+        Problem::from(ServiceError::Invalid(vec![FieldFault::new(pointer, detail)]))
+    })?;
+    reader
+        .end()
+        .map_err(|_| Problem::from(ServiceError::invalid("", "something follows after the JSON value")))?;
+    Ok(value)
+}
+
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    path.iter()
+        .map(|segment| match segment {
+            Segment::Seq { index } => format!("/{index}"),
+            Segment::Map { key } => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Enum { variant } => format!("/{variant}"),
+            Segment::Unknown => String::new(),
+        })
+        .collect()
+}
+
+/// Query parameters. Unknown ones are refused.
+#[derive(Clone, Debug)]
+pub struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Params<T>, Problem> {
+        let read = Query::<T>::from_request_parts(parts, state).await;
+        let Query(value) =
+            read.map_err(|rejection| Problem::from(ServiceError::invalid("query", rejection.body_text())))?;
+        Ok(Params(value))
+    }
+}

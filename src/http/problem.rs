@@ -1,0 +1,391 @@
+//! Errors as RFC 9457 problems: what, why, what to try, and a page each at `/problems/{slug}`.
+
+use axum::Json;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::service::{FieldFault, ServiceError};
+
+/// The number of a request, in its answer and in the node's log.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub String);
+
+/// Every kind of problem, by the last part of its `type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Slug {
+    /// The request can't be understood.
+    InvalidRequest,
+    /// The caller isn't known.
+    Unauthenticated,
+    /// The caller may not.
+    Forbidden,
+    /// No such thing.
+    NotFound,
+    /// The path is there, the method isn't.
+    MethodNotAllowed,
+    /// Nothing is recorded of this item.
+    ItemNotRecorded,
+    /// Not in this state.
+    WrongState,
+    /// Something stands in its way.
+    Conflict,
+    /// The name belongs to another.
+    NameTaken,
+    /// It doesn't fit on the node.
+    NoCapacity,
+    /// The token belongs to an earlier start.
+    StaleStart,
+    /// Changed since the caller looked.
+    EtagMismatch,
+    /// Understood, but can't be done.
+    ValidationFailed,
+    /// The business said no.
+    BusinessRejected,
+    /// The handler breaks the contract.
+    CheckFailed,
+    /// The key was used for another request.
+    IdempotencyKeyReused,
+    /// A request with this key is being answered.
+    IdempotencyInProgress,
+    /// A create needs a key.
+    IdempotencyKeyRequired,
+    /// Too many bytes.
+    PayloadTooLarge,
+    /// A body of another type than the route takes.
+    UnsupportedMediaType,
+    /// Too many requests.
+    TooManyRequests,
+    /// The store can't be reached.
+    StoreUnavailable,
+    /// The node ends.
+    Draining,
+    /// A bug.
+    Internal,
+}
+
+impl Slug {
+    /// All of them.
+    pub const ALL: [Slug; 24] = [
+        Slug::InvalidRequest,
+        Slug::Unauthenticated,
+        Slug::Forbidden,
+        Slug::NotFound,
+        Slug::MethodNotAllowed,
+        Slug::ItemNotRecorded,
+        Slug::WrongState,
+        Slug::Conflict,
+        Slug::NameTaken,
+        Slug::NoCapacity,
+        Slug::StaleStart,
+        Slug::EtagMismatch,
+        Slug::ValidationFailed,
+        Slug::BusinessRejected,
+        Slug::CheckFailed,
+        Slug::IdempotencyKeyReused,
+        Slug::IdempotencyInProgress,
+        Slug::IdempotencyKeyRequired,
+        Slug::PayloadTooLarge,
+        Slug::UnsupportedMediaType,
+        Slug::TooManyRequests,
+        Slug::StoreUnavailable,
+        Slug::Draining,
+        Slug::Internal,
+    ];
+
+    /// The last part of the `type`, the status, the title, and what to try when the problem itself doesn't know.
+    pub fn facts(self) -> (&'static str, StatusCode, &'static str, &'static str) {
+        use StatusCode as S;
+        match self {
+            Slug::InvalidRequest => {
+                ("invalid-request", S::BAD_REQUEST, "The request can't be understood", "look at `errors`")
+            }
+            Slug::Unauthenticated => (
+                "unauthenticated",
+                S::UNAUTHORIZED,
+                "Who is calling?",
+                "send `Authorization: Bearer wrk_…` with a token that is neither expired nor revoked",
+            ),
+            Slug::Forbidden => (
+                "forbidden",
+                S::FORBIDDEN,
+                "Not with this token",
+                "ask an administrator for a token with the role",
+            ),
+            Slug::NotFound => ("not-found", S::NOT_FOUND, "There is no such thing", "list what there is"),
+            Slug::MethodNotAllowed => (
+                "method-not-allowed",
+                S::METHOD_NOT_ALLOWED,
+                "Not with this method",
+                "look at `/openapi.json` for the methods of this path",
+            ),
+            Slug::ItemNotRecorded => (
+                "item-not-recorded",
+                S::NOT_FOUND,
+                "Nothing is recorded of this item",
+                "read `/problems/item-not-recorded`: items that went well have no row",
+            ),
+            Slug::WrongState => {
+                ("wrong-state", S::CONFLICT, "Not in this state", "one of the `allowed` actions")
+            }
+            Slug::Conflict => ("conflict", S::CONFLICT, "Something stands in its way", "read `detail`"),
+            Slug::NameTaken => ("name-taken", S::CONFLICT, "The name is taken", "another name"),
+            Slug::NoCapacity => (
+                "no-capacity",
+                S::CONFLICT,
+                "Not enough node capacity",
+                "a rate of at most `max_rate`, or stop another task",
+            ),
+            Slug::StaleStart => (
+                "stale-start",
+                S::CONFLICT,
+                "That was an earlier start",
+                "use the token and the number of the present start",
+            ),
+            Slug::EtagMismatch => (
+                "etag-mismatch",
+                S::PRECONDITION_FAILED,
+                "It was changed since you looked",
+                "read it again, then change what you see",
+            ),
+            Slug::ValidationFailed => {
+                ("validation-failed", S::UNPROCESSABLE_ENTITY, "That can't be done", "look at `errors`")
+            }
+            Slug::BusinessRejected => (
+                "business-rejected",
+                S::UNPROCESSABLE_ENTITY,
+                "The business said no",
+                "do what the business says in `detail`, or ask its owner",
+            ),
+            Slug::CheckFailed => (
+                "check-failed",
+                S::UNPROCESSABLE_ENTITY,
+                "The handler breaks the contract",
+                "look at `check_report`; `?check=skip` registers it all the same",
+            ),
+            Slug::IdempotencyKeyReused => (
+                "idempotency-key-reused",
+                S::UNPROCESSABLE_ENTITY,
+                "The key was used for another request",
+                "a new Idempotency-Key for a new request",
+            ),
+            Slug::IdempotencyInProgress => (
+                "idempotency-in-progress",
+                S::CONFLICT,
+                "The same request is being answered",
+                "send it again in a second",
+            ),
+            Slug::IdempotencyKeyRequired => (
+                "idempotency-key-required",
+                S::BAD_REQUEST,
+                "This node wants a key with every create",
+                "send `Idempotency-Key` with a value of your own, such as a UUID",
+            ),
+            Slug::PayloadTooLarge => (
+                "payload-too-large",
+                S::PAYLOAD_TOO_LARGE,
+                "That is too much",
+                "a smaller body; items belong in an upload",
+            ),
+            Slug::UnsupportedMediaType => (
+                "unsupported-media-type",
+                S::UNSUPPORTED_MEDIA_TYPE,
+                "Not this type of body",
+                "send `Content-Type: application/json`, or what `/openapi.json` says of this route",
+            ),
+            Slug::TooManyRequests => {
+                ("too-many-requests", S::TOO_MANY_REQUESTS, "Too many requests", "wait as `Retry-After` says")
+            }
+            Slug::StoreUnavailable => (
+                "store-unavailable",
+                S::SERVICE_UNAVAILABLE,
+                "The store can't be reached",
+                "send it again as `Retry-After` says; nothing that was acknowledged is lost",
+            ),
+            Slug::Draining => {
+                ("draining", S::SERVICE_UNAVAILABLE, "This node is shutting down", "ask another node")
+            }
+            Slug::Internal => (
+                "internal",
+                S::INTERNAL_SERVER_ERROR,
+                "Something went wrong inside the node",
+                "report it with the `request_id`; the node's log says more",
+            ),
+        }
+    }
+}
+
+/// One thing that is wrong with a request.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ProblemField {
+    /// Where, as a JSON pointer into the body, or the name of a parameter.
+    pub pointer: String,
+    /// What is wrong.
+    pub detail: String,
+    /// What would do.
+    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// A problem (RFC 9457).
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// Its kind: a page about it.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its kind in a few words.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What happened here.
+    pub detail: String,
+    /// What to try.
+    #[serde(rename = "try")]
+    pub advice: Vec<String>,
+    /// The request's number.
+    pub request_id: String,
+    /// Each fault of the request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ProblemField>,
+    /// More, by kind of problem: `allowed`, `max_rate`, `check_report`.
+    #[serde(flatten)]
+    pub more: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Problem {
+    /// A problem of a kind.
+    pub fn new(slug: Slug, detail: impl Into<String>) -> Problem {
+        let (name, status, title, advice) = slug.facts();
+        Problem {
+            kind: format!("/problems/{name}"),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            advice: vec![advice.to_owned()],
+            request_id: String::new(),
+            errors: Vec::new(),
+            more: serde_json::Map::new(),
+        }
+    }
+
+    fn with_fields(mut self, faults: Vec<FieldFault>) -> Problem {
+        let field = |fault: FieldFault| ProblemField {
+            pointer: fault.pointer,
+            detail: fault.detail,
+            advice: fault.advice,
+        };
+        self.errors = faults.into_iter().map(field).collect();
+        self
+    }
+
+    fn with(mut self, name: &str, value: serde_json::Value) -> Problem {
+        self.more.insert(name.to_owned(), value);
+        self
+    }
+
+    fn advise(mut self, advice: String) -> Problem {
+        self.advice = vec![advice];
+        self
+    }
+}
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Problem {
+        let text = error.to_string();
+        match error {
+            ServiceError::Invalid(faults) => Problem::new(Slug::InvalidRequest, text).with_fields(faults),
+            ServiceError::Unprocessable(faults) => {
+                Problem::new(Slug::ValidationFailed, text).with_fields(faults)
+            }
+            ServiceError::Unauthenticated(_) => Problem::new(Slug::Unauthenticated, text),
+            ServiceError::Forbidden(_) => Problem::new(Slug::Forbidden, text),
+            ServiceError::NotFound { .. } => Problem::new(Slug::NotFound, text),
+            ServiceError::ItemNotRecorded(_) => Problem::new(Slug::ItemNotRecorded, text),
+            ServiceError::WrongState(refusal) => {
+                Problem::new(Slug::WrongState, text).with("allowed", refusal.allowed.into())
+            }
+            ServiceError::Conflict { advice, .. } => Problem::new(Slug::Conflict, text).advise(advice),
+            ServiceError::NameTaken(_) => Problem::new(Slug::NameTaken, text),
+            ServiceError::NoCapacity { max_rate, .. } => {
+                let rates = max_rate.into_iter().map(|(node, rate)| (node, rate.into())).collect();
+                Problem::new(Slug::NoCapacity, text).with("max_rate", serde_json::Value::Object(rates))
+            }
+            ServiceError::StaleStart(_) => Problem::new(Slug::StaleStart, text),
+            ServiceError::EtagMismatch(_) => Problem::new(Slug::EtagMismatch, text),
+            ServiceError::BusinessRejected(_) => Problem::new(Slug::BusinessRejected, text),
+            ServiceError::CheckFailed { report, .. } => {
+                Problem::new(Slug::CheckFailed, text).with("check_report", report)
+            }
+            ServiceError::KeyReused => Problem::new(Slug::IdempotencyKeyReused, text),
+            ServiceError::KeyInProgress => Problem::new(Slug::IdempotencyInProgress, text),
+            ServiceError::KeyRequired => Problem::new(Slug::IdempotencyKeyRequired, text),
+            ServiceError::TooLarge(_) => Problem::new(Slug::PayloadTooLarge, text),
+            ServiceError::TooMany(_) => Problem::new(Slug::TooManyRequests, text),
+            ServiceError::StoreUnavailable => Problem::new(Slug::StoreUnavailable, text),
+            ServiceError::Draining => Problem::new(Slug::Draining, text),
+            ServiceError::Internal(cause) => {
+                tracing::error!(error = cause, "a request failed");
+                Problem::new(Slug::Internal, text)
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(())).into_response();
+        // The body is written by `stamp`, which knows the request's number.
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Gives each request a number, and each problem its body.
+pub async fn stamp(mut request: Request, next: Next) -> Response {
+    let id = uuid::Uuid::now_v7().to_string();
+    request.extensions_mut().insert(RequestId(id.clone()));
+    let mut response = next.run(request).await;
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        response = written(Problem { request_id: id.clone(), ..problem });
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert("request-id", value);
+    }
+    response
+}
+
+fn written(problem: Problem) -> Response {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(&problem)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// No route has this path.
+pub async fn no_such_route(request: Request) -> Problem {
+    Problem::new(Slug::NotFound, format!("there is no path {}", request.uri().path()))
+}
+
+/// The path has other methods.
+pub async fn no_such_method(request: Request) -> Problem {
+    Problem::new(Slug::MethodNotAllowed, format!("{} takes no {}", request.uri().path(), request.method()))
+}
+
+/// A handler panicked: a bug, told to the log and as a problem.
+pub fn on_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    Problem::from(ServiceError::Internal(format!("a request panicked: {text}"))).into_response()
+}

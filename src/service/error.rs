@@ -1,0 +1,199 @@
+//! What can go wrong with a request: one variant per problem that callers can tell apart.
+//!
+//! `http/problem.rs` gives each its slug, status and advice. No message shows SQL, paths of the node or secrets.
+
+use crate::domain::ids::TaskId;
+use crate::domain::lifecycle::Refusal;
+use crate::ports::StoreError;
+use crate::ports::business_store::BusinessError;
+use crate::ports::task_store::{CommandError, CreateError};
+
+/// One thing that is wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldFault {
+    /// Where, as a JSON pointer into the body (`/rate`), or the name of a parameter (`limit`).
+    pub pointer: String,
+    /// What is wrong.
+    pub detail: String,
+    /// What would do.
+    pub advice: Option<String>,
+}
+
+impl FieldFault {
+    /// A fault without advice.
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> FieldFault {
+        FieldFault { pointer: pointer.into(), detail: detail.into(), advice: None }
+    }
+
+    /// The same with what would do.
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<String>) -> FieldFault {
+        self.advice = Some(advice.into());
+        self
+    }
+}
+
+/// A request was not obeyed. Nothing was changed, unless the variant says so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServiceError {
+    /// The request can't be understood.
+    #[error("{}", faults_text(_0))]
+    Invalid(Vec<FieldFault>),
+    /// It was understood, but what it says can't be done.
+    #[error("{}", faults_text(_0))]
+    Unprocessable(Vec<FieldFault>),
+    /// The caller isn't known.
+    #[error("{0}")]
+    Unauthenticated(String),
+    /// The caller may not do this.
+    #[error("{0}")]
+    Forbidden(String),
+    /// There is no such thing.
+    #[error("there is no {what} {name}")]
+    NotFound {
+        /// `task`, `business` …
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+    },
+    /// An item of which nothing is recorded.
+    #[error("{0}")]
+    ItemNotRecorded(String),
+    /// Not in this state; names what is allowed.
+    #[error(transparent)]
+    WrongState(Refusal),
+    /// Something else of this request's kind stands in its way.
+    #[error("{detail}")]
+    Conflict {
+        /// What.
+        detail: String,
+        /// What to try.
+        advice: String,
+    },
+    /// The name belongs to another.
+    #[error("{0}")]
+    NameTaken(String),
+    /// A raise doesn't fit on the node.
+    #[error("{detail}")]
+    NoCapacity {
+        /// What is asked, what is free.
+        detail: String,
+        /// What would fit, by node.
+        max_rate: Vec<(String, String)>,
+    },
+    /// The token or number belongs to an earlier start.
+    #[error("{0}")]
+    StaleStart(String),
+    /// It was changed since the caller looked.
+    #[error("{0}")]
+    EtagMismatch(String),
+    /// The business said no; its words.
+    #[error("{0}")]
+    BusinessRejected(String),
+    /// A contract check failed; the report as JSON.
+    #[error("{detail}")]
+    CheckFailed {
+        /// What failed.
+        detail: String,
+        /// The whole report.
+        report: serde_json::Value,
+    },
+    /// The idempotency key was used for another request.
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    /// A request with this key is being answered.
+    #[error("a request with this idempotency key is being answered")]
+    KeyInProgress,
+    /// The create needs a key.
+    #[error("this node wants an Idempotency-Key with every create")]
+    KeyRequired,
+    /// More bytes than are taken.
+    #[error("{0}")]
+    TooLarge(String),
+    /// More requests than are taken.
+    #[error("{0}")]
+    TooMany(String),
+    /// The store can't be reached.
+    #[error("the store can't be reached")]
+    StoreUnavailable,
+    /// The node ends.
+    #[error("this node is shutting down")]
+    Draining,
+    /// A bug; its text is for the node's own log.
+    #[error("something went wrong inside the node")]
+    Internal(String),
+}
+
+fn faults_text(faults: &[FieldFault]) -> String {
+    let texts: Vec<String> =
+        faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect();
+    texts.join("; ")
+}
+
+impl ServiceError {
+    /// There is no such task.
+    pub fn no_task(id: impl ToString) -> ServiceError {
+        ServiceError::NotFound { what: "task", name: id.to_string() }
+    }
+
+    /// One fault of the request.
+    pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {
+        ServiceError::Invalid(vec![FieldFault::new(pointer, detail)])
+    }
+
+    /// One thing that can't be done as it is said.
+    pub fn unprocessable(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {
+        ServiceError::Unprocessable(vec![FieldFault::new(pointer, detail)])
+    }
+}
+
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> ServiceError {
+        match error {
+            StoreError::Unavailable(text) => {
+                tracing::warn!(error = text, "the store can't be reached");
+                ServiceError::StoreUnavailable
+            }
+            StoreError::Refused(_) | StoreError::NewerSchema(_) => ServiceError::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<CommandError> for ServiceError {
+    fn from(error: CommandError) -> ServiceError {
+        match error {
+            CommandError::NotFound(id) => ServiceError::no_task(id),
+            CommandError::Refused(refusal) => ServiceError::WrongState(refusal),
+            CommandError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<CreateError> for ServiceError {
+    fn from(error: CreateError) -> ServiceError {
+        match error {
+            CreateError::NoBusiness(slug) => {
+                ServiceError::unprocessable("/business", format!("there is no business {slug}"))
+            }
+            CreateError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
+            CreateError::KeyReused(_) => ServiceError::KeyReused,
+            CreateError::Store(error) => error.into(),
+        }
+    }
+}
+
+fn name_taken(name: &str, id: TaskId) -> String {
+    format!("{name} is taken by {id}")
+}
+
+impl From<BusinessError> for ServiceError {
+    fn from(error: BusinessError) -> ServiceError {
+        let text = error.to_string();
+        match error {
+            BusinessError::NotFound(slug) => ServiceError::NotFound { what: "business", name: slug },
+            BusinessError::Taken(_) => ServiceError::NameTaken(text),
+            BusinessError::Changed { .. } => ServiceError::EtagMismatch(text),
+            BusinessError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! L3, what people do: the verbs behind the command line and the façade. Knows ports and the supervisor's handle.
+//!
+//! [`job`] is `windrow run`. [`Service`] is everything that the façade can do; its methods are in one file a
+//! resource, and say what can go wrong with the one [`ServiceError`].
+
+pub mod access;
+pub mod error;
+pub mod job;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub use error::{FieldFault, ServiceError};
+pub use job::{Found, Job, JobError, begin, start_if_stopped, stop};
+
+use crate::actors::handle::SupervisorHandle;
+use crate::config::Config;
+use crate::domain::ids::WallMs;
+use crate::ports::business_store::BusinessStore;
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
+use crate::ports::hook::HookCaller;
+use crate::ports::idempotency::IdempotencyStore;
+use crate::ports::provision::Provider;
+use crate::ports::source_store::SourceStore;
+use crate::ports::task_store::TaskStore;
+use crate::ports::token_store::TokenStore;
+use crate::ports::vault::Vault;
+
+/// What the service works with; the composition root fills it.
+pub struct Parts {
+    /// Tasks.
+    pub tasks: Arc<dyn TaskStore>,
+    /// Businesses.
+    pub businesses: Arc<dyn BusinessStore>,
+    /// Tokens.
+    pub tokens: Arc<dyn TokenStore>,
+    /// Remembered answers.
+    pub answers: Arc<dyn IdempotencyStore>,
+    /// Lines.
+    pub data_log: Arc<dyn DataLog>,
+    /// Indexed sources.
+    pub sources: Arc<dyn SourceStore>,
+    /// Calls hooks.
+    pub hooks: Arc<dyn HookCaller>,
+    /// Seals secrets.
+    pub vault: Arc<dyn Vault>,
+    /// Handlers and sources of tasks, for previews.
+    pub provider: Arc<dyn Provider>,
+    /// The node's actors.
+    pub supervisor: Arc<SupervisorHandle>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration.
+pub struct Service {
+    pub(crate) parts: Parts,
+    config: RwLock<Arc<Config>>,
+}
+
+impl Service {
+    /// A service over these parts.
+    pub fn new(parts: Parts, config: Config) -> Service {
+        Service { parts, config: RwLock::new(Arc::new(config)) }
+    }
+
+    /// The configuration as it is now.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts a reloaded configuration in place; who changes what can't be reloaded has looked before.
+    pub fn reconfigure(&self, config: Config) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+    }
+
+    /// The wall clock.
+    pub fn now(&self) -> WallMs {
+        self.parts.clock.wall()
+    }
+
+    /// The node's actors.
+    pub fn supervisor(&self) -> &SupervisorHandle {
+        &self.parts.supervisor
+    }
+}
