@@ -87,7 +87,7 @@ impl KeyVault {
         let hash = Sha256::new().chain_update(b"windrow key id").chain_update(key).finalize();
         let mut id = [0; KEY_ID];
         id.copy_from_slice(&hash[..KEY_ID]);
-        KeyVault { cipher: XChaCha20Poly1305::new(Key::from_slice(&key)), id }
+        KeyVault { cipher: XChaCha20Poly1305::new(&Key::from(key)), id }
     }
 
     /// What is authenticated beside the text.
@@ -151,22 +151,23 @@ impl Vault for KeyVault {
         getrandom::fill(&mut nonce).expect("the operating system gives random bytes once it has started");
         let aad = self.context(belongs_to);
         let payload = Payload { msg: plain, aad: &aad };
-        let sealed = self.cipher.encrypt(XNonce::from_slice(&nonce), payload);
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload);
         let sealed = sealed.expect("only texts of many gigabytes can't be sealed");
         [&[VERSION], &self.id[..], &nonce, &sealed].concat()
     }
 
     fn open(&self, belongs_to: &str, sealed: &[u8]) -> Result<Vec<u8>, Unopenable> {
-        let (head, text) = sealed.split_at_checked(1 + KEY_ID + NONCE).ok_or(Unopenable::Damaged)?;
-        if head[0] != VERSION {
+        let (version, rest) = sealed.split_first().ok_or(Unopenable::Damaged)?;
+        let (id, rest) = rest.split_first_chunk::<KEY_ID>().ok_or(Unopenable::Damaged)?;
+        let (nonce, text) = rest.split_first_chunk::<NONCE>().ok_or(Unopenable::Damaged)?;
+        if *version != VERSION {
             return Err(Unopenable::Damaged);
         }
-        if head[1..=KEY_ID] != self.id {
+        if *id != self.id {
             return Err(Unopenable::OtherKey);
         }
-        let nonce = XNonce::from_slice(&head[1 + KEY_ID..]);
         let aad = self.context(belongs_to);
-        self.cipher.decrypt(nonce, Payload { msg: text, aad: &aad }).map_err(|_| Unopenable::Damaged)
+        self.cipher.decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: &aad }).map_err(|_| Unopenable::Damaged)
     }
 }
 
