@@ -105,7 +105,10 @@ impl Business {
                 stream.set_nodelay(true).expect("no delay");
                 let business = served.clone();
                 tokio::spawn(async move {
-                    let answer = service_fn(|request| business.answer(request));
+                    let answer = service_fn(move |request| {
+                        let business = business.clone();
+                        async move { business.answer(request).await }
+                    });
                     let served = auto::Builder::new(TokioExecutor::new());
                     served.serve_connection(TokioIo::new(stream), answer).await.ok();
                 });
