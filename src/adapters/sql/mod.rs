@@ -7,6 +7,7 @@
 //! - A transaction that reads and then writes takes the write lock at its beginning, and awaits nothing but its own
 //!   statements.
 
+mod business_store;
 mod data_log;
 mod dialect;
 mod entity;
@@ -22,6 +23,7 @@ mod task_create;
 mod task_record;
 mod task_store;
 mod task_view;
+mod token_store;
 mod words;
 
 use std::path::Path;
