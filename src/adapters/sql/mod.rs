@@ -9,8 +9,12 @@
 
 mod business_store;
 mod data_log;
+mod data_log_expire;
+mod data_log_search;
 mod dialect;
 mod entity;
+mod failure_groups;
+mod failure_list;
 mod items;
 mod run_checkpoint;
 mod run_claim;
