@@ -9,6 +9,7 @@ pub mod body;
 pub mod etag;
 pub mod page;
 pub mod problem;
+pub mod server;
 mod whoami;
 
 use std::sync::Arc;
