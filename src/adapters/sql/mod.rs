@@ -19,6 +19,7 @@ mod items;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
+mod run_hunt;
 mod run_store;
 mod session_store;
 mod source_store;
