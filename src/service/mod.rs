@@ -6,6 +6,7 @@
 pub mod access;
 pub mod businesses;
 pub mod error;
+pub mod health;
 pub mod job;
 pub mod merge_patch;
 pub mod tokens;

@@ -9,12 +9,17 @@
 
 mod business_store;
 mod data_log;
+mod data_log_expire;
+mod data_log_search;
 mod dialect;
 mod entity;
+mod failure_groups;
+mod failure_list;
 mod items;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
+mod run_hunt;
 mod run_store;
 mod session_store;
 mod source_store;
