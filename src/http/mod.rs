@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod body;
+mod businesses;
 mod docs_page;
 mod document;
 pub mod etag;
@@ -15,8 +16,11 @@ mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
+pub mod schema;
 pub mod server;
 mod stamp;
+mod time;
+mod tokens;
 mod whoami;
 
 use std::sync::Arc;
@@ -64,6 +68,8 @@ const UPLOADS: &str = "/v1/uploads";
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
+        .merge(businesses::routes())
+        .merge(tokens::routes())
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())
