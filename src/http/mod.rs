@@ -19,7 +19,7 @@ mod problem_pages;
 pub mod schema;
 pub mod server;
 mod stamp;
-mod time;
+pub mod time;
 mod tokens;
 mod whoami;
 
