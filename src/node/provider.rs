@@ -215,5 +215,4 @@ impl RunHandlers {
 }
 
 #[cfg(test)]
-#[path = "provider_tests.rs"]
 mod tests;
