@@ -26,6 +26,7 @@ mod task_create;
 mod task_record;
 mod task_store;
 mod task_view;
+mod uploads;
 mod words;
 
 use std::path::Path;
