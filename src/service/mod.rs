@@ -6,6 +6,7 @@
 pub mod access;
 pub mod error;
 pub mod failures;
+pub mod health;
 pub mod job;
 pub mod logs;
 pub mod redrives;

@@ -8,7 +8,7 @@ use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
-use crate::domain::task::{Canary, Tuning};
+use crate::domain::task::{Canary, Rate, Tuning};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::data_log::{DataLogLine, DropReason, NumberedLine};
 use crate::ports::source_store::IndexedSource;
@@ -18,6 +18,8 @@ use crate::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
 pub(super) struct State {
     pub(super) id: StoreId,
     pub(super) businesses: BTreeSet<String>,
+    /// What the running tasks of a business may do together.
+    pub(super) business_rates: BTreeMap<String, Rate>,
     pub(super) tasks: BTreeMap<TaskId, Task>,
     /// Idempotency keys by business.
     pub(super) keys: HashMap<(String, String), (NewTask, TaskId)>,
@@ -113,6 +115,7 @@ impl State {
         State {
             id,
             businesses: BTreeSet::new(),
+            business_rates: BTreeMap::new(),
             tasks: BTreeMap::new(),
             keys: HashMap::new(),
             sessions: BTreeMap::new(),

@@ -7,6 +7,7 @@
 //! - A transaction that reads and then writes takes the write lock at its beginning, and awaits nothing but its own
 //!   statements.
 
+mod business_store;
 mod data_log;
 mod data_log_expire;
 mod data_log_search;
@@ -18,6 +19,7 @@ mod items;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
+mod run_hunt;
 mod run_store;
 mod session_store;
 mod source_store;
@@ -27,6 +29,7 @@ mod task_record;
 mod task_store;
 mod task_view;
 mod uploads;
+mod token_store;
 mod words;
 
 use std::path::Path;
