@@ -28,6 +28,7 @@ use crate::ports::failure_list::FailureList;
 use crate::ports::hook::HookCaller;
 use crate::ports::idempotency::IdempotencyStore;
 use crate::ports::provision::Provider;
+use crate::ports::report_store::ReportStore;
 use crate::ports::source_desk::SourceDesk;
 use crate::ports::source_store::SourceStore;
 use crate::ports::task_store::TaskStore;
@@ -51,6 +52,8 @@ pub struct Parts {
     pub sources: Arc<dyn SourceStore>,
     /// Items that failed.
     pub failures: Arc<dyn FailureList>,
+    /// What reports are made of.
+    pub reports: Arc<dyn ReportStore>,
     /// The bytes of uploads.
     pub uploads: Arc<dyn UploadStore>,
     /// Makes descriptions of sources.
