@@ -16,6 +16,7 @@ pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
 pub mod provision;
+pub mod report_store;
 pub mod run_store;
 pub mod session_store;
 pub mod source;

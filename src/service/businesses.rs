@@ -58,7 +58,7 @@ impl Service {
         let sealed = self.seal(slug, &secrets);
         if !skip_check {
             let tentative = tentative(slug, spec.clone(), sealed.clone(), now);
-            refuse_failed(&self.parts.desk.check(&tentative).await)?;
+            refuse_failed(&self.parts.handlers.check(&tentative).await)?;
         }
         let business = self.parts.businesses.register(slug, &spec, Some(sealed), actor, now).await?;
         tracing::info!(business = slug, by = actor.name, "business registered");
@@ -189,7 +189,7 @@ impl Service {
     /// `NotFound`.
     pub async fn check_business(&self, slug: &str) -> Result<Vec<CheckLine>, ServiceError> {
         let business = self.business(slug).await?;
-        Ok(self.parts.desk.check(&business).await)
+        Ok(self.parts.handlers.check(&business).await)
     }
 
     /// What was changed of a business, newest first.
@@ -229,7 +229,7 @@ impl Service {
     }
 
     fn validate(&self, body: &BusinessBody, secrets: &BusinessSecrets) -> Result<(), ServiceError> {
-        let faults = validate::faults(body, secrets, &self.config(), &*self.parts.desk);
+        let faults = validate::faults(body, secrets, &self.config(), &*self.parts.handlers);
         if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
     }
 

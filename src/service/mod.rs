@@ -6,9 +6,14 @@
 pub mod access;
 pub mod businesses;
 pub mod error;
+pub mod failures;
 pub mod health;
 pub mod job;
+pub mod logs;
 pub mod merge_patch;
+pub mod redrives;
+pub mod report;
+pub mod sources;
 pub mod tokens;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,12 +27,16 @@ use crate::domain::ids::WallMs;
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
+use crate::ports::failure_list::FailureList;
 use crate::ports::hook::{HandlerDesk, HookCaller};
 use crate::ports::idempotency::IdempotencyStore;
 use crate::ports::provision::Provider;
+use crate::ports::report_store::ReportStore;
+use crate::ports::source_desk::SourceDesk;
 use crate::ports::source_store::SourceStore;
 use crate::ports::task_store::TaskStore;
 use crate::ports::token_store::TokenStore;
+use crate::ports::uploads::UploadStore;
 use crate::ports::vault::Vault;
 
 /// What the service works with; the composition root fills it.
@@ -44,10 +53,18 @@ pub struct Parts {
     pub data_log: Arc<dyn DataLog>,
     /// Indexed sources.
     pub sources: Arc<dyn SourceStore>,
+    /// Items that failed.
+    pub failures: Arc<dyn FailureList>,
+    /// What reports are made of.
+    pub reports: Arc<dyn ReportStore>,
+    /// The bytes of uploads.
+    pub uploads: Arc<dyn UploadStore>,
+    /// Makes descriptions of sources.
+    pub desk: Arc<dyn SourceDesk>,
     /// Calls hooks.
     pub hooks: Arc<dyn HookCaller>,
     /// Looks at handlers before tasks use them.
-    pub desk: Arc<dyn HandlerDesk>,
+    pub handlers: Arc<dyn HandlerDesk>,
     /// Seals secrets.
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.

@@ -16,6 +16,7 @@ mod entity;
 mod failure_groups;
 mod failure_list;
 mod items;
+mod report_store;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
@@ -29,6 +30,7 @@ mod task_record;
 mod task_store;
 mod task_view;
 mod token_store;
+mod uploads;
 mod words;
 
 use std::path::Path;
