@@ -8,8 +8,10 @@
 //!   statements.
 
 mod data_log;
+mod audit_list;
 mod dialect;
 mod entity;
+mod idempotency;
 mod items;
 mod run_checkpoint;
 mod run_claim;
@@ -19,9 +21,16 @@ mod session_store;
 mod source_store;
 mod task_command;
 mod task_create;
+mod task_delete;
+mod task_edit;
+mod task_finish;
+mod task_hooks;
+mod task_list;
 mod task_record;
+mod task_start;
 mod task_store;
 mod task_view;
+mod task_wait;
 mod words;
 
 use std::path::Path;
