@@ -15,7 +15,8 @@ pub const PREFIX: &str = "wst_";
 /// When the operating system has no randomness.
 pub(super) fn make() -> Result<String, StoreError> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Unavailable(format!("no randomness: {error}")))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Unavailable(format!("no randomness: {error}")))?;
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 

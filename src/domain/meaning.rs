@@ -112,8 +112,9 @@ fn total_refusal(now: &Meaning, change: &MeaningChange, total: ItemCount) -> Opt
         return Some(format!("it has run, so it keeps its {} items; finish it early instead", now.total.0));
     }
     // A file has as many items as it has rows.
-    (change.source.is_none() && resized(&now.source, total).is_none())
-        .then(|| "only a range can be made longer or shorter; this source says how many items it has".to_owned())
+    (change.source.is_none() && resized(&now.source, total).is_none()).then(|| {
+        "only a range can be made longer or shorter; this source says how many items it has".to_owned()
+    })
 }
 
 /// The description of a range with another total; none for any other source.
@@ -160,8 +161,11 @@ mod tests {
             source: Some(r#"{"kind":"range","total":9}"#.to_owned()),
             ..total(9)
         };
-        let fields: Vec<_> =
-            changed(&range(true), &all).expect_err("fixed").into_iter().map(|refusal| refusal.field).collect();
+        let fields: Vec<_> = changed(&range(true), &all)
+            .expect_err("fixed")
+            .into_iter()
+            .map(|refusal| refusal.field)
+            .collect();
         assert_eq!(fields, ["source", "skip_first", "total"], "each is named");
         let list = Meaning { source: r#"{"kind":"inline","items":[1,2]}"#.to_owned(), ..range(true) };
         assert!(changed(&list, &total(11)).is_err(), "a list has as many items as it has");

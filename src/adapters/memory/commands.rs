@@ -5,9 +5,7 @@ use super::{hooks, progress, shown};
 use crate::adapters::start_token;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
-use crate::domain::lifecycle::{
-    Refusal, ShardState, Standing, Status, StopReason, Verb, Wish, decide,
-};
+use crate::domain::lifecycle::{Refusal, ShardState, Standing, Status, StopReason, Verb, Wish, decide};
 use crate::domain::meaning::{FieldRefusal, Meaning, changed};
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
@@ -29,8 +27,7 @@ pub(super) fn obey(
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
     task.version += 1;
     let status = task.status;
-    let statuses =
-        (Some(progress::status_json(standing.status)), Some(progress::status_json(status)));
+    let statuses = (Some(progress::status_json(standing.status)), Some(progress::status_json(status)));
     state.record(Some(id), actor, now, action(command).to_owned(), settings.unwrap_or(statuses));
     if status == Status::Stopped && standing.status != Status::Stopped {
         hooks::announce(state, id, status, now);

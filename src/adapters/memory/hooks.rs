@@ -55,10 +55,8 @@ pub(super) fn announce(state: &mut State, id: TaskId, status: Status, now: WallM
 }
 
 fn body(kind: HookKind, view: &TaskView) -> Value {
-    let params: Value = view
-        .params
-        .as_deref()
-        .map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_default());
+    let params: Value =
+        view.params.as_deref().map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_default());
     json!({
         "type": kind.as_str(), "business": view.business, "start": view.start_no,
         "task": {

@@ -1,7 +1,7 @@
 //! Fenced writes of runs, how runs end, and what a task is afterwards.
 
-use super::{hooks, items};
 use super::state::{ItemState, Shard, State, Task};
+use super::{hooks, items};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};

@@ -26,7 +26,8 @@ impl IdempotencyStore for Store {
     ) -> Result<KeyState, StoreError> {
         let transaction = self.write().await?;
         let (scope, key) = hashed(scope, key);
-        let known = Entity::find_by_id((scope.clone(), key.clone())).one(&transaction).await.map_err(error)?;
+        let known =
+            Entity::find_by_id((scope.clone(), key.clone())).one(&transaction).await.map_err(error)?;
         let fingerprint = words::digest(&[fingerprint]);
         let state = match known {
             None => {
@@ -114,11 +115,7 @@ async fn insert(
 }
 
 /// The node that answered it died: the request is made again.
-async fn retake(
-    transaction: &DatabaseTransaction,
-    row: &Model,
-    now: WallMs,
-) -> Result<KeyState, StoreError> {
+async fn retake(transaction: &DatabaseTransaction, row: &Model, now: WallMs) -> Result<KeyState, StoreError> {
     let taken = Entity::update_many()
         .col_expr(C::CreatedAt, Expr::value(now.0))
         .filter(C::Scope.eq(row.scope.as_str()))

@@ -7,8 +7,8 @@
 //! - A transaction that reads and then writes takes the write lock at its beginning, and awaits nothing but its own
 //!   statements.
 
-mod data_log;
 mod audit_list;
+mod data_log;
 mod dialect;
 mod entity;
 mod idempotency;

@@ -5,9 +5,7 @@ use sea_orm::{
     ColumnTrait, DatabaseTransaction, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
-use super::entity::{
-    data_log, data_log_drop, failure_group, item, outbox, run, shard, start_token, task,
-};
+use super::entity::{data_log, data_log_drop, failure_group, item, outbox, run, shard, start_token, task};
 use super::task_record::{self, Change};
 use super::{Store, error, words};
 use crate::domain::ids::{TaskId, WallMs};
@@ -29,7 +27,8 @@ pub(super) async fn delete(
     clear(store, item::Entity, (item::Column::TaskId, item::Column::Idx), id).await?;
     clear(store, data_log::Entity, (data_log::Column::TaskId, data_log::Column::Id), id).await?;
     clear(store, outbox::Entity, (outbox::Column::TaskId, outbox::Column::Id), id).await?;
-    clear(store, start_token::Entity, (start_token::Column::TaskId, start_token::Column::StartNo), id).await?;
+    clear(store, start_token::Entity, (start_token::Column::TaskId, start_token::Column::StartNo), id)
+        .await?;
     last(store, id, actor, now).await
 }
 

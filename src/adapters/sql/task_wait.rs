@@ -37,7 +37,8 @@ async fn news<'a>(store: &Store, notes: &'a [WaitNote]) -> Result<Vec<&'a WaitNo
     let rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
     let is_new = |note: &&WaitNote| {
         rows.get(&note.task.0).is_some_and(|row| {
-            row.status_reason.as_deref() != Some(&note.reason) || row.status_text.as_deref() != Some(&note.text)
+            row.status_reason.as_deref() != Some(&note.reason)
+                || row.status_text.as_deref() != Some(&note.text)
         })
     };
     Ok(notes.iter().filter(is_new).collect())
