@@ -325,7 +325,7 @@ pub(super) fn delete(state: &mut State, id: TaskId, actor: &Actor, now: WallMs) 
     state.tasks.remove(&id);
     state.start_tokens.retain(|_, (task, _)| *task != id);
     state.outbox.retain(|call| call.task != id);
-    state.log.retain(|line| line.shard.task != id);
+    state.log.retain(|line| line.1.shard.task != id);
     let before = Some(progress::status_json(status));
     state.record(Some(id), actor, now, "task.delete".to_owned(), (before, None));
     Ok(())

@@ -5,6 +5,7 @@
 
 mod commands;
 mod data_log;
+mod failures;
 mod faults;
 mod hooks;
 mod items;
@@ -26,6 +27,7 @@ pub use leases::MemoryLeases;
 
 use crate::domain::business::Hooks;
 use crate::domain::ids::{StoreId, WallMs};
+use crate::domain::settings::Rate;
 use crate::ports::StoreError;
 use state::State;
 
@@ -41,6 +43,11 @@ impl MemoryStore {
     pub fn new() -> MemoryStore {
         let id = Uuid::new_v4().simple().to_string()[..6].to_owned();
         MemoryStore { state: Mutex::new(State::new(StoreId(id))), faults: Faults::default() }
+    }
+
+    /// Limits what the running tasks of a business may do together.
+    pub fn limit_business(&self, slug: &str, rate: Rate) {
+        self.lock().business_rates.insert(slug.to_owned(), rate);
     }
 
     /// What goes wrong, on demand.

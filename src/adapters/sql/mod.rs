@@ -8,14 +8,20 @@
 //!   statements.
 
 mod audit_list;
+mod business_store;
 mod data_log;
+mod data_log_expire;
+mod data_log_search;
 mod dialect;
 mod entity;
+mod failure_groups;
+mod failure_list;
 mod idempotency;
 mod items;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
+mod run_hunt;
 mod run_store;
 mod session_store;
 mod source_store;
@@ -31,6 +37,7 @@ mod task_start;
 mod task_store;
 mod task_view;
 mod task_wait;
+mod token_store;
 mod words;
 
 use std::path::Path;
