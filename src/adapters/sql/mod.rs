@@ -38,6 +38,7 @@ mod task_store;
 mod task_view;
 mod task_wait;
 mod token_store;
+mod uploads;
 mod words;
 
 use std::path::Path;
