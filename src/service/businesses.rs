@@ -50,7 +50,7 @@ impl Service {
         let secret = signing_secret()?;
         let headers = given_headers(body, &BTreeMap::new())?;
         let secrets = BusinessSecrets::new(secret.clone(), headers);
-        self.validate(body, &secrets)?;
+        self.refuse_faults(body, &secrets)?;
         let (slug, spec, now) = (&body.name, body.spec(), self.now());
         if self.parts.businesses.business(slug).await?.is_some() {
             return Err(BusinessError::Taken(slug.clone()).into());
@@ -124,7 +124,7 @@ impl Service {
         let headers = given_headers(&body, &known.headers)?;
         let secrets_changed = headers != known.headers;
         let secrets = known.with_headers(headers);
-        self.validate(&body, &secrets)?;
+        self.refuse_faults(&body, &secrets)?;
         let spec = body.spec();
         if spec == before.spec && !secrets_changed {
             return Ok(before);
@@ -228,7 +228,7 @@ impl Service {
         Ok(changed)
     }
 
-    fn validate(&self, body: &BusinessBody, secrets: &BusinessSecrets) -> Result<(), ServiceError> {
+    fn refuse_faults(&self, body: &BusinessBody, secrets: &BusinessSecrets) -> Result<(), ServiceError> {
         let faults = validate::faults(body, secrets, &self.config(), &*self.parts.handlers);
         if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
     }

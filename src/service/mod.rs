@@ -14,6 +14,15 @@ pub mod merge_patch;
 pub mod redrives;
 pub mod report;
 pub mod sources;
+mod start_tokens;
+pub mod task_change;
+pub mod task_create;
+mod task_hooks;
+pub mod task_preview;
+mod task_rates;
+pub mod task_settings;
+pub mod task_show;
+pub mod tasks;
 pub mod tokens;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -34,6 +43,7 @@ use crate::ports::provision::Provider;
 use crate::ports::report_store::ReportStore;
 use crate::ports::source_desk::SourceDesk;
 use crate::ports::source_store::SourceStore;
+use crate::ports::task_list::TaskList;
 use crate::ports::task_store::TaskStore;
 use crate::ports::token_store::TokenStore;
 use crate::ports::uploads::UploadStore;
@@ -43,6 +53,8 @@ use crate::ports::vault::Vault;
 pub struct Parts {
     /// Tasks.
     pub tasks: Arc<dyn TaskStore>,
+    /// Lists of tasks, runs and audit entries.
+    pub lists: Arc<dyn TaskList>,
     /// Businesses.
     pub businesses: Arc<dyn BusinessStore>,
     /// Tokens.
@@ -79,12 +91,13 @@ pub struct Parts {
 pub struct Service {
     pub(crate) parts: Parts,
     config: RwLock<Arc<Config>>,
+    rates: task_rates::Rates,
 }
 
 impl Service {
     /// A service over these parts.
     pub fn new(parts: Parts, config: Config) -> Service {
-        Service { parts, config: RwLock::new(Arc::new(config)) }
+        Service { parts, config: RwLock::new(Arc::new(config)), rates: task_rates::Rates::default() }
     }
 
     /// The configuration as it is now.

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::ids::{ItemIndex, TaskId};
 use crate::domain::lifecycle::Status;
-use crate::domain::settings::{Rate, RateLimit};
-use crate::domain::task::{Canary, Tuning};
-use crate::domain::tuning_check;
+use crate::domain::task::Canary;
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::failure_list::AMONG_MAX;
 use crate::ports::run_store::FAILURE_CODE_OTHER;
@@ -56,7 +54,8 @@ impl Service {
             None => self.by_group(origin, &request.codes).await?,
         };
         let tuning = request.settings.apply(&origin.tuning);
-        self.check_settings(origin, &tuning).await?;
+        let business = self.open_business(&origin.business).await?;
+        self.check_settings(&tuning, &business.spec.limits)?;
         let keys_of = if request.new_keys { None } else { Some(self.keys_of(origin)?) };
         let spec = RedriveSpec { origin: origin.id, keys_of, parts };
         let source = self.resolve_source(&SourceRequest::Redrive(spec), actor).await?;
@@ -94,11 +93,6 @@ impl Service {
             Err(CommandError::Refused(_)) => self.task(made.id).await,
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// A task that must be there.
-    async fn task(&self, id: TaskId) -> Result<TaskView, ServiceError> {
-        self.parts.tasks.get(id).await?.ok_or_else(|| ServiceError::no_task(id))
     }
 
     /// The task whose keys the failures of a task carry.
@@ -176,38 +170,6 @@ impl Service {
         }
         Ok(parts)
     }
-
-    /// What the settings must fulfil together, on this node and for this business.
-    async fn check_settings(&self, origin: &TaskView, tuning: &Tuning) -> Result<(), ServiceError> {
-        let faults = tuning_check::faults(tuning).into_iter();
-        let mut faults: Vec<FieldFault> = faults
-            .map(|fault| FieldFault::new(format!("/{}", fault.key), fault.what).advise(fault.advice))
-            .collect();
-        if tuning.rate == RateLimit::Unlimited && !self.config().node.allow_unlimited {
-            let fault = FieldFault::new("/rate", "this node takes no unpaced tasks (node.allow_unlimited)");
-            faults.push(fault.advise("a rate, such as \"50/s\""));
-        }
-        let business = self.parts.businesses.business(&origin.business).await?;
-        if let Some(business) = business {
-            if business.archived_at.is_some() {
-                let detail = format!("the business {} is archived: it gets no new tasks", origin.business);
-                return Err(ServiceError::Conflict { detail, advice: "POST …/unarchive first".to_owned() });
-            }
-            if let (Some(most), RateLimit::Limited(rate)) = (business.spec.limits.rate, tuning.rate)
-                && is_faster(rate, most)
-            {
-                let text = format!("{rate} is more than all tasks of {} may have", origin.business);
-                faults.push(FieldFault::new("/rate", text).advise(format!("at most {most}")));
-            }
-        }
-        if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
-    }
-}
-
-/// Compared exactly: items per period.
-fn is_faster(one: Rate, other: Rate) -> bool {
-    let scaled = |rate: Rate, by: Rate| u128::from(rate.items()) * u128::from(by.period_ns());
-    scaled(one, other) > scaled(other, one)
 }
 
 fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &str) -> FieldFault {

@@ -143,7 +143,7 @@ fn bare(host: &str) -> &str {
 
 /// A connection; a proxied one wants whole URLs in the first line of requests.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(in crate::adapters) struct Stream {
     io: TokioIo<TcpStream>,
     is_proxied: bool,
 }
