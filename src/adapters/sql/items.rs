@@ -9,9 +9,9 @@ use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect};
 
 use super::entity::{failure_group, item};
-use super::{error, words};
+use super::{damaged, error, words};
 use crate::domain::ids::{ItemIndex, WallMs};
-use crate::domain::verdict::{Failure, ItemTrouble, SideRecord};
+use crate::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use crate::ports::StoreError;
 use crate::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX, ShardCheckpoint};
 
@@ -19,7 +19,7 @@ pub(super) const RETRYING: &str = "retrying";
 pub(super) const PARKED: &str = "parked";
 pub(super) const ABANDONED: &str = "abandoned";
 
-/// Rows of one statement: 12 columns each, and SQLite takes 32,766 values.
+/// Rows of one statement: 15 columns each, and SQLite takes 32,766 values.
 const ROWS_PER_STATEMENT: usize = 2000;
 /// Indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 10_000;
@@ -39,7 +39,8 @@ pub(super) async fn apply(
     let cleared = last.iter().filter(|(_, record)| matches!(record, SideRecord::Cleared(_)));
     let cleared: Vec<i64> = cleared.map(|(index, _)| index.0.cast_signed()).collect();
     delete(transaction, checkpoint, &cleared).await?;
-    let rows: Vec<item::ActiveModel> = last.values().filter_map(|record| row(checkpoint, record)).collect();
+    let rows = last.values().filter_map(|record| row(checkpoint, record).transpose());
+    let rows: Vec<item::ActiveModel> = rows.collect::<Result<_, _>>()?;
     upsert(transaction, rows).await?;
     let abandoned = last.values().filter_map(|record| match record {
         SideRecord::Abandoned(trouble) => Some(trouble),
@@ -87,15 +88,15 @@ async fn delete(
     Ok(())
 }
 
-fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Option<item::ActiveModel> {
+fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Result<Option<item::ActiveModel>, StoreError> {
     let (state, trouble, due_at) = match record {
         SideRecord::Retrying(trouble) => (RETRYING, trouble, 0),
         SideRecord::Parked { trouble, due_at } => (PARKED, trouble, due_at.0),
         SideRecord::Abandoned(trouble) => (ABANDONED, trouble, 0),
-        SideRecord::Cleared(_) => return None,
+        SideRecord::Cleared(_) => return Ok(None),
     };
     let failure = trouble.failure.as_ref();
-    Some(item::ActiveModel {
+    Ok(Some(item::ActiveModel {
         task_id: Set(checkpoint.shard.task.0),
         idx: Set(trouble.index.0.cast_signed()),
         shard_no: Set(words::shard_no(checkpoint.shard)),
@@ -108,10 +109,10 @@ fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Option<item::Active
         epoch: Set(checkpoint.epoch.0.cast_signed()),
         first_at: Set(trouble.at.0),
         last_at: Set(trouble.at.0),
-        history: Set(None),
+        history: Set(history_text(&trouble.history)?),
         grp: Set(None),
         grp_no: Set(None),
-    })
+    }))
 }
 
 async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>) -> Result<(), StoreError> {
@@ -128,6 +129,7 @@ async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>)
             C::Output,
             C::Epoch,
             C::LastAt,
+            C::History,
         ];
         let conflict = OnConflict::columns([C::TaskId, C::Idx]).update_columns(replaced).to_owned();
         item::Entity::insert_many(chunk.iter().cloned())
@@ -211,12 +213,24 @@ async fn save_groups(
 }
 
 /// What a row remembers of an item's failure.
-pub(super) fn trouble(row: item::Model) -> ItemTrouble {
+pub(super) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
     let (message, output) = (row.message.unwrap_or_default(), row.output);
-    ItemTrouble {
+    Ok(ItemTrouble {
         index: ItemIndex(row.idx.cast_unsigned()),
         attempts: row.attempts.cast_unsigned(),
         failure: row.code.map(|code| Failure { code: code.into(), message, output }),
         at: WallMs(row.last_at),
-    }
+        history: history(row.history.as_deref())?,
+    })
+}
+
+/// The failed attempts that a row keeps.
+pub(super) fn history(text: Option<&str>) -> Result<Vec<AttemptNote>, StoreError> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|fault| damaged("an item's history", &fault.to_string()))
+}
+
+fn history_text(notes: &[AttemptNote]) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(notes).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!notes.is_empty()).then(text).transpose()
 }
