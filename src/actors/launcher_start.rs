@@ -165,6 +165,7 @@ fn context(
         run: shard.run,
         epoch: shard.epoch,
         store: node.store_id.clone(),
+        keys_of: None,
         mode: if control.canary.is_some() { Mode::Canary } else { Mode::Live },
         gate,
     }

@@ -1,17 +1,20 @@
 //! Who calls, and whether the called route is for them. The policy is the OpenAPI document's: each operation names
-//! the role it asks for in its `security`; one that names none is refused to everybody.
+//! the roles it asks for in its `security`, or says with `security(())` that it is for everybody; one that states
+//! nothing is refused to everybody.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use utoipa::Modify;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{OpenApi, PathItem};
 
 use super::App;
@@ -79,9 +82,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// The roles that each route asks for: one of them is enough.
+/// Who may call a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody, without a token: `security(())`.
+    Public,
+    /// Whoever has one of the roles, and whoever sits on this machine: `security((), ("bearer" = […]))`.
+    Local(Vec<Role>),
+    /// Whoever has one of the roles; none forbids it to everybody.
+    Roles(Vec<Role>),
+}
+
+/// Who may call each route.
 #[derive(Debug, Default)]
-pub struct Policy(HashMap<(String, String), Vec<Role>>);
+pub struct Policy(HashMap<(String, String), Access>);
 
 impl Policy {
     /// Reads it from the document.
@@ -89,23 +103,35 @@ impl Policy {
         let mut policy = HashMap::new();
         for (path, item) in &document.paths.paths {
             for (method, operation) in operations(item) {
-                let scopes = operation.security.iter().flatten().flat_map(scopes_of);
-                let roles: Vec<Role> = scopes.filter_map(|scope| Role::parse(&scope)).collect();
-                policy.insert((method.to_owned(), path.clone()), roles);
+                policy.insert((method.to_owned(), path.clone()), access_of(operation));
             }
         }
         Policy(policy)
     }
 
-    /// The roles that a route asks for; none forbids it to everybody.
-    pub fn needed(&self, method: &Method, path: &str) -> &[Role] {
+    /// Who may call a route; nobody where nothing is stated.
+    pub fn access(&self, method: &Method, path: &str) -> Access {
         // Who may GET may HEAD.
         let method = if method == Method::HEAD { "GET" } else { method.as_str() };
-        self.0.get(&(method.to_owned(), path.to_owned())).map_or(&[], Vec::as_slice)
+        let known = self.0.get(&(method.to_owned(), path.to_owned()));
+        known.cloned().unwrap_or(Access::Roles(Vec::new()))
     }
 }
 
-fn operations(item: &PathItem) -> Vec<(&'static str, &utoipa::openapi::path::Operation)> {
+/// Who may call an operation.
+pub(super) fn access_of(operation: &Operation) -> Access {
+    let requirements = operation.security.as_deref().unwrap_or_default();
+    let is_open = requirements.iter().any(|requirement| *requirement == SecurityRequirement::default());
+    let scopes = requirements.iter().flat_map(scopes_of);
+    let roles: Vec<Role> = scopes.filter_map(|scope| Role::parse(&scope)).collect();
+    match (is_open, roles.is_empty()) {
+        (true, true) => Access::Public,
+        (true, false) => Access::Local(roles),
+        (false, _) => Access::Roles(roles),
+    }
+}
+
+pub(super) fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
     let all = [
         ("GET", &item.get),
         ("POST", &item.post),
@@ -116,7 +142,7 @@ fn operations(item: &PathItem) -> Vec<(&'static str, &utoipa::openapi::path::Ope
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?))).collect()
 }
 
-fn scopes_of(requirement: &utoipa::openapi::security::SecurityRequirement) -> Vec<String> {
+fn scopes_of(requirement: &SecurityRequirement) -> Vec<String> {
     // The type keeps its map to itself; its JSON form is `{"bearer":["operator"]}`.
     let value = serde_json::to_value(requirement).unwrap_or_default();
     let scopes = value.get(SCHEME).and_then(|scopes| scopes.as_array().cloned()).unwrap_or_default();
@@ -130,20 +156,33 @@ pub async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
+    let roles = match policy.access(request.method(), path.as_str()) {
+        Access::Public => return next.run(request).await,
+        Access::Local(_) if is_local(&request) => return next.run(request).await,
+        Access::Local(roles) | Access::Roles(roles) => roles,
+    };
     let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
     let caller = match authenticate(&app, request.headers(), request_id).await {
         Ok(caller) => caller,
         Err(error) => return Problem::from(error).into_response(),
     };
-    let needed = policy.needed(request.method(), path.as_str());
-    if !needed.iter().any(|role| caller.role.allows(*role)) {
-        let needed: Vec<&str> = needed.iter().map(|role| role.as_str()).collect();
+    if !roles.iter().any(|role| caller.role.allows(*role)) {
+        let needed: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
         let (name, role) = (&caller.name, caller.role.as_str());
         let text = format!("{name} is {role}; this needs {}", needed.join(" or "));
         return Problem::from(ServiceError::Forbidden(text)).into_response();
     }
     request.extensions_mut().insert(caller);
     next.run(request).await
+}
+
+/// Whether whoever asks sits on this machine: not somebody behind a proxy that does.
+fn is_local(request: &Request) -> bool {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let is_forwarded = ["forwarded", "x-forwarded-for", "x-real-ip", "via"]
+        .iter()
+        .any(|name| request.headers().contains_key(*name));
+    peer.is_some_and(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback()) && !is_forwarded
 }
 
 async fn authenticate(app: &App, headers: &HeaderMap, request_id: String) -> Result<Caller, ServiceError> {

@@ -6,26 +6,42 @@
 
 pub mod access;
 pub mod body;
+mod docs_page;
+mod document;
 pub mod etag;
+pub mod front;
+mod html;
+mod outside;
 pub mod page;
 pub mod problem;
+mod problem_pages;
+pub mod server;
+mod stamp;
 mod whoami;
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{Method, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 
 use self::access::Scheme;
-use crate::service::Service;
+pub use self::front::Front;
+use self::problem::{Problem, Slug};
+use crate::service::{Service, ServiceError};
 
 /// What every handler of a request is given.
 #[derive(Clone)]
 pub struct App {
     /// The verbs.
     pub service: Arc<Service>,
+    /// The process around it.
+    pub front: Arc<Front>,
 }
 
 #[derive(OpenApi)]
@@ -36,26 +52,94 @@ pub struct App {
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),
         (name = "access", description = "Tokens and roles"),
+        (name = "node", description = "The node itself"),
     )
 )]
 struct Description;
 
-/// Every route of `/v1` with its description, without state.
+/// Bytes of an upload are limited by the route itself.
+const UPLOADS: &str = "/v1/uploads";
+
+/// Every route with its description, without state.
 fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Description::openapi()).merge(whoami::routes())
+    OpenApiRouter::with_openapi(Description::openapi())
+        .merge(whoami::routes())
+        .merge(outside::routes())
+        .merge(docs_page::routes())
+        .merge(problem_pages::routes())
 }
 
 /// The façade: a router, and the document that describes it.
 pub fn facade(app: App) -> (Router, Arc<Document>) {
-    let (router, document) = routes().split_for_parts();
+    let (router, mut document) = routes().split_for_parts();
+    let written = Arc::new(document::finish(&mut document));
     let document = Arc::new(document);
     let policy = Arc::new(access::Policy::of(&document));
+    let body_limit = usize::try_from(app.service.config().http.body_limit.0).unwrap_or(usize::MAX);
     let router = router
+        .layer(Extension(written))
+        .layer(DefaultBodyLimit::max(body_limit))
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
-        .route_layer(axum::middleware::from_fn_with_state((app.clone(), policy), access::guard))
+        .route_layer(from_fn_with_state((app.clone(), policy), access::guard))
+        .layer(from_fn_with_state(app.clone(), turn_away))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))
-        .layer(axum::middleware::from_fn(problem::stamp))
+        .layer(from_fn_with_state(app.clone(), stamp::stamp))
         .with_state(app);
     (router, document)
+}
+
+/// What is refused before anybody looks at it: changes while the process ends, and bodies that say that they are too
+/// large.
+async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Response {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    if !is_read && app.front.is_ending() {
+        return Problem::from(ServiceError::Draining).into_response();
+    }
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let length: u64 = length.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let limit = app.service.config().http.body_limit;
+    if length > limit.0 && !request.uri().path().starts_with(UPLOADS) {
+        let text = format!("the body has {length} bytes; http.body_limit is {limit}");
+        return Problem::new(Slug::PayloadTooLarge, text).into_response();
+    }
+    next.run(request).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_states_who_may_call_it() {
+        let (_, document) = routes().split_for_parts();
+        let mut count = 0;
+        for (path, item) in &document.paths.paths {
+            for (method, operation) in access::operations(item) {
+                count += 1;
+                let nobody = access::Access::Roles(Vec::new());
+                assert_ne!(access::access_of(operation), nobody, "{method} {path} states nobody");
+            }
+        }
+        assert!(count >= 8, "operations are found: {count}");
+    }
+
+    #[test]
+    fn nothing_is_public_but_what_must_be() {
+        let (_, document) = routes().split_for_parts();
+        let public: Vec<&str> = document
+            .paths
+            .paths
+            .iter()
+            .filter(|(_, item)| {
+                access::operations(item)
+                    .iter()
+                    .any(|(_, one)| access::access_of(one) == access::Access::Public)
+            })
+            .map(|(path, _)| path.as_str())
+            .collect();
+        let known =
+            ["/docs", "/healthz", "/openapi.json", "/problems", "/problems/{slug}", "/readyz", "/version"];
+        assert_eq!(public, known);
+    }
 }

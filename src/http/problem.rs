@@ -2,8 +2,7 @@
 
 use axum::Json;
 use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::Next;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -242,6 +241,8 @@ pub struct Problem {
     pub status: u16,
     /// What happened here.
     pub detail: String,
+    /// The path that was asked for.
+    pub instance: String,
     /// What to try.
     #[serde(rename = "try")]
     pub advice: Vec<String>,
@@ -264,6 +265,7 @@ impl Problem {
             title: title.to_owned(),
             status: status.as_u16(),
             detail: detail.into(),
+            instance: String::new(),
             advice: vec![advice.to_owned()],
             request_id: String::new(),
             errors: Vec::new(),
@@ -338,39 +340,10 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(())).into_response();
-        // The body is written by `stamp`, which knows the request's number.
+        // The body is written by `stamp::stamp`, which knows the request's number.
         response.extensions_mut().insert(self);
         response
     }
-}
-
-/// Gives each request a number, and each problem its body.
-pub async fn stamp(mut request: Request, next: Next) -> Response {
-    let id = uuid::Uuid::now_v7().to_string();
-    request.extensions_mut().insert(RequestId(id.clone()));
-    let mut response = next.run(request).await;
-    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        response = written(Problem { request_id: id.clone(), ..problem });
-    }
-    if let Ok(value) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert("request-id", value);
-    }
-    response
-}
-
-fn written(problem: Problem) -> Response {
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = (status, Json(&problem)).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-    }
-    if status == StatusCode::UNAUTHORIZED {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    response
 }
 
 /// No route has this path.

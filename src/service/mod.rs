@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod error;
+pub mod health;
 pub mod job;
 
 use std::sync::{Arc, PoisonError, RwLock};

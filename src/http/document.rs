@@ -1,0 +1,60 @@
+//! The OpenAPI document as it is served: completed by what every route can answer, and written once.
+
+use bytes::Bytes;
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
+
+use super::access::{self, Access};
+use super::docs_page;
+
+/// The document, written.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// As JSON.
+    pub(super) json: Bytes,
+    /// As HTML for people, the inside of a page.
+    pub(super) html: String,
+}
+
+/// Completes the document and writes it.
+pub(super) fn finish(document: &mut OpenApi) -> Written {
+    for item in document.paths.paths.values_mut() {
+        operations_mut(item).into_iter().for_each(complete);
+    }
+    let value = serde_json::to_value(&*document).unwrap_or_default();
+    Written { json: Bytes::from(value.to_string()), html: docs_page::render(&value) }
+}
+
+fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {
+    let all = [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+    all.into_iter().filter_map(Option::as_mut).collect()
+}
+
+/// Adds the problems that are answered before, around or after any handler, where the route doesn't name them.
+fn complete(operation: &mut Operation) {
+    let asks = !matches!(access::access_of(operation), Access::Public);
+    let has_input = operation.parameters.as_ref().is_some_and(|all| !all.is_empty());
+    let has_body = operation.request_body.is_some();
+    let statuses = [
+        (has_input || has_body, "400"),
+        (asks, "401"),
+        (asks, "403"),
+        (has_body, "413"),
+        (has_body, "415"),
+        (true, "500"),
+        (asks, "503"),
+    ];
+    for (_, status) in statuses.into_iter().filter(|(applies, _)| *applies) {
+        operation.responses.responses.entry(status.to_owned()).or_insert_with(problem);
+    }
+}
+
+fn problem() -> RefOr<utoipa::openapi::Response> {
+    let schema = Ref::from_schema_name("Problem");
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    let response =
+        ResponseBuilder::new().description("A problem").content("application/problem+json", content);
+    RefOr::T(response.build())
+}
