@@ -2,7 +2,7 @@
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
 //! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `access`, `lifecycle`,
-//! `network`.
+//! `meaning`, `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
@@ -19,6 +19,7 @@ pub mod ids;
 pub mod invariants;
 pub mod latency;
 pub mod lifecycle;
+pub mod meaning;
 pub mod network;
 pub mod pace;
 pub mod retry;

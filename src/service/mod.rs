@@ -5,8 +5,13 @@
 
 pub mod access;
 pub mod error;
+pub mod failures;
 pub mod health;
 pub mod job;
+pub mod logs;
+pub mod redrives;
+pub mod report;
+pub mod sources;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -19,12 +24,15 @@ use crate::domain::ids::WallMs;
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
+use crate::ports::failure_list::FailureList;
 use crate::ports::hook::HookCaller;
 use crate::ports::idempotency::IdempotencyStore;
 use crate::ports::provision::Provider;
+use crate::ports::source_desk::SourceDesk;
 use crate::ports::source_store::SourceStore;
 use crate::ports::task_store::TaskStore;
 use crate::ports::token_store::TokenStore;
+use crate::ports::uploads::UploadStore;
 use crate::ports::vault::Vault;
 
 /// What the service works with; the composition root fills it.
@@ -41,6 +49,12 @@ pub struct Parts {
     pub data_log: Arc<dyn DataLog>,
     /// Indexed sources.
     pub sources: Arc<dyn SourceStore>,
+    /// Items that failed.
+    pub failures: Arc<dyn FailureList>,
+    /// The bytes of uploads.
+    pub uploads: Arc<dyn UploadStore>,
+    /// Makes descriptions of sources.
+    pub desk: Arc<dyn SourceDesk>,
     /// Calls hooks.
     pub hooks: Arc<dyn HookCaller>,
     /// Seals secrets.

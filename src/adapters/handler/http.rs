@@ -35,7 +35,9 @@ use crate::domain::verdict::Failure;
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext};
 
+pub(in crate::adapters) use connect::Connector;
 pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};
+pub(in crate::adapters) use tls::config as tls_config;
 
 /// Makes `http` handlers, one for each run. Each has its own connections.
 pub struct HttpHandlerFactory {

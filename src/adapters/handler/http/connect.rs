@@ -18,7 +18,7 @@ use crate::adapters::handler::egress::Egress;
 
 /// No connection came about.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(super) enum ConnectError {
+pub(in crate::adapters) enum ConnectError {
     /// The name has no address; may come back.
     #[error("{0:?} can't be resolved: {1}; check the name in the url")]
     Unresolved(String, String),
@@ -32,13 +32,13 @@ pub(super) enum ConnectError {
 
 /// Makes TCP connections.
 #[derive(Clone, Debug)]
-pub(super) struct Connector {
+pub(in crate::adapters) struct Connector {
     egress: Arc<Egress>,
     timeout: Duration,
 }
 
 impl Connector {
-    pub(super) fn new(egress: Egress, timeout: Duration) -> Connector {
+    pub(in crate::adapters) fn new(egress: Egress, timeout: Duration) -> Connector {
         Connector { egress: Arc::new(egress), timeout }
     }
 
