@@ -8,7 +8,7 @@ use std::time::Duration;
 use windrow::domain::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow::domain::task::{Canary, CanaryThen};
-use windrow::ports::run_store::RunClose;
+use windrow::ports::run_store::{Hunt, RunClose};
 use windrow::ports::task_store::{
     CommandError, NewTask, TaskCommand, TaskEdit, TaskStore, TaskView, WaitNote,
 };
@@ -32,8 +32,9 @@ async fn refused(harness: &Harness, id: ShardId, command: TaskCommand) -> Comman
 }
 
 async fn is_candidate(harness: &Harness, shard: ShardId, now: WallMs) -> bool {
-    let found = harness.store.candidates(&[], now, DAY, 100).await.unwrap();
-    found.iter().any(|candidate| candidate.shard == shard)
+    let hunt = Hunt { alive: Vec::new(), now, restore_window: DAY, pools: None, after: None, limit: 100 };
+    let game = harness.store.candidates(&hunt).await.unwrap();
+    game.found.iter().any(|candidate| candidate.shard == shard)
 }
 
 fn fields(error: &CommandError) -> Vec<&'static str> {
