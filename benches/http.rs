@@ -254,7 +254,7 @@ fn call(clock: &Arc<dyn Clock>, chunk: &Arc<RowChunk>, number: u64, case: Case) 
     let run = IndexRun::new(ItemIndex(first), case.items).expect("not empty");
     Call {
         items: CallItems::One(Dispatch { run, attempt: Attempt::FIRST }),
-        rows: CallRows { chunks: vec![chunk.clone()] },
+        rows: CallRows { chunks: vec![chunk.clone()], positions: None },
         gate_time: clock.now(),
         timeout: Duration::from_secs(30),
     }
@@ -270,6 +270,7 @@ fn context() -> Arc<RunContext> {
         run: RunNo(3),
         epoch: Epoch(1_795_194_100_123),
         store: StoreId("k7f3q2".into()),
+        keys_of: None,
         mode: Mode::Live,
         gate: Arc::new(Gate::always_open()),
     })

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine lacks. Does nothing where all is there.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 have() {
     command -v "$1" >/dev/null 2>&1
@@ -24,6 +25,16 @@ install_package() {
 have cc || install_package build-essential
 # The handlers of the examples and of the tests that run real workers.
 have python3 || install_package python3
+
+# The public judges of the façade: Standard Webhooks signatures, and an OpenAPI document against what is answered.
+python="target/python"
+if ! "$python/bin/python" -c 'import schemathesis, standardwebhooks' >/dev/null 2>&1; then
+    python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || install_package python3-venv
+    python3 -m venv "$python"
+    "$python/bin/pip" install --quiet --disable-pip-version-check 'schemathesis==4.32.5' 'standardwebhooks==1.1.0'
+fi
+# The unit file in deploy/ is checked with it.
+have systemd-analyze || install_package systemd
 
 for component in rustfmt clippy; do
     cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"

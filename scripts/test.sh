@@ -21,6 +21,7 @@ run tools bash scripts/install-tools.sh
 run format cargo fmt --all --check
 run lints cargo clippy --workspace --all-targets --locked -- -D warnings
 run tests cargo nextest run --workspace --locked --no-fail-fast
+run fuzz bash scripts/fuzz-api.sh
 run doctests cargo test --workspace --locked --doc
 run documentation env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --locked --no-deps --document-private-items
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::one_task::OneTask;
-use crate::actors::context::{NodeContext, RunDirectory};
+use crate::actors::context::{NodeContext, RunDirectory, Serving};
 use crate::actors::handle::{NotStarted, SupervisorHandle};
 use crate::actors::tree::Tree;
 use crate::domain::capacity::{Capacity, Ledger};
@@ -133,6 +133,7 @@ impl Node {
             data_log: store.clone(),
             provider: options.provider,
             times: options.times,
+            serving: Serving::default(),
             exclusive: true,
             directory: RunDirectory::default(),
         };

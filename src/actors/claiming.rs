@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::context::NodeContext;
@@ -54,12 +55,14 @@ pub(crate) enum NotClaimed {
     StoreFailed(StoreError),
 }
 
-/// Takes the lease, claims the shard and gathers what its run needs.
+/// Takes the lease, claims the shard and gathers what its run needs. The permit is given back when the store has
+/// been read: opening a source may take long.
 pub(crate) async fn claim(
     node: &NodeContext,
     candidate: &Candidate,
     life: &Life,
     keeper: &Line<lease_keeper::Msg>,
+    permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
     let key = LeaseKey { shard: candidate.shard, claim: ClaimId(Uuid::new_v4()) };
     let gate = Arc::new(Gate::new(life.trust.clone()));
@@ -79,7 +82,7 @@ pub(crate) async fn claim(
         }
         Err(error) => return Err(NotClaimed::StoreFailed(error)),
     };
-    prepare(node, shard, gate, key).await
+    prepare(node, shard, gate, key, permit).await
 }
 
 async fn take_lease(
@@ -116,6 +119,7 @@ async fn prepare(
     shard: ClaimedShard,
     gate: Arc<Gate>,
     key: LeaseKey,
+    permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
     let failed = |error| NotClaimed::StoreFailed(error);
     let task = retrying(|| node.tasks.get(shard.shard.task)).await.map_err(failed)?;
@@ -129,6 +133,7 @@ async fn prepare(
             return Err(NotClaimed::Unfit(Box::new((shard, close))));
         }
     };
+    drop(permit);
     match node.provider.provide(&task).await {
         Ok(provision) => Ok(Claimed { shard, gate, key, task, control, restored, provision }),
         Err(error) => {

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 
 use super::run_cell::RunCell;
 use super::tree::Tree;
+use crate::domain::capacity::{Ledger, Load};
 use crate::domain::execution::Progress;
 use crate::domain::ids::{ShardId, StoreId, TaskId};
 use crate::ports::clock::Clock;
@@ -58,6 +59,80 @@ impl Default for Times {
     }
 }
 
+/// Which tasks this node takes; changes live. What runs already goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Serving(Arc<Mutex<ServingNow>>);
+
+/// See [`Serving`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServingNow {
+    /// Whether it takes any.
+    pub run_tasks: bool,
+    /// Of which pools; none takes all.
+    pub pools: Option<Vec<String>>,
+}
+
+impl Default for ServingNow {
+    fn default() -> ServingNow {
+        ServingNow { run_tasks: true, pools: None }
+    }
+}
+
+impl Serving {
+    /// Takes tasks of these pools only.
+    pub fn new(run_tasks: bool, pools: Option<Vec<String>>) -> Serving {
+        Serving(Arc::new(Mutex::new(ServingNow { run_tasks, pools })))
+    }
+
+    /// What is served now.
+    pub fn now(&self) -> ServingNow {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, serving: ServingNow) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = serving;
+    }
+
+    /// The pools to look for (none: all), unless no task is taken.
+    pub(crate) fn pools(&self) -> Option<Option<Vec<String>>> {
+        let now = self.now();
+        now.run_tasks.then_some(now.pools)
+    }
+}
+
+/// How much of a node is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// All there is; none is unlimited.
+    pub capacity: Option<Load>,
+    /// What is booked.
+    pub reserved: Load,
+    /// By so many shards.
+    pub shards: usize,
+    /// Tasks that wait, as the last scan found them.
+    pub waiting: usize,
+}
+
+/// Where the supervisor writes how much is taken, so that nobody has to ask it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoomBoard(Arc<Mutex<Room>>);
+
+impl RoomBoard {
+    pub(crate) fn read(&self) -> Room {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self, ledger: &Ledger, waiting: usize) {
+        let room = Room {
+            capacity: ledger.capacity(),
+            reserved: ledger.held_sum(),
+            shards: ledger.held_shards(),
+            waiting,
+        };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = room;
+    }
+}
+
 /// See the module.
 pub struct NodeContext {
     /// The node's name, the root of every path.
@@ -90,6 +165,8 @@ pub struct NodeContext {
     pub provider: Arc<dyn Provider>,
     /// Times.
     pub times: Times,
+    /// Which tasks this node takes.
+    pub serving: Serving,
     /// Whether this process holds the state directory's lock: older sessions here are dead.
     pub exclusive: bool,
     /// The runs that are live on this node.

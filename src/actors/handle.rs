@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::Actor;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::sync::{oneshot, watch};
 
-use super::context::NodeContext;
+use super::context::{NodeContext, Room, RoomBoard, ServingNow};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
-use crate::domain::capacity::Ledger;
+use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::execution::Progress;
 use crate::domain::ids::{ShardId, TaskId};
+use crate::domain::settings::{Rate, RateLimit};
 
 /// The supervision tree did not come up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +23,8 @@ pub struct NotStarted(String);
 pub struct SupervisorHandle {
     node: Arc<NodeContext>,
     address: Address<Msg>,
-    ended: JoinHandle<()>,
+    room: RoomBoard,
+    over: watch::Receiver<bool>,
 }
 
 impl SupervisorHandle {
@@ -33,12 +34,21 @@ impl SupervisorHandle {
     /// When a child can't start, for example since another node of this name lives in the process.
     pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
         let leaf = node.tree.enter(&node.node, super::policy::Kind::Supervisor);
-        let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger };
+        let room = RoomBoard::default();
+        room.write(&ledger, 0);
+        let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger, room: room.clone() };
         let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
             .await
             .map_err(|error| NotStarted(error.to_string()))?;
         tracing::info!(node = node.node, tree = %format_args!("\n{}", node.tree.render("")), "node up");
-        Ok(SupervisorHandle { address: Address::new(actor, leaf), node, ended })
+        let (sender, over) = watch::channel(false);
+        tokio::spawn(async move {
+            if let Err(error) = ended.await {
+                tracing::error!(%error, "the supervisor ended by a panic");
+            }
+            sender.send_replace(true);
+        });
+        Ok(SupervisorHandle { address: Address::new(actor, leaf), node, room, over })
     }
 
     /// Something changed in the store: look for work now instead of at the next scan.
@@ -61,19 +71,64 @@ impl SupervisorHandle {
         self.node.directory.progress(task)
     }
 
+    /// Books another rate for what runs here of a task, before the change is committed. A raise that was booked and
+    /// is not committed after all is given back by booking the old rate. Once the tree has ended there is nothing to
+    /// book.
+    ///
+    /// # Errors
+    /// When it doesn't fit, with what would; nothing is booked then. Also when nothing of the task runs here, but
+    /// the rate is more than the whole node has.
+    pub async fn rebook(&self, task: TaskId, rate: RateLimit) -> Result<(), Refusal> {
+        let (sender, answer) = oneshot::channel();
+        self.address.tell(Msg::Rebook(task, rate, sender));
+        answer.await.unwrap_or(Ok(()))
+    }
+
+    /// Changes the node's capacity; what runs goes on also where it no longer fits.
+    pub fn set_capacity(&self, capacity: Capacity) {
+        self.address.tell(Msg::SetCapacity(capacity));
+    }
+
+    /// What the running tasks of a business may do together was changed; what runs goes on.
+    pub fn limit_business(&self, slug: &str, rate: Option<Rate>) {
+        self.address.tell(Msg::LimitBusiness(slug.into(), rate));
+    }
+
+    /// Changes which tasks this node takes; what runs goes on.
+    pub fn set_serving(&self, serving: ServingNow) {
+        self.node.serving.set(serving);
+        self.wake();
+    }
+
+    /// Which tasks this node takes.
+    pub fn serving(&self) -> ServingNow {
+        self.node.serving.now()
+    }
+
+    /// How much of the node is taken.
+    pub fn room(&self) -> Room {
+        self.room.read()
+    }
+
     /// Whether the tree has ended (drained, or its supervisor failed).
     pub fn is_over(&self) -> bool {
-        self.ended.is_finished()
+        *self.over.borrow()
     }
 
     /// Takes no new work, drains what runs, gives every shard back, ends the tree. Says whether it ended in time.
     pub async fn drain(self, patience: Duration) -> bool {
+        self.drain_now(patience).await
+    }
+
+    /// The same, for a handle that is shared.
+    pub async fn drain_now(&self, patience: Duration) -> bool {
         let (sender, drained) = oneshot::channel();
         self.address.tell(Msg::Drain(sender));
+        let mut over = self.over.clone();
         let ended = async {
             // The sender is dropped with the supervisor's state, whichever way it ends.
             drained.await.err();
-            self.ended.await
+            over.wait_for(|over| *over).await.is_ok()
         };
         let over = tokio::time::timeout(patience, ended).await.is_ok();
         let alive = self.node.tree.render("");

@@ -241,7 +241,7 @@ fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>
         }
         chunks.push(cached.clone().filter(|chunk| holds(chunk))?);
     }
-    Some(CallRows { chunks })
+    Some(CallRows { chunks, positions: None })
 }
 
 /// A call whose rows must be read again first: a retry far behind, or a resumed one.
@@ -258,7 +258,7 @@ async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, time
             }
         }
     }
-    let rows = CallRows { chunks };
+    let rows = CallRows { chunks, positions: None };
     Answer::Reply(cell.handler.process(Call { items, rows, gate_time: departed, timeout }).await)
 }
 

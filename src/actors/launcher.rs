@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::sync::Semaphore;
 
 use super::claiming::{self, Claimed, NotClaimed};
 use super::context::NodeContext;
@@ -74,6 +75,8 @@ pub(crate) struct Arguments {
     pub(crate) life: Life,
     pub(crate) lines: Lines,
     pub(crate) logs: data_log_writer::LogQueue,
+    /// Bounds the claims on their way.
+    pub(crate) claims: Arc<Semaphore>,
 }
 
 pub(crate) struct State {
@@ -166,11 +169,13 @@ impl State {
     }
 
     fn claim(&mut self) {
-        let Arguments { node, candidate, life, lines, .. } = &self.arguments;
-        let (node, candidate, life) = (node.clone(), candidate.clone(), life.clone());
+        let Arguments { node, candidate, life, lines, claims, .. } = &self.arguments;
+        let (node, candidate, life, claims) = (node.clone(), candidate.clone(), life.clone(), claims.clone());
         let (keeper, me) = (lines.lease_keeper.clone(), self.me.clone());
         tokio::spawn(self.me.guard(async move {
-            let outcome = claiming::claim(&node, &candidate, &life, &keeper).await;
+            // Never closed. Without a permit there would be no bound, but no wrong either.
+            let permit = claims.acquire_owned().await.ok();
+            let outcome = claiming::claim(&node, &candidate, &life, &keeper, permit).await;
             me.tell(Msg::Claimed(Box::new(outcome)));
         }));
     }

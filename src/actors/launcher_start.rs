@@ -160,6 +160,7 @@ fn context(
         run: shard.run,
         epoch: shard.epoch,
         store: node.store_id.clone(),
+        keys_of: None,
         mode: Mode::Live,
         gate,
     }

@@ -38,4 +38,6 @@ pub(crate) mod run_cell;
 pub(crate) mod session;
 pub(crate) mod supervisor;
 pub(crate) mod supervisor_children;
+pub(crate) mod supervisor_runs;
+pub(crate) mod supervisor_waits;
 pub(crate) mod window_executor;

@@ -13,13 +13,19 @@ use super::context::NodeContext;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
 use crate::domain::ids::{Moment, SessionId};
+use crate::domain::lifecycle::Wish;
 use crate::domain::trust::SilenceWatch;
 use crate::ports::StoreError;
-use crate::ports::run_store::Candidate;
+use crate::ports::run_store::{Candidate, Hunt};
 use crate::ports::session_store::SessionView;
 
-/// Shards of one offer; what is left is found by the next scan.
-const OFFER_MAX: u32 = 200;
+/// Candidates of one page: one statement, and at most so many rows in memory before they are looked at.
+const PAGE: u32 = 1_000;
+/// Shards of one offer: bounds the memory of the line. What stands behind so many waits for a later scan.
+const LINE_MAX: usize = 50_000;
+/// However often it is woken, it rests for this many times as long as its last scan took, up to the longest.
+const REST_FACTOR: u32 = 3;
+const REST_MAX: Duration = Duration::from_millis(500);
 
 /// Where offers go.
 pub(crate) type OfferSink = Arc<dyn Fn(Vec<Candidate>) + Send + Sync>;
@@ -27,6 +33,8 @@ pub(crate) type OfferSink = Arc<dyn Fn(Vec<Candidate>) + Send + Sync>;
 pub(crate) enum Msg {
     /// Look now: something ended, started, or was freed.
     Wake,
+    /// It may scan again.
+    Rested,
     Scan,
     Scanned(Box<Scan>),
 }
@@ -34,7 +42,7 @@ pub(crate) enum Msg {
 /// What one scan found.
 pub(crate) struct Scan {
     sessions: Result<(Vec<SessionView>, Moment), StoreError>,
-    candidates: Result<Vec<Candidate>, StoreError>,
+    line: Result<Vec<Candidate>, StoreError>,
 }
 
 pub(crate) struct State {
@@ -43,8 +51,11 @@ pub(crate) struct State {
     me: Address<Msg>,
     leaf: Leaf,
     watch: SilenceWatch,
-    scanning: bool,
+    scanning: Option<Moment>,
     again: bool,
+    rests_until: Moment,
+    /// Whether the last offer had anybody in it: then the next one is made even when it is empty.
+    offered: bool,
 }
 
 pub(crate) struct Restorer;
@@ -63,7 +74,17 @@ impl Actor for Restorer {
         let me = Address::new(me, leaf.clone());
         line.plug(me.clone());
         me.tell(Msg::Scan);
-        Ok(State { node, offer, me, leaf, watch: SilenceWatch::new(), scanning: false, again: false })
+        Ok(State {
+            node,
+            offer,
+            me,
+            leaf,
+            watch: SilenceWatch::new(),
+            scanning: None,
+            again: false,
+            rests_until: Moment(0),
+            offered: false,
+        })
     }
 
     async fn handle(
@@ -75,6 +96,11 @@ impl Actor for Restorer {
         state.leaf.handled();
         match message {
             Msg::Wake => state.scan(),
+            Msg::Rested => {
+                if std::mem::take(&mut state.again) {
+                    state.scan();
+                }
+            }
             Msg::Scan => {
                 state.scan();
                 state.me.tell_after(jittered(state.node.times.restore_scan), Msg::Scan);
@@ -98,11 +124,19 @@ fn jittered(scan: Duration) -> Duration {
 
 impl State {
     fn scan(&mut self) {
-        if self.scanning {
+        let now = self.node.clock.now();
+        if self.scanning.is_some() {
             self.again = true;
             return;
         }
-        self.scanning = true;
+        if now < self.rests_until {
+            if !std::mem::replace(&mut self.again, true) {
+                self.me.tell_after(self.rests_until.since(now), Msg::Rested);
+            }
+            return;
+        }
+        self.again = false;
+        self.scanning = Some(now);
         let (node, me, watch) = (self.node.clone(), self.me.clone(), self.watch.clone());
         tokio::spawn(self.me.guard(async move {
             let scan = scan(&node, watch).await;
@@ -111,16 +145,20 @@ impl State {
     }
 
     fn on_scanned(&mut self, scan: Scan) {
-        self.scanning = false;
+        let now = self.node.clock.now();
+        let took = self.scanning.take().map_or(Duration::ZERO, |since| now.since(since));
+        self.rests_until = now.plus((took * REST_FACTOR).min(REST_MAX));
         match scan.sessions {
             Ok((sessions, reply_at)) => self.observe(&sessions, reply_at),
             Err(error) => tracing::warn!(actor = self.leaf.path(), %error, "sessions not read"),
         }
-        match scan.candidates {
-            Ok(candidates) => {
-                self.leaf.say(Activity::Ok, format!("{} shards offered", candidates.len()));
-                if !candidates.is_empty() {
-                    (self.offer)(candidates);
+        match scan.line {
+            Ok(line) => {
+                let text = format!("{} shards offered, scanned in {} ms", line.len(), took.as_millis());
+                self.leaf.say(Activity::Ok, text);
+                if !line.is_empty() || self.offered {
+                    self.offered = !line.is_empty();
+                    (self.offer)(line);
                 }
             }
             Err(error) => tracing::warn!(actor = self.leaf.path(), %error, "shards not scanned"),
@@ -149,11 +187,40 @@ async fn scan(node: &NodeContext, watch: SilenceWatch) -> Scan {
             }
         }
     }
-    let candidates = match &sessions {
-        Ok(_) => node.runs.candidates(&alive, node.clock.wall(), node.times.restore_window, OFFER_MAX).await,
+    let line = match &sessions {
+        Ok(_) => whole_line(node, alive).await,
         Err(error) => Err(error.clone()),
     };
-    Scan { sessions: sessions.map(|sessions| (sessions, reply_at)), candidates }
+    Scan { sessions: sessions.map(|sessions| (sessions, reply_at)), line }
+}
+
+/// Everybody who waits, page by page; of more than fit into the line, those that go first.
+async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Candidate>, StoreError> {
+    let Some(pools) = node.serving.pools() else { return Ok(Vec::new()) };
+    let (now, restore_window) = (node.clock.wall(), node.times.restore_window);
+    let mut hunt = Hunt { alive, now, restore_window, pools, after: None, limit: PAGE };
+    let mut line = Vec::new();
+    loop {
+        let game = node.runs.candidates(&hunt).await?;
+        line.extend(game.found);
+        if line.len() >= 2 * LINE_MAX {
+            shorten(&mut line);
+        }
+        match game.next {
+            Some(place) => hunt.after = Some(place),
+            None => break,
+        }
+    }
+    shorten(&mut line);
+    Ok(line)
+}
+
+/// What is to be stopped needs no room and goes first.
+fn shorten(line: &mut Vec<Candidate>) {
+    if line.len() > LINE_MAX {
+        line.sort_by_key(|candidate| (candidate.wish == Wish::Run, candidate.precedence()));
+        line.truncate(LINE_MAX);
+    }
 }
 
 /// Fences a session whose heartbeat was silent for its owner's time; says whether it is fenced now.

@@ -10,17 +10,19 @@ use std::time::Duration;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
-use super::context::NodeContext;
+use super::context::{NodeContext, RoomBoard};
 use super::data_log_writer::LogQueue;
-use super::launcher::{self, Launcher, LauncherEnd};
+use super::launcher::{self, LauncherEnd};
 use super::lines::Lines;
 use super::policy::{Kind, Restarts, policy};
 use super::restorer::{self};
 use super::session::{Life, News};
+use super::supervisor_runs::Runs;
+use super::supervisor_waits::Waits;
 use super::tree::{Activity, Address, Leaf};
-use crate::domain::capacity::{Ledger, Obstacle, Request};
+use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::ids::{Moment, ShardId, TaskId};
-use crate::domain::lifecycle::Wish;
+use crate::domain::settings::{Rate, RateLimit};
 use crate::ports::run_store::Candidate;
 use crate::ports::session_store::OwnedShard;
 
@@ -28,7 +30,17 @@ use crate::ports::session_store::OwnedShard;
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) enum Msg {
+    /// Everything that waits to run here, as one scan found it.
     Offer(Vec<Candidate>),
+    /// More of what was admitted can be started.
+    LaunchMore,
+    /// The reasons of these tasks are stored.
+    Explained(Vec<(TaskId, Refusal)>),
+    /// Book another rate for what runs of a task.
+    Rebook(TaskId, RateLimit, oneshot::Sender<Result<(), Refusal>>),
+    SetCapacity(Capacity),
+    /// What a business's running tasks may do together was changed.
+    LimitBusiness(Arc<str>, Option<Rate>),
     News(News),
     Restart(Kind),
     Wake,
@@ -43,10 +55,7 @@ pub(crate) struct Arguments {
     pub(crate) node: Arc<NodeContext>,
     pub(crate) leaf: Leaf,
     pub(crate) ledger: Ledger,
-}
-
-struct Runner {
-    address: Address<launcher::Msg>,
+    pub(crate) room: RoomBoard,
 }
 
 pub(crate) struct State {
@@ -55,15 +64,16 @@ pub(crate) struct State {
     pub(super) leaf: Leaf,
     pub(super) lines: Lines,
     pub(super) logs: LogQueue,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
+    room: RoomBoard,
     pub(super) life: Option<Life>,
     pub(super) children: BTreeMap<Kind, (ActorCell, Restarts)>,
-    launchers: BTreeMap<ShardId, Runner>,
+    pub(super) runs: Runs,
     /// When launchers ended: heartbeats sent before that say nothing about their shards.
     ended: BTreeMap<ShardId, Moment>,
     pub(super) failures: BTreeMap<ShardId, u32>,
-    pub(super) waits: BTreeMap<ShardId, Obstacle>,
-    draining: Option<Vec<oneshot::Sender<()>>>,
+    pub(super) waits: Waits,
+    pub(super) draining: Option<Vec<oneshot::Sender<()>>>,
 }
 
 pub(crate) struct Supervisor;
@@ -77,7 +87,7 @@ impl Actor for Supervisor {
     type Arguments = Arguments;
 
     async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
-        let Arguments { node, leaf, ledger } = arguments;
+        let Arguments { node, leaf, ledger, room } = arguments;
         let mut state = State {
             node,
             me: Address::new(me.clone(), leaf.clone()),
@@ -85,12 +95,13 @@ impl Actor for Supervisor {
             lines: Lines::default(),
             logs: LogQueue::new(),
             ledger,
+            room,
             life: None,
             children: BTreeMap::new(),
-            launchers: BTreeMap::new(),
+            runs: Runs::new(),
             ended: BTreeMap::new(),
             failures: BTreeMap::new(),
-            waits: BTreeMap::new(),
+            waits: Waits::default(),
             draining: None,
         };
         for kind in CHILDREN {
@@ -108,23 +119,24 @@ impl Actor for Supervisor {
     ) -> Result<(), ActorProcessingErr> {
         state.leaf.handled();
         match message {
-            Msg::Offer(candidates) => state.on_offer(candidates, &me).await,
+            Msg::Offer(line) => state.on_offer(line),
+            Msg::LaunchMore => state.launch_some(&me).await,
+            Msg::Explained(reasons) => state.on_explained(reasons),
+            Msg::Rebook(task, rate, answer) => state.on_rebook(task, rate, answer),
+            Msg::SetCapacity(capacity) => {
+                state.ledger.set_capacity(capacity);
+                state.look_for_work();
+            }
+            Msg::LimitBusiness(slug, rate) => {
+                state.ledger.set_business_rate(&slug, rate);
+                state.look_for_work();
+            }
             Msg::News(news) => state.on_news(news),
             Msg::Restart(kind) => state.restart(kind, &me.get_cell()).await,
-            Msg::Wake => {
-                state.lines.restorer.tell(restorer::Msg::Wake);
-            }
-            Msg::Nudge(task) => {
-                for (_, runner) in state.launchers.iter().filter(|(shard, _)| shard.task == task) {
-                    runner.address.tell(launcher::Msg::Look);
-                }
-            }
+            Msg::Wake => state.look_for_work(),
+            Msg::Nudge(task) => state.runs.tell_task(task, || launcher::Msg::Look),
             Msg::Drain(done) => state.drain(done, &me),
-            Msg::DrainOver => {
-                state.launchers.values().for_each(|runner| {
-                    runner.address.tell(launcher::Msg::Abort);
-                });
-            }
+            Msg::DrainOver => state.runs.tell_all(|| launcher::Msg::Abort),
         }
         state.say();
         Ok(())
@@ -149,7 +161,7 @@ impl Actor for Supervisor {
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
         };
         state.say();
-        if state.launchers.is_empty() && state.draining.is_some() {
+        if state.runs.is_empty() && state.draining.is_some() {
             me.stop(Some("drained".into()));
         }
         outcome
@@ -171,54 +183,18 @@ impl Actor for Supervisor {
 }
 
 impl State {
-    async fn on_offer(&mut self, candidates: Vec<Candidate>, me: &ActorRef<Msg>) {
-        let now = self.node.clock.now();
-        let trusted = self.life.as_ref().is_some_and(|life| life.trust.until() > now);
-        if self.draining.is_some() || !trusted {
-            return;
-        }
-        let fresh: Vec<Candidate> =
-            candidates.into_iter().filter(|c| !self.launchers.contains_key(&c.shard)).collect();
-        // One that is to be stopped is claimed only to commit that: it needs no capacity.
-        let (to_run, to_stop): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|c| c.wish == Wish::Run);
-        for candidate in to_stop {
-            self.launch(candidate, me).await;
-        }
-        let requests: Vec<Request> = to_run.iter().map(request).collect();
-        let admissions = self.ledger.admit(&requests, now);
-        for candidate in to_run {
-            let outcome = admissions.iter().find(|admission| admission.shard == candidate.shard);
-            match outcome.map(|admission| admission.outcome) {
-                Some(Ok(_)) => self.launch(candidate, me).await,
-                Some(Err(refusal)) => self.explain(candidate.shard, refusal),
-                None => {}
-            }
-        }
+    pub(super) fn look_for_work(&self) {
+        self.lines.restorer.tell(restorer::Msg::Wake);
     }
 
-    async fn launch(&mut self, candidate: Candidate, me: &ActorRef<Msg>) {
-        let Some(life) = self.life.clone() else { return };
-        let shard = candidate.shard;
-        let leaf = self.node.tree.enter(&self.leaf.child(&shard.to_string()), Kind::Launcher);
-        let arguments = launcher::Arguments {
-            node: self.node.clone(),
-            leaf: leaf.clone(),
-            candidate,
-            life,
-            lines: self.lines.clone(),
-            logs: self.logs.clone(),
-        };
-        let name = Some(leaf.path().to_owned());
-        match Actor::spawn_linked(name, Launcher, arguments, me.get_cell()).await {
-            Ok((actor, _)) => {
-                self.waits.remove(&shard);
-                self.launchers.insert(shard, Runner { address: Address::new(actor, leaf) });
-            }
-            Err(error) => {
-                tracing::error!(%shard, %error, "launcher not started; the shard will be offered again");
-                leaf.leave();
-                self.ledger.release(shard);
-            }
+    fn on_rebook(&mut self, task: TaskId, rate: RateLimit, answer: oneshot::Sender<Result<(), Refusal>>) {
+        let before = self.ledger.held_sum();
+        let outcome = self.ledger.change_task(task, rate).map(|_| ());
+        if self.ledger.held_sum() < before {
+            self.look_for_work();
+        }
+        if answer.send(outcome).is_err() {
+            tracing::debug!(%task, "nobody waits for the answer to a change of the booking");
         }
     }
 
@@ -226,13 +202,12 @@ impl State {
         match news {
             News::Begun(life) => {
                 self.life = Some(life);
-                self.lines.restorer.tell(restorer::Msg::Wake);
+                self.look_for_work();
             }
             News::Fenced(id) => {
                 self.life.take_if(|life| life.id == id);
-                self.launchers.values().for_each(|runner| {
-                    runner.address.tell(launcher::Msg::Drop);
-                });
+                self.give_up_starting();
+                self.runs.tell_all(|| launcher::Msg::Drop);
             }
             News::Shards(id, sent, rows) => {
                 let first = self.life.as_ref().is_some_and(|life| life.id == id);
@@ -245,17 +220,14 @@ impl State {
 
     /// What the heartbeat found: wishes for the runs, and shards of ours that nobody here runs.
     fn on_rows(&mut self, sent: Moment, rows: Vec<OwnedShard>) {
-        for (shard, runner) in &self.launchers {
-            let message = match rows.iter().find(|row| row.shard == *shard) {
-                Some(row) => launcher::Msg::Row(*row, sent),
-                None => launcher::Msg::NotListed(sent),
-            };
-            runner.address.tell(message);
-        }
+        let rows: BTreeMap<ShardId, OwnedShard> = rows.into_iter().map(|row| (row.shard, row)).collect();
+        self.runs.tell_each(|shard| match rows.get(&shard) {
+            Some(row) => launcher::Msg::Row(*row, sent),
+            None => launcher::Msg::NotListed(sent),
+        });
         self.ended.retain(|_, at| *at >= sent);
-        for row in rows {
-            let known = self.launchers.contains_key(&row.shard) || self.ended.contains_key(&row.shard);
-            if !known {
+        for (shard, row) in rows {
+            if !self.runs.holds(shard) && !self.ended.contains_key(&shard) {
                 self.release_orphan(row);
             }
         }
@@ -268,9 +240,7 @@ impl State {
         reason: &str,
     ) -> Result<(), ActorProcessingErr> {
         let id = child.get_id();
-        let shard =
-            self.launchers.iter().find(|(_, r)| r.address.actor().get_id() == id).map(|(shard, _)| *shard);
-        if let Some(shard) = shard {
+        if let Some(shard) = self.runs.remove(id) {
             self.on_launcher_ended(shard, end, reason);
             return Ok(());
         }
@@ -289,7 +259,6 @@ impl State {
     }
 
     fn on_launcher_ended(&mut self, shard: ShardId, end: Option<LauncherEnd>, reason: &str) {
-        self.launchers.remove(&shard);
         self.ledger.release(shard);
         self.ended.insert(shard, self.node.clock.now());
         let path = self.leaf.child(&shard.to_string());
@@ -307,39 +276,30 @@ impl State {
             }
         }
         if looks {
-            self.lines.restorer.tell(restorer::Msg::Wake);
+            self.look_for_work();
         }
     }
 
     fn drain(&mut self, done: oneshot::Sender<()>, me: &ActorRef<Msg>) {
         self.draining.get_or_insert_default().push(done);
-        self.launchers.values().for_each(|runner| {
-            runner.address.tell(launcher::Msg::HandOver);
-        });
+        self.give_up_starting();
+        self.runs.tell_all(|| launcher::Msg::HandOver);
         self.me.tell_after(self.node.times.drain_timeout, Msg::DrainOver);
-        if self.launchers.is_empty() {
+        if self.runs.is_empty() {
             me.stop(Some("drained".into()));
         }
     }
 
     /// Whether everything was handed over.
     pub(super) fn is_over(&self) -> bool {
-        self.draining.is_some() && self.launchers.is_empty()
+        self.draining.is_some() && self.runs.is_empty()
     }
 
     fn say(&self) {
         let activity = if self.draining.is_some() { Activity::Draining } else { Activity::Ok };
-        self.leaf
-            .say(activity, format!("{} runs, {} reserved", self.launchers.len(), self.ledger.held_sum()));
-    }
-}
-
-fn request(candidate: &Candidate) -> Request {
-    Request {
-        shard: candidate.shard,
-        rate: candidate.rate,
-        priority: candidate.priority,
-        waiting_since: candidate.waiting_since,
+        let (runs, reserved) = (self.runs.len(), self.ledger.held_sum());
+        self.room.write(&self.ledger, self.waits.len());
+        self.leaf.say(activity, format!("{runs} runs, {reserved} reserved"));
     }
 }
 

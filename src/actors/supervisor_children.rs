@@ -12,8 +12,6 @@ use super::policy::{Kind, policy};
 use super::restorer::{self, Restorer};
 use super::session::Session;
 use super::supervisor::{Msg, State};
-use crate::domain::capacity::{Obstacle, Refusal};
-use crate::domain::ids::ShardId;
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
 
@@ -76,26 +74,6 @@ impl State {
                 self.me.tell_after(policy(kind).wait_max, Msg::Restart(kind));
             }
         }
-    }
-
-    /// Says why a task waits, once per reason.
-    pub(super) fn explain(&mut self, shard: ShardId, refusal: Refusal) {
-        if self.waits.insert(shard, refusal.obstacle) == Some(refusal.obstacle) {
-            return;
-        }
-        let slug = match refusal.obstacle {
-            Obstacle::TooBig => "too_big",
-            Obstacle::Behind(_) => "waits_in_line",
-            Obstacle::Full | Obstacle::Held | Obstacle::NotHeld => "capacity",
-        };
-        let node = self.node.clone();
-        tokio::spawn(async move {
-            let now = node.clock.wall();
-            let text = refusal.to_string();
-            if let Err(error) = node.tasks.explain_wait(shard.task, slug, &text, now).await {
-                tracing::warn!(%shard, %error, "the reason for waiting was not stored");
-            }
-        });
     }
 
     /// A shard of this session that nobody here runs: only we can give it back (`ownership.md`, rule 5).

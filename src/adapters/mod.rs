@@ -7,6 +7,9 @@
 //! | `source` | `source::{range, inline, csv, ndjson}` |
 //! | `task_store`, `run_store`, `session_store`, `source_store`, `data_log` | `sql`, `memory` |
 //! | `lease_store` | `memory` |
+//! | `business_store`, `token_store` | `sql` |
+//! | `vault` | `vault` |
+//! | `hook` | `handler::http` |
 
 pub mod clock;
 pub mod handler;
@@ -14,3 +17,4 @@ pub mod memory;
 pub mod source;
 pub mod sql;
 pub mod state_dir;
+pub mod vault;

@@ -3,15 +3,20 @@
 //! Only the supervisor holds a ledger, so admitting and booking are one step and can't race. The ledger never
 //! starts or stops anything, and never books more than the capacity; lowering the capacity takes nothing back.
 //!
-//! The waiting line is what the restorer finds, in each scan anew: nobody waits here who is no longer runnable.
-//! The ledger remembers only since when a candidate has been passed over, because after [`PASSED_OVER_MAX`] nothing
-//! behind it is admitted until it fits.
+//! What all tasks of a business may have together is booked in the same step, in an account of the business.
+//!
+//! The waiting line (`line`) is what the restorer finds, in each scan anew: nobody waits here who is no longer
+//! runnable. The ledger remembers only since when a candidate has been passed over, because after
+//! [`PASSED_OVER_MAX`] nothing behind it is admitted until it fits.
+
+mod line;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::ids::{Moment, ShardId, WallMs};
+use super::ids::{Moment, ShardId, TaskId, WallMs};
 use super::settings::{Rate, RateLimit};
 
 /// How long later candidates may overtake one that doesn't fit. (`design.md` §5.)
@@ -69,7 +74,7 @@ pub enum Capacity {
 }
 
 /// A shard that would like to run here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The shard.
     pub shard: ShardId,
@@ -79,6 +84,10 @@ pub struct Request {
     pub priority: i32,
     /// Since when it waits; of the same priority, who waited longer goes first.
     pub waiting_since: WallMs,
+    /// Whose task it is.
+    pub business: Arc<str>,
+    /// What all running tasks of the business may do together on this node; none is unlimited.
+    pub business_rate: Option<Rate>,
 }
 
 /// Why a shard may not run here now.
@@ -88,6 +97,10 @@ pub enum Obstacle {
     Full,
     /// Never: it needs more than the node's whole capacity.
     TooBig,
+    /// Not now; when other tasks of its business have ended it fits.
+    BusinessFull,
+    /// Never: it needs more than its business may have.
+    BusinessTooBig,
     /// It would fit, but this one was passed over for too long and goes first.
     Behind(ShardId),
     /// It is booked already.
@@ -102,9 +115,9 @@ pub enum Obstacle {
 pub struct Refusal {
     /// What it needs.
     pub need: Load,
-    /// What would fit now; for a change, what the shard holds included.
+    /// What would fit now, of the node or of the business; for a change, what the shard holds included.
     pub free: Load,
-    /// The node's whole capacity.
+    /// The node's whole capacity, or the business's whole limit.
     pub capacity: Load,
     /// Why not.
     pub obstacle: Obstacle,
@@ -115,9 +128,31 @@ impl Refusal {
         let Refusal { need, free, capacity, obstacle } = self;
         match obstacle {
             Obstacle::Full => format!("it needs {need}, {free} of the node's {capacity} would fit now"),
+            Obstacle::BusinessFull => {
+                format!("it needs {need}, {free} of the business's {capacity} would fit now")
+            }
+            _ => self.waiting_text(),
+        }
+    }
+
+    /// Why it waits, in words that stay the same for as long as the reason does.
+    pub fn waiting_text(&self) -> String {
+        let Refusal { need, capacity, obstacle, .. } = self;
+        match obstacle {
+            Obstacle::Full => {
+                format!("it needs {need}; too much of the node's {capacity} is taken by other tasks")
+            }
             Obstacle::TooBig => {
                 format!(
                     "it needs {need}, more than the node's whole capacity of {capacity}; lower its rate or raise node.capacity_rate"
+                )
+            }
+            Obstacle::BusinessFull => {
+                format!("it needs {need}; too much of the business's {capacity} is taken by its other tasks")
+            }
+            Obstacle::BusinessTooBig => {
+                format!(
+                    "it needs {need}, more than the {capacity} that all tasks of its business may have; lower its rate or raise the business's limit"
                 )
             }
             Obstacle::Behind(shard) => format!("{shard} has waited longer and goes first"),
@@ -136,19 +171,42 @@ pub struct Admission {
     pub outcome: Result<Load, Refusal>,
 }
 
+/// What a shard has booked.
+#[derive(Clone, Debug)]
+struct Booking {
+    load: Load,
+    business: Arc<str>,
+}
+
+/// What the shards of one business have booked.
+#[derive(Clone, Debug, Default)]
+struct Account {
+    held: Load,
+    shards: usize,
+    limit: Option<Load>,
+}
+
 /// The bookings of one node.
 ///
 /// ```
-/// use windrow::domain::capacity::{Capacity, Ledger, Obstacle};
-/// use windrow::domain::ids::{ShardId, TaskId};
+/// use windrow::domain::capacity::{Capacity, Ledger, Obstacle, Request};
+/// use windrow::domain::ids::{ShardId, TaskId, WallMs};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut ledger = Ledger::new(Capacity::Limited("2000/s".parse()?), "1000/s".parse()?);
-/// let (one, two) = (ShardId { task: TaskId(1), no: 0 }, ShardId { task: TaskId(2), no: 0 });
-/// ledger.reserve(one, "1500/s".parse()?)?;
-/// let refusal = ledger.reserve(two, "501/s".parse()?).unwrap_err();
+/// let one = Request {
+///     shard: ShardId { task: TaskId(1), no: 0 },
+///     rate: "1500/s".parse()?,
+///     priority: 0,
+///     waiting_since: WallMs(0),
+///     business: "mail".into(),
+///     business_rate: None,
+/// };
+/// let two = Request { shard: ShardId { task: TaskId(2), no: 0 }, rate: "501/s".parse()?, ..one.clone() };
+/// ledger.reserve(&one)?;
+/// let refusal = ledger.reserve(&two).unwrap_err();
 /// assert_eq!(refusal.obstacle, Obstacle::Full);
-/// ledger.release(one);
-/// assert!(ledger.reserve(two, "501/s".parse()?).is_ok());
+/// ledger.release(one.shard);
+/// assert!(ledger.reserve(&two).is_ok());
 /// # Ok(())
 /// # }
 /// ```
@@ -156,8 +214,10 @@ pub struct Admission {
 pub struct Ledger {
     capacity: Option<Load>,
     unlimited_reserves: Load,
-    held: BTreeMap<ShardId, Load>,
+    held: BTreeMap<ShardId, Booking>,
     held_sum: Load,
+    /// Only businesses with a booking; the limit is the one that was heard of last.
+    accounts: HashMap<Arc<str>, Account>,
     passed_over_since: HashMap<ShardId, Moment>,
 }
 
@@ -169,6 +229,7 @@ impl Ledger {
             unlimited_reserves: Load::needed_by(unlimited_reserves),
             held: BTreeMap::new(),
             held_sum: Load(0),
+            accounts: HashMap::new(),
             passed_over_since: HashMap::new(),
         };
         ledger.set_capacity(capacity);
@@ -183,6 +244,18 @@ impl Ledger {
         };
     }
 
+    /// What the tasks of a business may have together was changed; bookings stay, also those that no longer fit.
+    pub fn set_business_rate(&mut self, slug: &str, rate: Option<Rate>) {
+        if let Some(account) = self.accounts.get_mut(slug) {
+            account.limit = rate.map(Load::offered_by);
+        }
+    }
+
+    /// The whole capacity; none is unlimited.
+    pub fn capacity(&self) -> Option<Load> {
+        self.capacity
+    }
+
     /// The sum of all bookings.
     pub fn held_sum(&self) -> Load {
         self.held_sum
@@ -190,7 +263,12 @@ impl Ledger {
 
     /// What a shard has booked.
     pub fn held_by(&self, shard: ShardId) -> Option<Load> {
-        self.held.get(&shard).copied()
+        self.held.get(&shard).map(|booking| booking.load)
+    }
+
+    /// What the shards of a business have booked.
+    pub fn held_by_business(&self, slug: &str) -> Load {
+        self.accounts.get(slug).map_or(Load(0), |account| account.held)
     }
 
     /// How many shards are booked.
@@ -207,15 +285,25 @@ impl Ledger {
     ///
     /// # Errors
     /// When it doesn't fit or is booked already; nothing is changed then.
-    pub fn reserve(&mut self, shard: ShardId, rate: RateLimit) -> Result<Load, Refusal> {
-        let need = self.need_of(rate);
-        if self.held.contains_key(&shard) {
+    pub fn reserve(&mut self, request: &Request) -> Result<Load, Refusal> {
+        let need = self.need_of(request.rate);
+        if self.held.contains_key(&request.shard) {
             return Err(self.refusal(need, self.free(), Obstacle::Held));
         }
-        self.check_fit(need, self.free())?;
-        self.held.insert(shard, need);
+        let limit = request.business_rate.map(Load::offered_by);
+        if let Some(account) = self.accounts.get_mut(&request.business) {
+            account.limit = limit;
+        }
+        let held = self.held_by_business(&request.business);
+        self.check_fit(need, Load(0), (limit, held))?;
+        let business = request.business.clone();
+        let account =
+            self.accounts.entry(business.clone()).or_insert(Account { limit, ..Account::default() });
+        account.held = account.held.plus(need);
+        account.shards += 1;
+        self.held.insert(request.shard, Booking { load: need, business });
         self.held_sum = self.held_sum.plus(need);
-        self.passed_over_since.remove(&shard);
+        self.passed_over_since.remove(&request.shard);
         Ok(need)
     }
 
@@ -226,60 +314,61 @@ impl Ledger {
     /// The booking stays as it was.
     pub fn change(&mut self, shard: ShardId, rate: RateLimit) -> Result<Load, Refusal> {
         let need = self.need_of(rate);
-        let Some(held) = self.held_by(shard) else {
+        let Some(Booking { load: held, business }) = self.held.get(&shard).cloned() else {
             return Err(self.refusal(need, self.free(), Obstacle::NotHeld));
         };
-        let others = self.held_sum.minus(held);
         if need > held {
-            self.check_fit(need, self.whole().minus(others))?;
+            let account = self.accounts.get(&business);
+            let (limit, others) =
+                account.map_or((None, Load(0)), |account| (account.limit, account.held.minus(held)));
+            self.check_fit(need, held, (limit, others))?;
         }
-        self.held.insert(shard, need);
-        self.held_sum = others.plus(need);
+        self.rebook(shard, need);
         Ok(need)
+    }
+
+    /// Changes what each shard of a task that runs here has booked, all of them or none, and says how many.
+    ///
+    /// # Errors
+    /// When it doesn't fit; also when none runs here but the rate is more than the node's whole capacity.
+    pub fn change_task(&mut self, task: TaskId, rate: RateLimit) -> Result<usize, Refusal> {
+        let need = self.need_of(rate);
+        let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
+        let before: Vec<(ShardId, Load)> =
+            self.held.range(first..=last).map(|(shard, booking)| (*shard, booking.load)).collect();
+        if before.is_empty() && self.capacity.is_some_and(|whole| need > whole) {
+            return Err(self.refusal(need, self.free(), Obstacle::TooBig));
+        }
+        for (at, (shard, _)) in before.iter().enumerate() {
+            if let Err(refusal) = self.change(*shard, rate) {
+                before[..at].iter().for_each(|(shard, load)| self.rebook(*shard, *load));
+                return Err(refusal);
+            }
+        }
+        Ok(before.len())
+    }
+
+    fn rebook(&mut self, shard: ShardId, need: Load) {
+        let Some(booking) = self.held.get_mut(&shard) else { return };
+        let held = std::mem::replace(&mut booking.load, need);
+        self.held_sum = self.held_sum.minus(held).plus(need);
+        if let Some(account) = self.accounts.get_mut(&booking.business) {
+            account.held = account.held.minus(held).plus(need);
+        }
     }
 
     /// Gives back what a shard has booked, and says how much; none when it had nothing.
     pub fn release(&mut self, shard: ShardId) -> Option<Load> {
-        let held = self.held.remove(&shard)?;
-        self.held_sum = self.held_sum.minus(held);
-        Some(held)
-    }
-
-    /// Books whoever fits among all that wait, by priority, then by waiting time. Answers in that order.
-    ///
-    /// One that doesn't fit now may be overtaken for [`PASSED_OVER_MAX`] from the first time that happens; then
-    /// nothing behind it is booked until it fits or no longer waits. One that never fits blocks nobody.
-    pub fn admit(&mut self, waiting: &[Request], now: Moment) -> Vec<Admission> {
-        let mut line: Vec<Request> = waiting.to_vec();
-        line.sort_by_key(|request| (-i64::from(request.priority), request.waiting_since, request.shard));
-        self.passed_over_since.retain(|shard, _| line.iter().any(|request| request.shard == *shard));
-        let mut overtaken: Vec<ShardId> = Vec::new();
-        let mut blocked_by = None;
-        let mut answers = Vec::with_capacity(line.len());
-        for Request { shard, rate, .. } in line {
-            let outcome = match blocked_by {
-                Some(first) => Err(self.refusal(self.need_of(rate), self.free(), Obstacle::Behind(first))),
-                None => self.reserve(shard, rate),
-            };
-            match &outcome {
-                Ok(_) => {
-                    for shard in overtaken.drain(..) {
-                        self.passed_over_since.entry(shard).or_insert(now);
-                    }
-                }
-                Err(refusal) if refusal.obstacle == Obstacle::Full => {
-                    overtaken.push(shard);
-                    blocked_by = self.has_waited_enough(shard, now).then_some(shard);
-                }
-                Err(_) => {}
+        let Booking { load, business } = self.held.remove(&shard)?;
+        self.held_sum = self.held_sum.minus(load);
+        if let Some(account) = self.accounts.get_mut(&business) {
+            account.held = account.held.minus(load);
+            account.shards -= 1;
+            if account.shards == 0 {
+                self.accounts.remove(&business);
             }
-            answers.push(Admission { shard, outcome });
         }
-        answers
-    }
-
-    fn has_waited_enough(&self, shard: ShardId, now: Moment) -> bool {
-        self.passed_over_since.get(&shard).is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
+        Some(load)
     }
 
     fn need_of(&self, rate: RateLimit) -> Load {
@@ -293,9 +382,24 @@ impl Ledger {
         self.capacity.unwrap_or(Load(u128::MAX))
     }
 
-    fn check_fit(&self, need: Load, free: Load) -> Result<(), Refusal> {
+    /// `own` is what the shard holds already. What can't be had because of the business is no reason for others to
+    /// wait, so the business is looked at before the node's room.
+    fn check_fit(&self, need: Load, own: Load, business: (Option<Load>, Load)) -> Result<(), Refusal> {
+        let free = self.whole().minus(self.held_sum.minus(own));
+        if self.capacity.is_some_and(|whole| need > whole) {
+            return Err(self.refusal(need, free, Obstacle::TooBig));
+        }
+        if let (Some(limit), others) = business {
+            let free = limit.minus(others);
+            let refusal = |obstacle| Err(Refusal { need, free, capacity: limit, obstacle });
+            if need > limit {
+                return refusal(Obstacle::BusinessTooBig);
+            }
+            if need > free {
+                return refusal(Obstacle::BusinessFull);
+            }
+        }
         match self.capacity {
-            Some(whole) if need > whole => Err(self.refusal(need, free, Obstacle::TooBig)),
             Some(_) if need > free => Err(self.refusal(need, free, Obstacle::Full)),
             _ => Ok(()),
         }

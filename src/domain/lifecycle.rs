@@ -196,7 +196,7 @@ mod tests {
         let refusal = decide(Verb::Stop, standing).expect_err("a task that never started can't be stopped");
         assert_eq!(
             refusal.to_string(),
-            "stop is not possible while the task is created; allowed: start, cancel, tune, edit"
+            "stop is not possible while the task is created; allowed: start, cancel, tune, describe, edit"
         );
         let ended = Standing { wish: Wish::Run, status: Status::Finished, owned: false };
         let refusal = decide(Verb::Start, ended).expect_err("finished is final");

@@ -100,6 +100,7 @@ pub fn preview_context() -> RunContext {
         run: RunNo(1),
         epoch: Epoch(1),
         store: StoreId("try".to_owned()),
+        keys_of: None,
         mode: Mode::Preview,
         gate: Arc::new(Gate::always_open()),
     }

@@ -4,20 +4,16 @@
 //! own command comes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::Wish;
 use crate::domain::verdict::ParkedItem;
 use crate::ports::StoreError;
 use crate::ports::run_store::{
-    Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore, ShardCheckpoint,
+    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
-
-/// Candidates read at once: the one task may stand behind many.
-const SCAN_MAX: u32 = 10_000;
 
 /// See the module.
 pub(super) struct OneTask {
@@ -27,17 +23,10 @@ pub(super) struct OneTask {
 
 #[async_trait]
 impl RunStore for OneTask {
-    async fn candidates(
-        &self,
-        alive: &[SessionId],
-        now: WallMs,
-        restore_window: Duration,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, StoreError> {
-        let mut found = self.runs.candidates(alive, now, restore_window, SCAN_MAX).await?;
-        found.retain(|candidate| candidate.shard.task == self.task || candidate.wish != Wish::Run);
-        found.truncate(limit as usize);
-        Ok(found)
+    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+        let mut game = self.runs.candidates(hunt).await?;
+        game.found.retain(|candidate| candidate.shard.task == self.task || candidate.wish != Wish::Run);
+        Ok(game)
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {

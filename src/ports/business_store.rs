@@ -67,10 +67,31 @@ pub enum BusinessError {
     Store(#[from] StoreError),
 }
 
+/// One change of a business, as the audit has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusinessRevision {
+    /// Its row; grows.
+    pub id: i64,
+    /// When.
+    pub at: WallMs,
+    /// By whom.
+    pub actor: String,
+    /// From where.
+    pub source: String,
+    /// What, e.g. `business.edit`.
+    pub action: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// `{"slug","revision","archived","spec"}` before, as JSON text; none for the first.
+    pub before: Option<String>,
+    /// The same after; with `"secrets_changed":true` where secrets did.
+    pub after: Option<String>,
+}
+
 /// Registers, finds and changes businesses.
 #[async_trait]
 pub trait BusinessStore: Send + Sync {
-    /// Registers a business.
+    /// Registers a business; one that only a command line used so far, without a handler, is the same row.
     ///
     /// # Errors
     /// See [`BusinessError`].
@@ -114,4 +135,15 @@ pub trait BusinessStore: Send + Sync {
         actor: &Actor,
         now: WallMs,
     ) -> Result<Business, BusinessError>;
+
+    /// What was changed of a business, newest first, before a row of the audit, at most `limit`.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn business_revisions(
+        &self,
+        slug: &str,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<BusinessRevision>, StoreError>;
 }

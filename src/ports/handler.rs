@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::gate::Gate;
 use super::source::RowChunk;
-use crate::domain::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId};
+use crate::domain::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
 use crate::domain::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
 
 /// Whether the items are real work.
@@ -34,7 +34,7 @@ impl Mode {
 }
 
 /// What a handler is told about the run that it works for; the same for all calls of the run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RunContext {
     /// The task and the shard.
     pub shard: ShardId,
@@ -52,6 +52,8 @@ pub struct RunContext {
     pub epoch: Epoch,
     /// The first part of item keys.
     pub store: StoreId,
+    /// The task in item keys; none is the run's own. A redrive's items keep the keys of the task that failed.
+    pub keys_of: Option<TaskId>,
     /// Whether this is real work.
     pub mode: Mode,
     /// Asked again right before a request leaves.
@@ -61,7 +63,12 @@ pub struct RunContext {
 impl RunContext {
     /// The key of an item, the same for every attempt and run.
     pub fn item_key(&self, index: ItemIndex) -> String {
-        self.store.item_key(self.shard.task, index)
+        self.store.item_key(self.key_task(), index)
+    }
+
+    /// The task in item keys.
+    pub fn key_task(&self) -> TaskId {
+        self.keys_of.unwrap_or(self.shard.task)
     }
 }
 
@@ -104,11 +111,20 @@ impl CallItems {
 pub struct CallRows {
     /// Chunks that together hold every item of the call.
     pub chunks: Vec<Arc<RowChunk>>,
+    /// For a redrive: each index that the handler sees, with the position under which `chunks` hold it; ordered.
+    pub positions: Option<Arc<[(ItemIndex, ItemIndex)]>>,
 }
 
 impl CallRows {
     /// The item's data as JSON text; none for a source without data.
     pub fn data(&self, index: ItemIndex) -> Option<&str> {
+        let index = match &self.positions {
+            Some(positions) => {
+                let at = positions.binary_search_by_key(&index, |(origin, _)| *origin).ok()?;
+                positions[at].1
+            }
+            None => index,
+        };
         self.chunks.iter().find_map(|chunk| chunk.row(index))
     }
 }

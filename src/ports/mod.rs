@@ -1,13 +1,15 @@
 //! What the actors need from the world, as traits, and the values that they pass. No implementations.
 //!
 //! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`.
-//! For people: `task_store`, `business_store`, `token_store`, `idempotency`, `data_log`, `source_store`, `hook`, `vault`.
+//! For people: `task_store`, `business_store`, `token_store`, `idempotency`, `data_log`, `source_store`, `hook`, `vault`,
+//! `failure_list`, `source_desk`, `uploads`.
 
 #![warn(missing_docs)]
 
 pub mod business_store;
 pub mod clock;
 pub mod data_log;
+pub mod failure_list;
 pub mod gate;
 pub mod handler;
 pub mod hook;
@@ -17,9 +19,11 @@ pub mod provision;
 pub mod run_store;
 pub mod session_store;
 pub mod source;
+pub mod source_desk;
 pub mod source_store;
 pub mod task_store;
 pub mod token_store;
+pub mod uploads;
 pub mod vault;
 
 /// What an error of an adapter means to its caller; nobody looks at message texts.

@@ -1,5 +1,7 @@
 //! Ownership and progress of shards: claims and fenced checkpoints.
 
+use std::cmp::Reverse;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -7,8 +9,8 @@ use async_trait::async_trait;
 use super::StoreError;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
-use crate::domain::lifecycle::{StopReason, Wish};
-use crate::domain::settings::RateLimit;
+use crate::domain::lifecycle::{ShardState, StopReason, Wish};
+use crate::domain::settings::{Rate, RateLimit};
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
 
@@ -18,6 +20,46 @@ pub const CHECKPOINT_SHARDS_MAX: usize = 100;
 pub const FAILURE_CODES_MAX: usize = 100;
 /// The group of all codes past the first [`FAILURE_CODES_MAX`].
 pub const FAILURE_CODE_OTHER: &str = "OTHER";
+
+/// The states of shards that may be claimed, in the order in which a hunt looks through them; a `running` one only
+/// from a dead owner.
+pub const CLAIMABLE: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];
+
+/// What a search for runnable shards looks for, one page of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hunt {
+    /// The sessions whose shards are not to be had.
+    pub alive: Vec<SessionId>,
+    /// The wall clock, for `not_before`.
+    pub now: WallMs,
+    /// Tasks that were not active for longer don't run by themselves.
+    pub restore_window: Duration,
+    /// Only tasks of these pools; none looks at all. What is to be stopped is found whatever its pool.
+    pub pools: Option<Vec<String>>,
+    /// Where the page before ended; none begins.
+    pub after: Option<HuntPlace>,
+    /// Candidates of one page, at most.
+    pub limit: u32,
+}
+
+/// A place in the order in which a hunt goes: by state, then by shard. It is the order of an index, so that a page
+/// costs what is on it however many pages there are; whoever wants the line sorts what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HuntPlace {
+    /// One of [`CLAIMABLE`].
+    pub state: ShardState,
+    /// The last shard seen.
+    pub shard: ShardId,
+}
+
+/// One page of a hunt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Game {
+    /// What was found; perhaps nothing although there is a next page.
+    pub found: Vec<Candidate>,
+    /// Where the next page begins; none after the last.
+    pub next: Option<HuntPlace>,
+}
 
 /// A runnable shard without a live owner, as the restorer finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +78,17 @@ pub struct Candidate {
     pub priority: i32,
     /// When the task was last started; older goes first.
     pub waiting_since: WallMs,
+    /// The business's slug.
+    pub business: Arc<str>,
+    /// What all running tasks of the business may do together; none is unlimited.
+    pub business_rate: Option<Rate>,
+}
+
+impl Candidate {
+    /// Who goes first among those that wait: the lowest. Higher priority, then the older start.
+    pub fn precedence(&self) -> (Reverse<i32>, WallMs, ShardId) {
+        (Reverse(self.priority), self.waiting_since, self.shard)
+    }
 }
 
 /// A request to own a shard.
@@ -181,18 +234,12 @@ pub struct Control {
 /// Claims, reads and writes shards (`ownership.md`, rules 12–17).
 #[async_trait]
 pub trait RunStore: Send + Sync {
-    /// Shards that should run or be stopped and whose session is released, fenced, missing, or not in `alive`;
-    /// ordered by priority, then age; at most `limit`.
+    /// Shards that should run or be stopped and whose session is released, fenced, missing, or not in
+    /// [`Hunt::alive`]; in the order of [`HuntPlace`].
     ///
     /// # Errors
     /// When the store can't be read.
-    async fn candidates(
-        &self,
-        alive: &[SessionId],
-        now: WallMs,
-        restore_window: Duration,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, StoreError>;
+    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError>;
 
     /// Claims a shard by compare-and-set under a live session and reads its progress.
     ///

@@ -15,12 +15,27 @@ pub struct RowChunk {
     buffer: Bytes,
     /// `ends[i]` is one past the last byte of row `i`.
     ends: Vec<u32>,
+    /// For a redrive, the index that each row has in the first task; empty otherwise.
+    origins: Vec<u64>,
 }
 
 impl RowChunk {
     /// Rows from `first` on; `ends[i]` is one past the last byte of row `i` in `buffer`.
     pub fn new(first: ItemIndex, buffer: Bytes, ends: Vec<u32>) -> RowChunk {
-        RowChunk { first, buffer, ends }
+        RowChunk { first, buffer, ends, origins: Vec::new() }
+    }
+
+    /// The same for a redrive: `origins[i]` is the index that row `i` has in the task that failed first. Rows of a
+    /// range have no data and no bytes.
+    #[must_use]
+    pub fn of_origins(self, origins: Vec<u64>) -> RowChunk {
+        RowChunk { origins, ..self }
+    }
+
+    /// The index that handlers know an item by, if it isn't its own.
+    pub fn origin(&self, index: ItemIndex) -> Option<ItemIndex> {
+        let at = usize::try_from(index.0.checked_sub(self.first.0)?).ok()?;
+        self.origins.get(at).copied().map(ItemIndex)
     }
 
     /// The index of the first row.
@@ -35,15 +50,15 @@ impl RowChunk {
 
     /// The bytes that the chunk holds in memory, roughly.
     pub fn bytes(&self) -> usize {
-        self.buffer.len() + self.ends.len() * 4
+        self.buffer.len() + self.ends.len() * 4 + self.origins.len() * 8
     }
 
-    /// The row of an item as JSON text; none outside the chunk.
+    /// The row of an item as JSON text; none outside the chunk, and none for an item without data: no JSON is empty.
     pub fn row(&self, index: ItemIndex) -> Option<&str> {
         let at = usize::try_from(index.0.checked_sub(self.first.0)?).ok()?;
         let end = *self.ends.get(at)? as usize;
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
-        std::str::from_utf8(self.buffer.get(start..end)?).ok()
+        std::str::from_utf8(self.buffer.get(start..end)?).ok().filter(|row| !row.is_empty())
     }
 }
 

@@ -1,11 +1,17 @@
 //! Seals what must not lie open in the store.
 
-/// What was sealed can't be opened: another key, or damaged.
+/// What was sealed can't be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a stored secret can't be opened: auth.key_file is not the key that sealed it, or the row is damaged"
-)]
-pub struct Unopenable;
+pub enum Unopenable {
+    /// Another key sealed it.
+    #[error(
+        "a stored secret was sealed with another key; auth.key_file must be the key that it was stored under"
+    )]
+    OtherKey,
+    /// It was changed, or moved from another row.
+    #[error("a stored secret is damaged; restore the database from a backup, or set the secret again")]
+    Damaged,
+}
 
 /// Seals and opens.
 pub trait Vault: Send + Sync {

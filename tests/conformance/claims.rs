@@ -6,7 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason, Wish};
-use windrow::ports::run_store::{Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, RunClose};
+use windrow::ports::run_store::{Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Hunt, RunClose};
 use windrow::ports::session_store::Heartbeat;
 use windrow::ports::task_store::{NewTask, TaskCommand};
 
@@ -15,8 +15,14 @@ use crate::fixture::{Harness, NOW, actor, at, closing, new_session, request, tas
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
 
+fn hunt(alive: &[SessionId], now: WallMs) -> Hunt {
+    Hunt { alive: alive.to_vec(), now, restore_window: MONTH, pools: None, after: None, limit: 100 }
+}
+
 async fn candidates(harness: &Harness, alive: &[SessionId], now: WallMs) -> Vec<Candidate> {
-    harness.store.candidates(alive, now, MONTH, 100).await.unwrap()
+    let game = harness.store.candidates(&hunt(alive, now)).await.unwrap();
+    assert_eq!(game.next, None, "one page holds all");
+    game.found
 }
 
 pub async fn of_24_concurrent_claimants_one_wins(harness: Harness) {
@@ -109,21 +115,52 @@ pub async fn claims_without_progress_are_counted(harness: Harness) {
     assert_eq!(run.stalls, 0, "a run that ended calmly is no stall");
 }
 
-pub async fn candidates_come_by_priority_then_age(harness: Harness) {
+pub async fn pages_of_candidates_show_each_once_whatever_their_size(harness: Harness) {
     let mut expected = Vec::new();
     for (priority, started) in [(0, 30), (5, 20), (0, 10), (5, 40), (-1, 5)] {
         let made = harness.created(&NewTask { priority, ..task(10) }).await;
         let at = WallMs(NOW.0 + started);
         harness.store.command(made.id, &TaskCommand::Start, &actor(), at).await.unwrap();
-        expected.push((-priority, at, ShardId { task: made.id, no: 0 }));
+        expected.push((priority, at, ShardId { task: made.id, no: 0 }));
     }
-    expected.sort();
-    let now = WallMs(NOW.0 + 100);
-    let found = candidates(&harness, &[], now).await;
-    let order: Vec<ShardId> = found.iter().map(|one| one.shard).collect();
-    assert_eq!(order, expected.iter().map(|one| one.2).collect::<Vec<_>>());
-    let first = harness.store.candidates(&[], now, MONTH, 2).await.unwrap();
-    assert_eq!(first, found[..2]);
+    // The third waits for its recovery: another state, and so a later place.
+    let session = harness.session().await;
+    let run = harness.claimed(expected[2].2, Epoch(0), session).await;
+    let not_before = WallMs(NOW.0 + 50);
+    let close = RunClose::Recovering { not_before, reason: "x".into(), text: "waits".into(), nth: None };
+    harness.stored(closing(&run, 1, 2, close)).await;
+    let last = expected.remove(2);
+    expected.push(last);
+    for limit in [1, 2, 4, 5, 6] {
+        let mut hunt = Hunt { limit, ..hunt(&[], WallMs(NOW.0 + 100)) };
+        let mut seen = Vec::new();
+        loop {
+            let page = harness.store.candidates(&hunt).await.unwrap();
+            assert!(page.found.len() <= limit as usize);
+            seen.extend(page.found.into_iter().map(|one| (one.priority, one.waiting_since, one.shard)));
+            hunt.after = page.next;
+            if hunt.after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, expected, "pages of {limit}");
+    }
+}
+
+pub async fn only_tasks_of_the_pools_that_are_served_are_found(harness: Harness) {
+    let shard = harness.queued(10).await;
+    let of = |pools: &[&str]| Some(pools.iter().map(|pool| (*pool).to_owned()).collect::<Vec<_>>());
+    let ask = async |pools| {
+        let hunt = Hunt { pools, ..hunt(&[], NOW) };
+        harness.store.candidates(&hunt).await.unwrap().found.len()
+    };
+    assert_eq!(ask(of(&["slow", "default"])).await, 1);
+    assert_eq!(ask(of(&["slow"])).await, 0);
+    assert_eq!(ask(of(&[])).await, 0);
+    let session = harness.session().await;
+    harness.claimed(shard, Epoch(0), session).await;
+    harness.command(shard.task, STOP).await;
+    assert_eq!(ask(of(&["slow"])).await, 1, "what is to be stopped is found by all");
 }
 
 pub async fn candidates_are_shards_without_a_live_owner(harness: Harness) {

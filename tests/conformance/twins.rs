@@ -11,7 +11,7 @@ use windrow::domain::ids::{
 };
 use windrow::domain::lifecycle::StopReason;
 use windrow::domain::verdict::SideRecord;
-use windrow::ports::run_store::{ClaimRequest, RunClose, ShardCheckpoint};
+use windrow::ports::run_store::{ClaimRequest, Hunt, RunClose, ShardCheckpoint};
 use windrow::ports::task_store::{NewTask, TaskCommand, TaskView};
 
 use crate::fixture::{BUSINESS, Harness, NOW, actor, new_session, parked, task, trouble, tuning};
@@ -192,7 +192,16 @@ impl Twins {
         let alive: Vec<SessionId> =
             self.sessions.iter().copied().filter(|id| id.0.as_u128() % 2 == 0).collect();
         let window = Duration::from_secs(2);
-        let found = both!(self, step, store => store.candidates(&alive, now, window, limit)).unwrap();
+        let mut hunt = Hunt { alive, now, restore_window: window, pools: None, after: None, limit };
+        let mut found = Vec::new();
+        loop {
+            let page = both!(self, step, store => store.candidates(&hunt)).unwrap();
+            found.extend(page.found);
+            hunt.after = page.next;
+            if hunt.after.is_none() {
+                break;
+            }
+        }
         let again = self.last_claim.filter(|_| self.below(4) == 0);
         let fresh =
             found.get(self.below(5) as usize).or_else(|| found.first()).map(|candidate| ClaimRequest {

@@ -141,6 +141,7 @@ impl Setup {
             run: RunNo(3),
             epoch: Epoch(7),
             store: StoreId("k7f3q2".to_owned()),
+            keys_of: None,
             mode: self.mode,
             gate: gate.clone(),
         };
@@ -174,7 +175,7 @@ impl Rig {
         let chunk = RowChunk::new(ItemIndex(first), Bytes::from(buffer), ends);
         Call {
             items: CallItems::One(Dispatch { run, attempt: Attempt::FIRST }),
-            rows: CallRows { chunks: vec![Arc::new(chunk)] },
+            rows: CallRows { chunks: vec![Arc::new(chunk)], positions: None },
             gate_time: self.clock.now(),
             timeout: self.timeout,
         }

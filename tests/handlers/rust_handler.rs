@@ -31,6 +31,7 @@ fn open(code: impl ItemHandler) -> (Arc<dyn Handler>, Arc<Gate>) {
         run: RunNo(1),
         epoch: Epoch(9),
         store: StoreId("k7f3q2".to_owned()),
+        keys_of: None,
         mode: Mode::Live,
         gate: gate.clone(),
     };

@@ -209,6 +209,7 @@ pub(crate) fn context(gate: Gate) -> Arc<RunContext> {
         run: RunNo(3),
         epoch: Epoch(1_795_194_100_123),
         store: StoreId("k7f3q2".into()),
+        keys_of: None,
         mode: Mode::Live,
         gate: Arc::new(gate),
     })
@@ -246,7 +247,10 @@ pub(crate) fn rows(first: u64, texts: &[&str]) -> CallRows {
         buffer.push_str(text);
         ends.push(buffer.len() as u32);
     }
-    CallRows { chunks: vec![Arc::new(RowChunk::new(ItemIndex(first), Bytes::from(buffer), ends))] }
+    CallRows {
+        chunks: vec![Arc::new(RowChunk::new(ItemIndex(first), Bytes::from(buffer), ends))],
+        positions: None,
+    }
 }
 
 /// The failure of a call, by kind.

@@ -21,7 +21,22 @@ fn shard(task: i64) -> ShardId {
 }
 
 fn request(task: i64, items: u64, priority: i32, since: i64) -> Request {
-    Request { shard: shard(task), rate: limit(items), priority, waiting_since: WallMs(since) }
+    Request {
+        shard: shard(task),
+        rate: limit(items),
+        priority,
+        waiting_since: WallMs(since),
+        business: "run".into(),
+        business_rate: None,
+    }
+}
+
+fn of_business(business: &str, rate_max: u64, request: Request) -> Request {
+    Request { business: business.into(), business_rate: Some(rate(rate_max)), ..request }
+}
+
+fn paced(task: i64, rate: RateLimit) -> Request {
+    Request { rate, ..request(task, 1, 0, 0) }
 }
 
 fn load(items: u64) -> Load {
@@ -50,15 +65,15 @@ fn the_line_goes_by_priority_then_by_age() {
 #[test]
 fn a_passed_over_shard_blocks_those_behind_it_after_a_minute() {
     let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
-    ledger.reserve(shard(1), limit(600)).expect("it fits");
+    ledger.reserve(&paced(1, limit(600))).expect("it fits");
     let big = request(2, 800, 0, 0);
-    assert_eq!(admitted(&mut ledger, &[big], seconds(0)), [] as [i64; 0], "nobody overtakes it yet");
-    assert_eq!(admitted(&mut ledger, &[big, request(3, 100, 0, 1)], seconds(100)), [3]);
+    assert_eq!(admitted(&mut ledger, &[big.clone()], seconds(0)), [] as [i64; 0], "nobody overtakes it yet");
+    assert_eq!(admitted(&mut ledger, &[big.clone(), request(3, 100, 0, 1)], seconds(100)), [3]);
     let almost = seconds(100).plus(PASSED_OVER_MAX).minus(Duration::from_nanos(1));
-    assert_eq!(admitted(&mut ledger, &[big, request(4, 100, 0, 2)], almost), [4]);
+    assert_eq!(admitted(&mut ledger, &[big.clone(), request(4, 100, 0, 2)], almost), [4]);
 
     let later = seconds(100).plus(PASSED_OVER_MAX);
-    let answers = ledger.admit(&[big, request(5, 100, 0, 3)], later);
+    let answers = ledger.admit(&[big.clone(), request(5, 100, 0, 3)], later);
     let refusal = answers[1].outcome.expect_err("it would fit, but must wait");
     assert_eq!(refusal.obstacle, Obstacle::Behind(shard(2)));
     assert_eq!(refusal.to_string(), "t2.0 has waited longer and goes first");
@@ -66,17 +81,17 @@ fn a_passed_over_shard_blocks_those_behind_it_after_a_minute() {
     for task in [1, 3, 4] {
         assert!(ledger.release(shard(task)).is_some());
     }
-    assert_eq!(admitted(&mut ledger, &[big, request(5, 100, 0, 3)], later), [2, 5]);
+    assert_eq!(admitted(&mut ledger, &[big.clone(), request(5, 100, 0, 3)], later), [2, 5]);
 }
 
 #[test]
 fn one_that_leaves_the_line_begins_anew() {
     let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
-    ledger.reserve(shard(1), limit(600)).expect("it fits");
+    ledger.reserve(&paced(1, limit(600))).expect("it fits");
     let big = request(2, 800, 0, 0);
-    assert_eq!(admitted(&mut ledger, &[big, request(3, 100, 0, 1)], seconds(0)), [3]);
+    assert_eq!(admitted(&mut ledger, &[big.clone(), request(3, 100, 0, 1)], seconds(0)), [3]);
     assert_eq!(admitted(&mut ledger, &[], seconds(50)), [] as [i64; 0]);
-    assert_eq!(admitted(&mut ledger, &[big, request(4, 100, 0, 1)], seconds(100)), [4]);
+    assert_eq!(admitted(&mut ledger, &[big.clone(), request(4, 100, 0, 1)], seconds(100)), [4]);
 }
 
 #[test]
@@ -98,8 +113,8 @@ fn one_that_never_fits_is_told_so_and_blocks_nobody() {
 #[test]
 fn a_raise_that_does_not_fit_says_what_would() {
     let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
-    ledger.reserve(shard(1), limit(600)).expect("it fits");
-    ledger.reserve(shard(2), limit(300)).expect("it fits");
+    ledger.reserve(&paced(1, limit(600))).expect("it fits");
+    ledger.reserve(&paced(2, limit(300))).expect("it fits");
     let refusal = ledger.change(shard(1), limit(701)).expect_err("one too many");
     assert_eq!(refusal.to_string(), "it needs 701/s, 700/s of the node's 1000/s would fit now");
     assert_eq!(ledger.held_by(shard(1)), Some(Load(600_000_000)), "a refused change leaves the booking");
@@ -110,15 +125,15 @@ fn a_raise_that_does_not_fit_says_what_would() {
 #[test]
 fn an_unpaced_task_reserves_what_the_node_says_and_no_capacity_admits_everything() {
     let mut ledger = Ledger::new(Capacity::Limited(rate(2500)), rate(1000));
-    assert!(ledger.reserve(shard(1), RateLimit::Unlimited).is_ok());
-    assert!(ledger.reserve(shard(2), RateLimit::Unlimited).is_ok());
-    let refusal = ledger.reserve(shard(3), RateLimit::Unlimited).expect_err("500/s are left");
+    assert!(ledger.reserve(&paced(1, RateLimit::Unlimited)).is_ok());
+    assert!(ledger.reserve(&paced(2, RateLimit::Unlimited)).is_ok());
+    let refusal = ledger.reserve(&paced(3, RateLimit::Unlimited)).expect_err("500/s are left");
     assert_eq!(
         (refusal.obstacle, refusal.need, refusal.free),
         (Obstacle::Full, Load(1_000_000_000), Load(500_000_000))
     );
     ledger.set_capacity(Capacity::Unlimited);
-    assert!((3..100).all(|task| ledger.reserve(shard(task), limit(1_000_000_000)).is_ok()));
+    assert!((3..100).all(|task| ledger.reserve(&paced(task, limit(1_000_000_000))).is_ok()));
     for task in 1..100 {
         assert!(ledger.release(shard(task)).is_some());
     }
@@ -129,9 +144,79 @@ fn an_unpaced_task_reserves_what_the_node_says_and_no_capacity_admits_everything
 fn rounding_never_overbooks() {
     let third = "1/3s".parse::<Rate>().expect("a rate");
     let mut ledger = Ledger::new(Capacity::Limited(rate(1)), rate(1));
-    let fits = (1..9).take_while(|task| ledger.reserve(shard(*task), RateLimit::Limited(third)).is_ok());
+    let fits = (1..9).take_while(|task| ledger.reserve(&paced(*task, RateLimit::Limited(third))).is_ok());
     assert_eq!(fits.count(), 2, "three thirds, each rounded up, are more than one");
     assert_eq!(Load::needed_by(third).to_string(), "0.333334/s");
+}
+
+#[test]
+fn the_tasks_of_a_business_share_its_limit_and_hold_back_nobody_else() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
+    let mail = |task, items, since| of_business("mail", 300, request(task, items, 0, since));
+    assert!(ledger.reserve(&mail(1, 200, 0)).is_ok());
+    let refusal = ledger.reserve(&mail(2, 101, 0)).expect_err("300/s are all it may have");
+    assert_eq!(refusal.obstacle, Obstacle::BusinessFull);
+    assert_eq!(refusal.to_string(), "it needs 101/s, 100/s of the business's 300/s would fit now");
+    let never = ledger.reserve(&mail(2, 301, 0)).expect_err("never");
+    assert_eq!(never.obstacle, Obstacle::BusinessTooBig);
+    assert_eq!(ledger.held_by_business("mail"), load(200));
+    // Passed over for a minute, but only by others: they go on.
+    let line = |task| [mail(2, 101, 0), request(task, 10, 0, 1)];
+    assert_eq!(admitted(&mut ledger, &line(3), seconds(0)), [3]);
+    assert_eq!(admitted(&mut ledger, &line(4), seconds(100)), [4]);
+    // By its own: after a minute they wait for it, and others don't.
+    assert_eq!(admitted(&mut ledger, &[mail(2, 101, 0), mail(5, 10, 1)], seconds(100)), [5]);
+    let behind = [mail(2, 101, 0), mail(6, 10, 1), request(7, 10, 0, 2)];
+    assert_eq!(admitted(&mut ledger, &behind, seconds(160)), [7]);
+    ledger.release(shard(1));
+    assert_eq!(admitted(&mut ledger, &behind[..2], seconds(160)), [2, 6]);
+}
+
+#[test]
+fn a_change_of_a_task_is_booked_for_all_its_shards_or_none() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
+    let of_seven = |no| ShardId { task: TaskId(7), no };
+    for no in 0..3 {
+        let request = of_business("mail", 900, request(7, 200, 0, 0));
+        ledger.reserve(&Request { shard: of_seven(no), ..request }).expect("it fits");
+    }
+    assert_eq!(ledger.change_task(TaskId(7), limit(300)), Ok(3));
+    let refusal = ledger.change_task(TaskId(7), limit(301)).expect_err("two fit, three do not");
+    assert_eq!(refusal.obstacle, Obstacle::BusinessFull);
+    assert!((0..3).all(|no| ledger.held_by(of_seven(no)) == Some(load(300))), "as it was");
+    assert_eq!((ledger.held_sum(), ledger.held_by_business("mail")), (load(900), load(900)));
+    assert_eq!(ledger.change_task(TaskId(8), limit(1000)), Ok(0), "it doesn't run here");
+    let refusal = ledger.change_task(TaskId(8), limit(1001)).expect_err("and never could");
+    assert_eq!(refusal.obstacle, Obstacle::TooBig);
+}
+
+#[test]
+fn the_reason_for_waiting_stays_the_same_while_others_come_and_go() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
+    ledger.reserve(&paced(1, limit(600))).expect("it fits");
+    ledger.reserve(&paced(2, limit(300))).expect("it fits");
+    let before = ledger.reserve(&paced(3, limit(500))).expect_err("full");
+    ledger.release(shard(2));
+    let after = ledger.reserve(&paced(3, limit(500))).expect_err("still full");
+    assert_ne!(before, after);
+    assert_eq!(before.waiting_text(), after.waiting_text());
+    assert_eq!(after.waiting_text(), "it needs 500/s; too much of the node's 1000/s is taken by other tasks");
+}
+
+/// What a business of this number may have; the first is not limited.
+const BUSINESS_MAX: [Option<u64>; 3] = [None, Some(30), Some(70)];
+
+fn business_of(task: i64) -> usize {
+    task as usize % BUSINESS_MAX.len()
+}
+
+fn owned(request: Request) -> Request {
+    let business = business_of(request.shard.task.0);
+    Request {
+        business: format!("b{business}").as_str().into(),
+        business_rate: BUSINESS_MAX[business].map(rate),
+        ..request
+    }
 }
 
 /// The twin: a list, and everything computed from it each time.
@@ -141,17 +226,36 @@ struct Twin {
     passed: HashMap<i64, Moment>,
 }
 
+#[derive(Debug, PartialEq)]
+enum Fit {
+    Yes,
+    Never,
+    NotInBusiness,
+    NotNow,
+}
+
 impl Twin {
     fn sum(&self) -> u64 {
         self.held.iter().map(|(_, items)| items).sum()
     }
 
-    fn fits(&self, items: u64) -> bool {
-        self.sum() + items <= self.capacity
+    /// Whether so many items fit beside all bookings but the task's own.
+    fn fit(&self, task: i64, items: u64) -> Fit {
+        let others = self.held.iter().filter(|(other, _)| *other != task);
+        let all: u64 = others.clone().map(|(_, items)| items).sum();
+        let of_business = others.filter(|(other, _)| business_of(*other) == business_of(task));
+        let business: u64 = of_business.map(|(_, items)| items).sum();
+        let most = BUSINESS_MAX[business_of(task)].unwrap_or(u64::MAX);
+        match () {
+            () if items > self.capacity || items > most => Fit::Never,
+            () if business + items > most => Fit::NotInBusiness,
+            () if all + items > self.capacity => Fit::NotNow,
+            () => Fit::Yes,
+        }
     }
 
     fn reserve(&mut self, task: i64, items: u64) -> bool {
-        let may = self.held.iter().all(|(other, _)| *other != task) && self.fits(items);
+        let may = self.held.iter().all(|(other, _)| *other != task) && self.fit(task, items) == Fit::Yes;
         if may {
             self.held.push((task, items));
         }
@@ -160,8 +264,7 @@ impl Twin {
 
     fn change(&mut self, task: i64, items: u64) -> bool {
         let Some(at) = self.held.iter().position(|(other, _)| *other == task) else { return false };
-        let others = self.sum() - self.held[at].1;
-        let may = items <= self.held[at].1 || others + items <= self.capacity;
+        let may = items <= self.held[at].1 || self.fit(task, items) == Fit::Yes;
         if may {
             self.held[at].1 = items;
         }
@@ -179,22 +282,29 @@ impl Twin {
         let tasks: Vec<i64> = line.iter().map(|request| request.shard.task.0).collect();
         self.passed.retain(|task, _| tasks.contains(task));
         let mut admitted = vec![];
-        for (at, task) in tasks.iter().enumerate() {
-            if self.reserve(*task, items_of[task]) {
-                self.passed.remove(task);
-                admitted.push(*task);
-                for before in
-                    tasks[..at].iter().filter(|before| !self.held.iter().any(|(held, _)| held == *before))
-                {
-                    if items_of[before] <= self.capacity {
-                        self.passed.entry(*before).or_insert(now);
+        let mut waits: Vec<(i64, Fit)> = vec![];
+        for task in tasks {
+            let long = |waits: &(i64, Fit)| {
+                let (other, fit) = waits;
+                let concerns = *fit == Fit::NotNow || business_of(*other) == business_of(task);
+                concerns && self.passed.get(other).is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
+            };
+            if waits.iter().any(long) || self.held.iter().any(|(held, _)| *held == task) {
+                continue;
+            }
+            match self.fit(task, items_of[&task]) {
+                Fit::Yes => {
+                    self.held.push((task, items_of[&task]));
+                    self.passed.remove(&task);
+                    admitted.push(task);
+                    for (other, fit) in &waits {
+                        if *fit == Fit::NotNow || business_of(*other) == business_of(task) {
+                            self.passed.entry(*other).or_insert(now);
+                        }
                     }
                 }
-            } else if !self.held.iter().any(|(held, _)| held == task)
-                && items_of[task] <= self.capacity
-                && self.passed.get(task).is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
-            {
-                break;
+                Fit::Never => {}
+                fit => waits.push((task, fit)),
             }
         }
         admitted
@@ -232,7 +342,7 @@ proptest! {
             let before = ledger.held_sum();
             match step {
                 Step::Reserve(task, items) => {
-                    let booked = ledger.reserve(shard(task), limit(items)).is_ok();
+                    let booked = ledger.reserve(&owned(paced(task, limit(items)))).is_ok();
                     prop_assert_eq!(booked, twin.reserve(task, items));
                     if booked { twin.passed.remove(&task); }
                 }
@@ -254,12 +364,18 @@ proptest! {
                     line.dedup_by_key(|entry| entry.0);
                     let items_of = line.iter().map(|entry| (entry.0, entry.1)).collect();
                     let waiting: Vec<Request> = line.into_iter()
-                        .map(|(task, items, priority, since)| request(task, items, priority, since)).collect();
+                        .map(|(task, items, priority, since)| owned(request(task, items, priority, since))).collect();
                     prop_assert_eq!(admitted(&mut ledger, &waiting, now), twin.admit(&waiting, &items_of, now));
                 }
             }
             prop_assert_eq!(ledger.held_sum(), load(twin.sum()));
             prop_assert_eq!(ledger.held_shards(), twin.held.len());
+            for business in 0..BUSINESS_MAX.len() {
+                let of = twin.held.iter().filter(|(task, _)| business_of(*task) == business);
+                let sum = of.map(|(_, items)| items).sum();
+                prop_assert_eq!(ledger.held_by_business(&format!("b{business}")), load(sum));
+                prop_assert!(BUSINESS_MAX[business].is_none_or(|most| sum <= most));
+            }
             // Only a lowered capacity may leave more booked than there is, and then it only falls.
             prop_assert!(ledger.held_sum() <= before.max(load(twin.capacity)));
         }

@@ -57,7 +57,9 @@ impl Task {
             Verb::Recovered => of(&[ShardState::Running], ShardState::Recovering),
             Verb::Drained => of(&[ShardState::Running], ShardState::Stopped),
             Verb::AllSettled => {
-                let done = of(&[ShardState::Running], ShardState::Done);
+                let open =
+                    [ShardState::Idle, ShardState::Running, ShardState::Recovering, ShardState::Stopped];
+                let done = if self.awaiting { vec![] } else { of(&open, ShardState::Done) };
                 let is_last = |task: &Task| task.shards.iter().all(|state| *state == ShardState::Done);
                 done.into_iter().filter(is_last).collect()
             }
@@ -67,7 +69,9 @@ impl Task {
             Verb::HookReady | Verb::HookRefused | Verb::Start => {
                 vec![Task { awaiting: false, ..self.clone() }]
             }
-            Verb::Stop | Verb::StopNow | Verb::Cancel | Verb::Tune | Verb::Edit => vec![self.clone()],
+            Verb::Recover => vec![self.unhurt()],
+            Verb::Stop | Verb::StopNow | Verb::Cancel => vec![self.clone()],
+            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish => vec![self.clone()],
         }
     }
 
@@ -78,6 +82,15 @@ impl Task {
             .map(|no| self.with(no, ShardState::Done))
             .filter(|task| task.shards.iter().any(|state| *state != ShardState::Done));
         done.map(|task| Task { status: status_of(task.wish, &task.shards()), ..task }).collect()
+    }
+
+    /// No shard waits for its time any more.
+    fn unhurt(&self) -> Task {
+        let mut task = self.clone();
+        for state in task.shards.iter_mut().filter(|state| **state == ShardState::Recovering) {
+            *state = ShardState::Idle;
+        }
+        task
     }
 
     /// A start begins the stopped shards anew.
@@ -218,10 +231,10 @@ fn meaning_is_changed_only_while_it_does_not_run() {
         Status::ALL.iter().copied().filter(|status| at(*status)).map(Status::as_str).collect::<Vec<_>>()
     };
     assert_eq!(legal(Verb::Edit), ["created", "awaiting_business", "stopped"]);
-    assert_eq!(
-        legal(Verb::Tune),
-        ["created", "queued", "awaiting_business", "running", "recovering", "stopping", "stopped"]
-    );
+    let open = ["created", "queued", "awaiting_business", "running", "recovering", "stopping", "stopped"];
+    assert_eq!((legal(Verb::Tune), legal(Verb::Describe)), (open.to_vec(), open.to_vec()));
+    assert_eq!(legal(Verb::Finish), ["queued", "running", "recovering", "stopped"]);
+    assert_eq!(legal(Verb::Recover), ["recovering"]);
 }
 
 #[test]

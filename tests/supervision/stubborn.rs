@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windrow::adapters::memory::MemoryStore;
-use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow::domain::verdict::ParkedItem;
 use windrow::ports::StoreError;
 use windrow::ports::run_store::{
-    Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore, ShardCheckpoint,
+    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
 
 pub struct Stubborn {
@@ -36,14 +36,8 @@ impl Stubborn {
 
 #[async_trait]
 impl RunStore for Stubborn {
-    async fn candidates(
-        &self,
-        alive: &[SessionId],
-        now: WallMs,
-        restore_window: Duration,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, StoreError> {
-        self.store.candidates(alive, now, restore_window, limit).await
+    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+        self.store.candidates(hunt).await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {

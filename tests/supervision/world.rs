@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use windrow::actors::context::{NodeContext, RunDirectory, Times};
+use windrow::actors::context::{NodeContext, RunDirectory, Serving, Times};
 use windrow::actors::handle::SupervisorHandle;
 use windrow::actors::tree::Tree;
 use windrow::adapters::memory::MemoryStore;
@@ -239,6 +239,7 @@ impl World {
                 panics: self.provider_panics.clone(),
             }),
             times: Times::default(),
+            serving: Serving::default(),
             exclusive: true,
             directory: RunDirectory::default(),
         };

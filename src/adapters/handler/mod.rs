@@ -4,6 +4,7 @@ pub mod classify;
 pub mod command;
 pub mod egress;
 pub mod http;
+pub mod origin;
 pub mod rust;
 pub mod sign;
 pub mod wire;

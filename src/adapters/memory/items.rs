@@ -5,19 +5,26 @@ use std::collections::BTreeMap;
 use super::state::{Item, ItemState, Task};
 use crate::domain::ids::ItemIndex;
 use crate::domain::verdict::{ItemTrouble, SideRecord};
+use crate::ports::data_log::DataLogLine;
 use crate::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX, ShardCheckpoint};
 use crate::ports::task_store::FailureGroup;
 
-/// Applies the side records of a checkpoint that was believed. An abandoned item never changes again.
-pub(super) fn apply(task: &mut Task, checkpoint: &ShardCheckpoint) {
+/// Applies the side records of a checkpoint that was believed, and returns a line for each item that it abandons. An
+/// abandoned item never changes again.
+pub(super) fn apply(task: &mut Task, checkpoint: &ShardCheckpoint) -> Vec<DataLogLine> {
+    let mut lines = Vec::new();
     let last: BTreeMap<ItemIndex, &SideRecord> =
         checkpoint.side.iter().map(|record| (record.index(), record)).collect();
     for (index, record) in last {
         let is_final = task.items.get(&index).is_some_and(|item| item.state == ItemState::Abandoned);
         if !is_final {
             apply_one(task, checkpoint.shard.no, record);
+            if let SideRecord::Abandoned(trouble) = record {
+                lines.push(DataLogLine::abandoned(checkpoint.shard, trouble));
+            }
         }
     }
+    lines
 }
 
 fn apply_one(task: &mut Task, shard: u32, record: &SideRecord) {
@@ -30,13 +37,13 @@ fn apply_one(task: &mut Task, shard: u32, record: &SideRecord) {
         SideRecord::Parked { trouble, due_at } => (ItemState::Parked(*due_at), trouble),
         SideRecord::Abandoned(trouble) => (ItemState::Abandoned, trouble),
     };
-    task.items.insert(trouble.index, Item { shard, state, trouble: trouble.clone() });
-    if state == ItemState::Abandoned {
-        count(task, trouble);
-    }
+    let group = (state == ItemState::Abandoned).then(|| count(task, trouble));
+    let first_at = task.items.get(&trouble.index).map_or(trouble.at, |item| item.first_at);
+    task.items.insert(trouble.index, Item { shard, state, trouble: trouble.clone(), first_at, group });
 }
 
-fn count(task: &mut Task, trouble: &ItemTrouble) {
+/// Adds a failure to its group; says which, and its place in it.
+fn count(task: &mut Task, trouble: &ItemTrouble) -> (String, u64) {
     let code = trouble.failure.as_ref().map_or(FAILURE_CODE_OTHER, |failure| &failure.code);
     let named = task.groups.keys().filter(|code| *code != FAILURE_CODE_OTHER).count();
     let is_known = task.groups.contains_key(code);
@@ -52,4 +59,5 @@ fn count(task: &mut Task, trouble: &ItemTrouble) {
     group.count += 1;
     group.first_at = group.first_at.min(trouble.at);
     group.last_at = group.last_at.max(trouble.at);
+    (group.code.clone(), group.count - 1)
 }

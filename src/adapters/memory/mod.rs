@@ -4,6 +4,7 @@
 //! around everything makes each call a transaction; an effect checks before it changes, so a refusal leaves nothing.
 
 mod data_log;
+mod failures;
 mod faults;
 mod items;
 mod leases;
@@ -23,6 +24,7 @@ pub use faults::{Call, Faults, When};
 pub use leases::MemoryLeases;
 
 use crate::domain::ids::StoreId;
+use crate::domain::settings::Rate;
 use crate::ports::StoreError;
 use state::State;
 
@@ -38,6 +40,11 @@ impl MemoryStore {
     pub fn new() -> MemoryStore {
         let id = Uuid::new_v4().simple().to_string()[..6].to_owned();
         MemoryStore { state: Mutex::new(State::new(StoreId(id))), faults: Faults::default() }
+    }
+
+    /// Limits what the running tasks of a business may do together.
+    pub fn limit_business(&self, slug: &str, rate: Rate) {
+        self.lock().business_rates.insert(slug.to_owned(), rate);
     }
 
     /// What goes wrong, on demand.

@@ -26,7 +26,8 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
     }
     advance(shard, checkpoint);
     if let Some(task) = state.tasks.get_mut(&checkpoint.shard.task) {
-        items::apply(task, checkpoint);
+        let lines = items::apply(task, checkpoint);
+        state.write_lines(lines);
     }
     if let Some(close) = &checkpoint.close {
         end_run(state, checkpoint.shard, close, checkpoint.now);

@@ -1,32 +1,24 @@
 //! Ownership of shards: candidates, claims, and what is read for a run.
 
-use std::cmp::Reverse;
-use std::time::Duration;
-
 use async_trait::async_trait;
 
 use super::state::{ItemState, Shard, State, Task};
 use super::{Call, MemoryStore, progress};
-use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
+use crate::domain::business::POOL_DEFAULT;
+use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::ParkedItem;
 use crate::ports::StoreError;
 use crate::ports::run_store::{
-    CHECKPOINT_SHARDS_MAX, Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Control,
-    RunClose, RunStore, ShardCheckpoint,
+    CHECKPOINT_SHARDS_MAX, CLAIMABLE, Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard,
+    Control, Game, Hunt, HuntPlace, RunClose, RunStore, ShardCheckpoint,
 };
 
 #[async_trait]
 impl RunStore for MemoryStore {
-    async fn candidates(
-        &self,
-        alive: &[SessionId],
-        now: WallMs,
-        restore_window: Duration,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, StoreError> {
-        self.act(Call::Candidates, |state| Ok(candidates(state, alive, now, restore_window, limit))).await
+    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+        self.act(Call::Candidates, |state| Ok(candidates(state, hunt))).await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
@@ -106,41 +98,53 @@ fn is_ending(wish: Wish) -> bool {
 }
 
 fn is_claimable(task: &Task, shard: &Shard, now: WallMs) -> bool {
-    let is_open = matches!(shard.state, ShardState::Idle | ShardState::Running | ShardState::Recovering);
+    let is_open = CLAIMABLE.contains(&shard.state);
     let is_timely = is_ending(task.wish) || (task.wish == Wish::Run && shard.not_before <= now);
     is_open && is_timely
 }
 
-fn candidates(
-    state: &State,
-    alive: &[SessionId],
-    now: WallMs,
-    restore_window: Duration,
-    limit: u32,
-) -> Vec<Candidate> {
-    let window = i64::try_from(restore_window.as_millis()).unwrap_or(i64::MAX);
-    let oldest = now.0.saturating_sub(window);
-    let mut found = Vec::new();
+fn candidates(state: &State, hunt: &Hunt) -> Game {
+    let mut found: Vec<(HuntPlace, Candidate)> = Vec::new();
     for (id, task) in &state.tasks {
         for shard in &task.shards {
-            let is_owned = shard.session.is_some_and(|owner| state.is_live(owner) && alive.contains(&owner));
-            let is_recent = is_ending(task.wish) || shard.updated_at.0 >= oldest;
-            if is_claimable(task, shard, now) && is_recent && !is_owned {
-                found.push(Candidate {
-                    shard: ShardId { task: *id, no: shard.no },
-                    epoch: shard.epoch,
-                    session: shard.session,
-                    wish: task.wish,
-                    rate: task.tuning.rate,
-                    priority: task.new.priority,
-                    waiting_since: task.queued_at,
-                });
+            let owner = shard.session.filter(|owner| state.is_live(*owner) && hunt.alive.contains(owner));
+            if owner.is_none() && is_claimable(task, shard, hunt.now) && is_hunted(task, shard, hunt) {
+                let shard_id = ShardId { task: *id, no: shard.no };
+                let place = HuntPlace { state: shard.state, shard: shard_id };
+                found.push((place, candidate(state, task, shard, shard_id)));
             }
         }
     }
-    found.sort_by_key(|one| (Reverse(one.priority), one.waiting_since, one.shard));
-    found.truncate(limit as usize);
-    found
+    let rank = |place: &HuntPlace| (CLAIMABLE.iter().position(|state| *state == place.state), place.shard);
+    found.sort_by_key(|(place, _)| rank(place));
+    found.retain(|(place, _)| hunt.after.is_none_or(|after| rank(place) > rank(&after)));
+    let is_full = found.len() >= hunt.limit as usize;
+    found.truncate(hunt.limit as usize);
+    let next = found.last().map(|(place, _)| *place).filter(|_| is_full);
+    Game { found: found.into_iter().map(|(_, candidate)| candidate).collect(), next }
+}
+
+/// Whether a shard that is to run was active lately and belongs to a pool that is looked for.
+fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
+    let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
+    let oldest = hunt.now.0.saturating_sub(window);
+    let is_recent = shard.updated_at.0 >= oldest || shard.not_before.0 >= oldest.max(1);
+    let is_served = hunt.pools.as_ref().is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT));
+    is_ending(task.wish) || (is_recent && is_served)
+}
+
+fn candidate(state: &State, task: &Task, shard: &Shard, id: ShardId) -> Candidate {
+    Candidate {
+        shard: id,
+        epoch: shard.epoch,
+        session: shard.session,
+        wish: task.wish,
+        rate: task.tuning.rate,
+        priority: task.new.priority,
+        waiting_since: task.queued_at,
+        business: task.new.business.as_str().into(),
+        business_rate: state.business_rates.get(&task.new.business).copied(),
+    }
 }
 
 fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {

@@ -8,9 +8,9 @@ use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
-use crate::domain::task::{Canary, Tuning};
+use crate::domain::task::{Canary, Rate, Tuning};
 use crate::domain::verdict::ItemTrouble;
-use crate::ports::data_log::DataLogLine;
+use crate::ports::data_log::{DataLogLine, DropReason, NumberedLine};
 use crate::ports::source_store::IndexedSource;
 use crate::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
 
@@ -18,13 +18,18 @@ use crate::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
 pub(super) struct State {
     pub(super) id: StoreId,
     pub(super) businesses: BTreeSet<String>,
+    /// What the running tasks of a business may do together.
+    pub(super) business_rates: BTreeMap<String, Rate>,
     pub(super) tasks: BTreeMap<TaskId, Task>,
     /// Idempotency keys by business.
     pub(super) keys: HashMap<(String, String), (NewTask, TaskId)>,
     pub(super) sessions: BTreeMap<SessionId, Session>,
     pub(super) sources: BTreeMap<i64, (IndexedSource, Vec<Vec<u8>>)>,
     pub(super) sources_made: i64,
-    pub(super) log: Vec<DataLogLine>,
+    /// Oldest first.
+    pub(super) log: Vec<NumberedLine>,
+    pub(super) lines_made: i64,
+    pub(super) lines_dropped: BTreeMap<(TaskId, DropReason), u64>,
     pub(super) audit: Vec<(Option<TaskId>, AuditEntry)>,
 }
 
@@ -93,6 +98,9 @@ pub(super) struct Item {
     pub(super) shard: u32,
     pub(super) state: ItemState,
     pub(super) trouble: ItemTrouble,
+    pub(super) first_at: WallMs,
+    /// The group and the place in it; only of abandoned ones.
+    pub(super) group: Option<(String, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,12 +115,15 @@ impl State {
         State {
             id,
             businesses: BTreeSet::new(),
+            business_rates: BTreeMap::new(),
             tasks: BTreeMap::new(),
             keys: HashMap::new(),
             sessions: BTreeMap::new(),
             sources: BTreeMap::new(),
             sources_made: 0,
             log: Vec::new(),
+            lines_made: 0,
+            lines_dropped: BTreeMap::new(),
             audit: Vec::new(),
         }
     }
@@ -129,6 +140,14 @@ impl State {
 
     pub(super) fn shard_mut(&mut self, id: ShardId) -> Option<&mut Shard> {
         self.tasks.get_mut(&id.task)?.shards.iter_mut().find(|shard| shard.no == id.no)
+    }
+
+    /// Appends lines to the data log.
+    pub(super) fn write_lines(&mut self, lines: impl IntoIterator<Item = DataLogLine>) {
+        for line in lines {
+            self.lines_made += 1;
+            self.log.push((self.lines_made, line));
+        }
     }
 
     pub(super) fn record(

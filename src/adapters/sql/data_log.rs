@@ -1,14 +1,17 @@
-//! The data log.
+//! The data log: what is written and read back. Searching is in `data_log_search`, forgetting in `data_log_expire`.
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::data_log;
-use super::{Store, damaged, error, words};
+use super::{Store, damaged, data_log_expire, data_log_search, error, words};
 use crate::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
+use crate::domain::verdict::ItemTrouble;
 use crate::ports::StoreError;
-use crate::ports::data_log::{DataLog, DataLogLine, LogOrigin};
+use crate::ports::data_log::{
+    DataLog, DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention, NumberedLine,
+};
 use crate::ports::handler::{LogLevel, LogLine};
 
 /// Rows of one statement: 10 columns each, and SQLite takes 32,766 values.
@@ -38,6 +41,54 @@ impl DataLog for Store {
             .map_err(error)?;
         rows.into_iter().map(line).collect()
     }
+
+    async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError> {
+        data_log_search::search(self, query).await
+    }
+
+    async fn after(&self, task: TaskId, number: i64, limit: u32) -> Result<Vec<NumberedLine>, StoreError> {
+        let rows = data_log::Entity::find()
+            .filter(data_log::Column::TaskId.eq(task.0))
+            .filter(data_log::Column::Id.gt(number))
+            .order_by_asc(data_log::Column::Id)
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        rows.into_iter().map(numbered).collect()
+    }
+
+    async fn expire(&self, retention: LogRetention) -> Result<u64, StoreError> {
+        data_log_expire::expire(self, retention).await
+    }
+
+    async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError> {
+        let transaction = self.write().await?;
+        data_log_expire::count(&transaction, task.0, reason, lines).await?;
+        transaction.commit().await.map_err(error)
+    }
+
+    async fn dropped(&self, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError> {
+        data_log_expire::dropped(self, task).await
+    }
+}
+
+/// Writes a line for each item that a checkpoint abandons, in the checkpoint's transaction: so exactly once.
+pub(super) async fn note_abandoned(
+    transaction: &DatabaseTransaction,
+    shard: ShardId,
+    abandoned: &[&ItemTrouble],
+) -> Result<(), StoreError> {
+    for chunk in abandoned.chunks(ROWS_PER_STATEMENT) {
+        let rows = chunk.iter().map(|trouble| row(&DataLogLine::abandoned(shard, trouble)));
+        data_log::Entity::insert_many(rows).exec_without_returning(transaction).await.map_err(error)?;
+    }
+    Ok(())
+}
+
+/// A row with its number.
+pub(super) fn numbered(row: data_log::Model) -> Result<NumberedLine, StoreError> {
+    Ok((row.id, line(row)?))
 }
 
 fn row(line: &DataLogLine) -> data_log::ActiveModel {
@@ -71,7 +122,7 @@ fn line(row: data_log::Model) -> Result<DataLogLine, StoreError> {
     })
 }
 
-fn origin_text(origin: LogOrigin) -> &'static str {
+pub(super) fn origin_text(origin: LogOrigin) -> &'static str {
     match origin {
         LogOrigin::Business => "business",
         LogOrigin::System => "system",

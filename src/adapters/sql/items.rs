@@ -1,4 +1,4 @@
-//! Rows of single items, and the groups of failures, as side records of a checkpoint change them.
+//! Rows of single items as side records of a checkpoint change them.
 //!
 //! An abandoned item is final: its row never changes again and it is counted once, however often it is recorded.
 
@@ -8,18 +8,19 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect};
 
-use super::entity::{failure_group, item};
-use super::{error, words};
+use super::entity::item;
+use super::failure_groups::{self, Places};
+use super::{data_log, error, words};
 use crate::domain::ids::{ItemIndex, WallMs};
 use crate::domain::verdict::{Failure, ItemTrouble, SideRecord};
 use crate::ports::StoreError;
-use crate::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX, ShardCheckpoint};
+use crate::ports::run_store::ShardCheckpoint;
 
 pub(super) const RETRYING: &str = "retrying";
 pub(super) const PARKED: &str = "parked";
 pub(super) const ABANDONED: &str = "abandoned";
 
-/// Rows of one statement: 12 columns each, and SQLite takes 32,766 values.
+/// Rows of one statement: 15 columns each, and SQLite takes 32,766 values.
 const ROWS_PER_STATEMENT: usize = 2000;
 /// Indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 10_000;
@@ -39,13 +40,16 @@ pub(super) async fn apply(
     let cleared = last.iter().filter(|(_, record)| matches!(record, SideRecord::Cleared(_)));
     let cleared: Vec<i64> = cleared.map(|(index, _)| index.0.cast_signed()).collect();
     delete(transaction, checkpoint, &cleared).await?;
-    let rows: Vec<item::ActiveModel> = last.values().filter_map(|record| row(checkpoint, record)).collect();
-    upsert(transaction, rows).await?;
     let abandoned = last.values().filter_map(|record| match record {
         SideRecord::Abandoned(trouble) => Some(trouble),
         _ => None,
     });
-    count(transaction, checkpoint, abandoned.collect()).await
+    let abandoned: Vec<&ItemTrouble> = abandoned.collect();
+    let places = failure_groups::count(transaction, checkpoint.shard.task, &abandoned).await?;
+    let rows: Vec<item::ActiveModel> =
+        last.values().filter_map(|record| row(checkpoint, record, &places)).collect();
+    upsert(transaction, rows).await?;
+    data_log::note_abandoned(transaction, checkpoint.shard, &abandoned).await
 }
 
 async fn abandoned_before(
@@ -87,7 +91,7 @@ async fn delete(
     Ok(())
 }
 
-fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Option<item::ActiveModel> {
+fn row(checkpoint: &ShardCheckpoint, record: &SideRecord, places: &Places) -> Option<item::ActiveModel> {
     let (state, trouble, due_at) = match record {
         SideRecord::Retrying(trouble) => (RETRYING, trouble, 0),
         SideRecord::Parked { trouble, due_at } => (PARKED, trouble, due_at.0),
@@ -95,6 +99,7 @@ fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Option<item::Active
         SideRecord::Cleared(_) => return None,
     };
     let failure = trouble.failure.as_ref();
+    let place = places.get(&trouble.index);
     Some(item::ActiveModel {
         task_id: Set(checkpoint.shard.task.0),
         idx: Set(trouble.index.0.cast_signed()),
@@ -109,8 +114,8 @@ fn row(checkpoint: &ShardCheckpoint, record: &SideRecord) -> Option<item::Active
         first_at: Set(trouble.at.0),
         last_at: Set(trouble.at.0),
         history: Set(None),
-        grp: Set(None),
-        grp_no: Set(None),
+        grp: Set(place.map(|(group, _)| group.clone())),
+        grp_no: Set(place.map(|(_, number)| number.cast_signed())),
     })
 }
 
@@ -128,6 +133,8 @@ async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>)
             C::Output,
             C::Epoch,
             C::LastAt,
+            C::Grp,
+            C::GrpNo,
         ];
         let conflict = OnConflict::columns([C::TaskId, C::Idx]).update_columns(replaced).to_owned();
         item::Entity::insert_many(chunk.iter().cloned())
@@ -136,77 +143,6 @@ async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>)
             .await
             .map_err(error)?;
     }
-    Ok(())
-}
-
-/// Adds newly abandoned items to the groups of their codes.
-async fn count(
-    transaction: &DatabaseTransaction,
-    checkpoint: &ShardCheckpoint,
-    abandoned: Vec<&ItemTrouble>,
-) -> Result<(), StoreError> {
-    if abandoned.is_empty() {
-        return Ok(());
-    }
-    let task = checkpoint.shard.task.0;
-    let rows = failure_group::Entity::find().filter(failure_group::Column::TaskId.eq(task)).all(transaction);
-    let rows = rows.await.map_err(error)?;
-    let mut groups: BTreeMap<String, failure_group::Model> =
-        rows.into_iter().map(|row| (row.code.clone(), row)).collect();
-    let mut changed = HashSet::new();
-    for trouble in abandoned {
-        let code = group_code(&groups, code_of(trouble));
-        let group = groups.entry(code.clone()).or_insert_with(|| new_group(task, &code, trouble));
-        group.n += 1;
-        group.first_at = group.first_at.min(trouble.at.0);
-        group.last_at = group.last_at.max(trouble.at.0);
-        changed.insert(code);
-    }
-    let rows = groups.into_values().filter(|group| changed.contains(&group.code));
-    save_groups(transaction, rows.map(failure_group::ActiveModel::from).map(all_set).collect()).await
-}
-
-/// An item that was given up without a failure on record has no code of its own.
-fn code_of(trouble: &ItemTrouble) -> &str {
-    trouble.failure.as_ref().map_or(FAILURE_CODE_OTHER, |failure| &failure.code)
-}
-
-fn group_code(groups: &BTreeMap<String, failure_group::Model>, code: &str) -> String {
-    let named = groups.keys().filter(|code| *code != FAILURE_CODE_OTHER).count();
-    let fits = groups.contains_key(code) || named < FAILURE_CODES_MAX;
-    if fits { code.to_owned() } else { FAILURE_CODE_OTHER.to_owned() }
-}
-
-fn new_group(task_id: i64, code: &str, trouble: &ItemTrouble) -> failure_group::Model {
-    failure_group::Model {
-        task_id,
-        code: code.to_owned(),
-        n: 0,
-        first_at: trouble.at.0,
-        last_at: trouble.at.0,
-        example_idx: trouble.index.0.cast_signed(),
-        example: trouble.failure.as_ref().map_or_else(String::new, |failure| failure.message.clone()),
-    }
-}
-
-/// A model read from the database counts as unchanged; an upsert needs every column.
-fn all_set(group: failure_group::ActiveModel) -> failure_group::ActiveModel {
-    use sea_orm::ActiveModelTrait as _;
-    group.reset_all()
-}
-
-async fn save_groups(
-    transaction: &DatabaseTransaction,
-    groups: Vec<failure_group::ActiveModel>,
-) -> Result<(), StoreError> {
-    use failure_group::Column as C;
-    let conflict =
-        OnConflict::columns([C::TaskId, C::Code]).update_columns([C::N, C::FirstAt, C::LastAt]).to_owned();
-    failure_group::Entity::insert_many(groups)
-        .on_conflict(conflict)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
     Ok(())
 }
 

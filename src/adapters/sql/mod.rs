@@ -7,13 +7,19 @@
 //! - A transaction that reads and then writes takes the write lock at its beginning, and awaits nothing but its own
 //!   statements.
 
+mod business_store;
 mod data_log;
+mod data_log_expire;
+mod data_log_search;
 mod dialect;
 mod entity;
+mod failure_groups;
+mod failure_list;
 mod items;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
+mod run_hunt;
 mod run_store;
 mod session_store;
 mod source_store;
@@ -22,6 +28,7 @@ mod task_create;
 mod task_record;
 mod task_store;
 mod task_view;
+mod token_store;
 mod words;
 
 use std::path::Path;

@@ -1,95 +1,28 @@
-//! Candidates and claims (`ownership.md`, rules 12–14).
-
-use std::time::Duration;
+//! Claims (`ownership.md`, rules 12–14).
 
 use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, Query, SelectStatement};
 use sea_orm::{
     ActiveValue::Set, ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
-use super::entity::{item, run, session, shard, shard_head, task};
-use super::{Store, damaged, error, items, task_record, words};
-use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId, WallMs};
+use super::entity::{item, run, session, shard, shard_head};
+use super::{Store, error, items, task_record, words};
+use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
-use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest, ClaimedShard};
-
-/// The states in which a shard may be claimed; a `running` one only from a dead owner.
-const CLAIMABLE: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];
-
-/// See [`crate::ports::run_store::RunStore::candidates`].
-pub(super) async fn candidates(
-    store: &Store,
-    alive: &[SessionId],
-    now: WallMs,
-    restore_window: Duration,
-    limit: u32,
-) -> Result<Vec<Candidate>, StoreError> {
-    let oldest = now.0.saturating_sub(i64::try_from(restore_window.as_millis()).unwrap_or(i64::MAX));
-    let alive = alive.iter().map(|id| words::session_text(*id));
-    let owners = unfenced().and_where(session::Column::Id.is_in(alive)).to_owned();
-    let runs = Condition::all()
-        .add(shard_head::Column::Wish.eq(Wish::Run.as_str()))
-        .add(shard_head::Column::NotBefore.lte(now.0))
-        .add(shard_head::Column::UpdatedAt.gte(oldest));
-    let rows = shard_head::Entity::find()
-        .filter(claimable())
-        .filter(Condition::any().add(runs).add(shard_head::Column::Wish.is_in(ENDING.map(Wish::as_str))))
-        .filter(not_owned_by(owners))
-        .join(sea_orm::JoinType::InnerJoin, task_of_shard())
-        .order_by_desc(task::Column::Priority)
-        .order_by_asc(task::Column::QueuedAt)
-        .order_by_asc(shard_head::Column::TaskId)
-        .order_by_asc(shard_head::Column::ShardNo)
-        .limit(u64::from(limit))
-        .select_also(task::Entity)
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
-    rows.iter().map(|(shard, task)| candidate(shard, task.as_ref())).collect()
-}
+use crate::ports::run_store::{CLAIMABLE, ClaimOutcome, ClaimRequest, ClaimedShard};
 
 /// The wishes for which a shard is claimed only to be ended.
-const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
-
-fn task_of_shard() -> sea_orm::RelationDef {
-    shard_head::Entity::belongs_to(task::Entity).from(shard_head::Column::TaskId).to(task::Column::Id).into()
-}
-
-fn candidate(shard: &shard_head::Model, task: Option<&task::Model>) -> Result<Candidate, StoreError> {
-    let task = task.ok_or_else(|| damaged("a shard without a task", &shard.task_id.to_string()))?;
-    Ok(Candidate {
-        shard: words::shard_id(shard),
-        epoch: Epoch(shard.epoch.cast_unsigned()),
-        session: shard.session_id.as_deref().map(words::uuid).transpose()?.map(SessionId),
-        wish: words::wish(&shard.wish)?,
-        rate: words::tuning(&task.tuning)?.rate,
-        priority: task.priority,
-        waiting_since: WallMs(task.queued_at),
-    })
-}
-
-fn claimable() -> Condition {
-    Condition::all()
-        .add(shard_head::Column::State.is_in(CLAIMABLE.map(ShardState::as_str)))
-        .add(shard_head::Column::Wish.ne(Wish::Rest.as_str()))
-}
+pub(super) const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
 
 /// The ids of sessions that aren't fenced.
-fn unfenced() -> SelectStatement {
+pub(super) fn unfenced() -> SelectStatement {
     Query::select()
         .column(session::Column::Id)
         .from(session::Entity)
         .and_where(session::Column::Fenced.eq(false))
         .to_owned()
-}
-
-/// Released, or owned by a session that isn't among `owners`: a fenced or missing one never is.
-fn not_owned_by(owners: SelectStatement) -> Condition {
-    Condition::any()
-        .add(shard_head::Column::SessionId.is_null())
-        .add(shard_head::Column::SessionId.not_in_subquery(owners))
 }
 
 /// See [`crate::ports::run_store::RunStore::claim`].

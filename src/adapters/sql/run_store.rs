@@ -1,29 +1,21 @@
 //! Ownership and progress of shards: the port's methods, one call each; the work is in `run_*` and `items`.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{item, task};
-use super::{Store, error, items, run_checkpoint, run_claim, run_close, words};
-use crate::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
+use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, words};
+use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
 use crate::domain::verdict::ParkedItem;
 use crate::ports::StoreError;
 use crate::ports::run_store::{
-    Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore, ShardCheckpoint,
+    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
 
 #[async_trait]
 impl RunStore for Store {
-    async fn candidates(
-        &self,
-        alive: &[SessionId],
-        now: WallMs,
-        restore_window: Duration,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, StoreError> {
-        run_claim::candidates(self, alive, now, restore_window, limit).await
+    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+        run_hunt::candidates(self, hunt).await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {

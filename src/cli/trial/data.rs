@@ -71,7 +71,7 @@ impl Data {
                 }
             }
         }
-        Ok(CallRows { chunks })
+        Ok(CallRows { chunks, positions: None })
     }
 }
 

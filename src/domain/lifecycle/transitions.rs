@@ -19,10 +19,16 @@ pub enum Verb {
     StopNow,
     /// End for good.
     Cancel,
-    /// Change the live settings, the name or the labels.
+    /// Change the live settings.
     Tune,
-    /// Change what is fixed while it runs: parameters, source, total.
+    /// Change what it is called and when it goes: name, labels, priority, deadline.
+    Describe,
+    /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head.
     Edit,
+    /// End early: what was not dispatched is excluded.
+    Finish,
+    /// Try it now, not when its waiting time is over.
+    Recover,
     /// A node claimed a shard.
     Claimed,
     /// A run gave its shard back, still to be done.
@@ -49,7 +55,10 @@ slugs!(Verb {
     StopNow => "stop_now",
     Cancel => "cancel",
     Tune => "tune",
+    Describe => "describe",
     Edit => "edit",
+    Finish => "finish",
+    Recover => "recover",
     Claimed => "claimed",
     Released => "released",
     Recovered => "recovered",
@@ -64,7 +73,8 @@ slugs!(Verb {
 impl Verb {
     /// Whether a person gives it as a command; the others are facts.
     pub fn is_command(self) -> bool {
-        matches!(self, Verb::Start | Verb::Stop | Verb::StopNow | Verb::Cancel | Verb::Tune | Verb::Edit)
+        use Verb::{Cancel, Describe, Edit, Finish, Recover, Start, Stop, StopNow, Tune};
+        matches!(self, Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Recover)
     }
 }
 
@@ -110,25 +120,19 @@ use Status::{
 /// The states in which a task may be stopped (`design.md` §2); `stopping` itself makes a repeat harmless.
 const STOPPABLE: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping];
 
+/// The states of a task that has not ended.
+const OPEN: &[Status] = &[Created, Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped];
+
 const EDGES: &[Edge] = &[
     edge(Verb::Start, &[Created, Stopped], Some(Wish::Run), Some(Queued), Some(Queued)),
     edge(Verb::Stop, STOPPABLE, Some(Wish::Stop), Some(Stopped), Some(Stopping)),
     edge(Verb::StopNow, STOPPABLE, Some(Wish::StopNow), Some(Stopped), Some(Stopping)),
-    edge(
-        Verb::Cancel,
-        &[Created, Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped],
-        Some(Wish::Cancel),
-        Some(Stopped),
-        Some(Stopping),
-    ),
-    edge(
-        Verb::Tune,
-        &[Created, Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped],
-        None,
-        None,
-        None,
-    ),
+    edge(Verb::Cancel, OPEN, Some(Wish::Cancel), Some(Stopped), Some(Stopping)),
+    edge(Verb::Tune, OPEN, None, None, None),
+    edge(Verb::Describe, OPEN, None, None, None),
     edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, None, None),
+    edge(Verb::Finish, &[Queued, Running, Recovering, Stopped], None, None, None),
+    edge(Verb::Recover, &[Recovering], None, Some(Queued), None),
     edge(Verb::Claimed, &[Queued, Running, Recovering], None, Some(Running), Some(Running)),
     // A stopped task whose owner died is claimed only to commit `stopped`.
     edge(Verb::Claimed, &[Stopping], None, None, None),
@@ -137,7 +141,8 @@ const EDGES: &[Edge] = &[
     edge(Verb::Recovered, &[Running], None, Some(Recovering), Some(Running)),
     edge(Verb::Recovered, &[Stopping], None, Some(Stopped), Some(Stopping)),
     edge(Verb::Drained, &[Running, Stopping], Some(Wish::Stop), Some(Stopped), Some(Stopping)),
-    edge(Verb::AllSettled, &[Running, Stopping], None, Some(Finalizing), None),
+    // Without a run where finishing early leaves nothing to do.
+    edge(Verb::AllSettled, &[Queued, Running, Recovering, Stopping, Stopped], None, Some(Finalizing), None),
     edge(Verb::Finalized, &[Finalizing], None, Some(Finished), Some(Finished)),
     edge(Verb::HookAsked, &[Queued], None, Some(AwaitingBusiness), Some(AwaitingBusiness)),
     edge(Verb::HookReady, &[AwaitingBusiness], None, Some(Queued), Some(Queued)),

@@ -19,6 +19,7 @@ fn run() -> RunContext {
         run: RunNo(3),
         epoch: Epoch(9),
         store: StoreId("k7f3q2".to_owned()),
+        keys_of: None,
         mode: Mode::Live,
         gate: Arc::new(Gate::always_open()),
     }

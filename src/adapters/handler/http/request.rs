@@ -61,7 +61,7 @@ impl Requests {
             method: checked.method,
             single_head: head(&context, "item.process", "item\":"),
             batch_head: head(&context, "items.process", "items\":["),
-            key_head: format!(r#","key":"{}-{}-"#, context.store.0, context.shard.task).into_bytes(),
+            key_head: format!(r#","key":"{}-{}-"#, context.store.0, context.key_task()).into_bytes(),
             is_batched: options.batch > 1,
             signer: checked.signer,
             ids: Ids::new(),

@@ -1,0 +1,82 @@
+//! Why tasks wait: told to the store once for each reason, many at a time, never from the mailbox.
+
+use std::collections::BTreeMap;
+
+use super::supervisor::{Msg, State};
+use crate::domain::capacity::{Obstacle, Refusal};
+use crate::domain::ids::TaskId;
+
+/// Reasons of one write; what is left is told after the next scan.
+const REASONS_PER_WRITE: usize = 1_000;
+
+/// What the store was told.
+#[derive(Default)]
+pub(super) struct Waits {
+    /// Only of tasks that the last scan found waiting.
+    told: BTreeMap<TaskId, Refusal>,
+    /// How many the last scan found waiting.
+    waiting: usize,
+    telling: bool,
+}
+
+impl Waits {
+    /// How many tasks wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting
+    }
+}
+
+/// The slug of a reason.
+fn slug(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::TooBig => "too_big",
+        Obstacle::BusinessFull | Obstacle::BusinessTooBig => "business_limit",
+        Obstacle::Behind(_) => "behind",
+        Obstacle::Full | Obstacle::Held | Obstacle::NotHeld => "capacity",
+    }
+}
+
+/// Whether people would read the same.
+fn is_same(one: &Refusal, other: &Refusal) -> bool {
+    (one.obstacle, one.need, one.capacity) == (other.obstacle, other.need, other.capacity)
+}
+
+impl State {
+    /// Says why tasks wait, once per reason. `refused` is everything that waits now.
+    pub(super) fn explain(&mut self, refused: BTreeMap<TaskId, Refusal>) {
+        self.waits.waiting = refused.len();
+        self.waits.told.retain(|task, _| refused.contains_key(task));
+        if self.waits.telling {
+            return;
+        }
+        let is_new = |(task, refusal): &(TaskId, Refusal)| {
+            !self.waits.told.get(task).is_some_and(|told| is_same(told, refusal))
+        };
+        let news: Vec<_> = refused.into_iter().filter(is_new).take(REASONS_PER_WRITE).collect();
+        if news.is_empty() {
+            return;
+        }
+        self.waits.telling = true;
+        let (node, me) = (self.node.clone(), self.me.clone());
+        tokio::spawn(self.me.guard(async move {
+            let now = node.clock.wall();
+            let mut told = Vec::with_capacity(news.len());
+            for (task, refusal) in news {
+                let (slug, text) = (slug(refusal.obstacle), refusal.waiting_text());
+                if let Err(error) = node.tasks.explain_wait(task, slug, &text, now).await {
+                    tracing::warn!(%task, %error, "the reason for waiting was not stored; after the next scan");
+                    break;
+                }
+                told.push((task, refusal));
+            }
+            me.tell(Msg::Explained(told));
+        }));
+    }
+
+    /// A task that was started meanwhile lost its reason with that.
+    pub(super) fn on_explained(&mut self, reasons: Vec<(TaskId, Refusal)>) {
+        self.waits.telling = false;
+        let waiting = reasons.into_iter().filter(|(task, _)| !self.runs.holds_task(*task));
+        self.waits.told.extend(waiting);
+    }
+}

@@ -1,0 +1,98 @@
+//! Searching the data log, a bounded number of lines at a time.
+//!
+//! A page walks down the numbers. Of one task it looks at most at [`LOOKED_AT_MAX`] lines that the database found to
+//! fit; of all tasks it looks at the last [`NUMBERS_MAX`] numbers, since no index helps there. Where it ends early, its
+//! cursor goes on.
+
+use sea_orm::sea_query::Query;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+
+use super::entity::{business, data_log, task};
+use super::{Store, data_log as lines, error};
+use crate::ports::StoreError;
+use crate::ports::data_log::{LogPage, LogQuery};
+
+/// Lines of one statement while a text is looked for.
+const CHUNK: u32 = 1000;
+/// Lines that one page compares with a text.
+const LOOKED_AT_MAX: u32 = 10_000;
+/// Numbers that one page of all tasks covers.
+const NUMBERS_MAX: i64 = 200_000;
+
+/// See [`crate::ports::data_log::DataLog::search`].
+pub(super) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, StoreError> {
+    let mut page = LogPage::default();
+    let Some(newest) = newest(store).await? else { return Ok(page) };
+    let mut before = query.before.unwrap_or(i64::MAX).min(newest.saturating_add(1));
+    let floor = if query.task.is_some() { 0 } else { before.saturating_sub(NUMBERS_MAX).max(0) };
+    let needle = query.text.as_deref().map(str::to_lowercase);
+    let chunk = if needle.is_some() { CHUNK } else { query.limit.max(1) };
+    let mut looked_at = 0;
+    loop {
+        let rows = wanted(query, before, floor).limit(u64::from(chunk)).all(&store.readers).await;
+        let rows = rows.map_err(error)?;
+        let is_last = rows.len() < chunk as usize;
+        for row in rows {
+            before = row.id;
+            if needle.as_ref().is_none_or(|needle| row.message.to_lowercase().contains(needle)) {
+                page.lines.push(lines::numbered(row)?);
+            }
+            if page.lines.len() >= query.limit as usize {
+                page.next = Some(before);
+                return Ok(page);
+            }
+        }
+        looked_at += chunk;
+        if is_last {
+            page.next = (floor > 1).then_some(floor);
+            return Ok(page);
+        }
+        if looked_at >= LOOKED_AT_MAX {
+            page.next = Some(before);
+            return Ok(page);
+        }
+    }
+}
+
+async fn newest(store: &Store) -> Result<Option<i64>, StoreError> {
+    let newest = data_log::Entity::find().select_only().column(data_log::Column::Id);
+    let newest = newest.order_by_desc(data_log::Column::Id).into_tuple::<i64>();
+    newest.one(&store.readers).await.map_err(error)
+}
+
+fn wanted(query: &LogQuery, before: i64, floor: i64) -> Select<data_log::Entity> {
+    use data_log::Column as C;
+    let mut select = data_log::Entity::find().filter(C::Id.lt(before)).filter(C::Id.gte(floor));
+    if let Some(task) = query.task {
+        select = select.filter(C::TaskId.eq(task.0));
+    }
+    if let Some(slug) = &query.business {
+        let owner =
+            Query::select().column(business::Column::Id).from(business::Entity).and_where(business::Column::Slug.eq(slug)).to_owned();
+        let own = Query::select()
+            .column(task::Column::Id)
+            .from(task::Entity)
+            .and_where(task::Column::BusinessId.in_subquery(owner))
+            .to_owned();
+        select = select.filter(C::TaskId.in_subquery(own));
+    }
+    if query.level as i32 > 0 {
+        select = select.filter(C::Level.gte(query.level as i32));
+    }
+    if let Some(index) = query.index {
+        select = select.filter(C::Idx.eq(index.0.cast_signed()));
+    }
+    if let Some(origin) = query.origin {
+        select = select.filter(C::Origin.eq(lines::origin_text(origin)));
+    }
+    if let Some(code) = &query.code {
+        select = select.filter(C::Code.eq(code.as_str()));
+    }
+    if let Some(from) = query.from {
+        select = select.filter(C::AtMs.gte(from.0));
+    }
+    if let Some(to) = query.to {
+        select = select.filter(C::AtMs.lt(to.0));
+    }
+    select.order_by_desc(C::Id)
+}

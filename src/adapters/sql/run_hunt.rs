@@ -1,0 +1,177 @@
+//! Runnable shards without a live owner (`ownership.md`, rule 12).
+//!
+//! One query a state, along the index `shard(state, task_id, shard_no)`: a page costs what is on it. Only what a
+//! candidate needs is read, and of the settings only the rate, since thousands of tasks may wait at every scan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sea_orm::sea_query::SelectStatement;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
+use serde::Deserialize;
+
+use super::entity::{business, session, shard_head, task};
+use super::run_claim::{ENDING, unfenced};
+use super::{Store, damaged, error, words};
+use crate::domain::business::{BusinessLimits, POOL_DEFAULT};
+use crate::domain::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, Wish};
+use crate::domain::settings::{Rate, RateLimit};
+use crate::ports::StoreError;
+use crate::ports::run_store::{CLAIMABLE, Candidate, Game, Hunt, HuntPlace};
+
+/// What a candidate is made of.
+#[derive(Debug, FromQueryResult)]
+struct Row {
+    task_id: i64,
+    shard_no: i32,
+    epoch: i64,
+    session_id: Option<String>,
+    wish: String,
+    tuning: String,
+    priority: i32,
+    queued_at: i64,
+    business_id: i64,
+}
+
+/// The one setting that a candidate needs.
+#[derive(Deserialize)]
+struct Pace {
+    rate: RateLimit,
+}
+
+type Owners = BTreeMap<i64, (Arc<str>, Option<Rate>)>;
+
+/// See [`crate::ports::run_store::RunStore::candidates`].
+pub(super) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, StoreError> {
+    let from = hunt.after.map_or(CLAIMABLE[0], |place| place.state);
+    let mut rows: Vec<Row> = Vec::new();
+    let mut next = None;
+    for state in CLAIMABLE.into_iter().skip_while(|state| *state != from) {
+        let after = hunt.after.filter(|place| place.state == state).map(|place| place.shard);
+        let limit = u64::from(hunt.limit) - rows.len() as u64;
+        let found = page(hunt, state, after, limit).into_model::<Row>().all(&store.readers).await;
+        rows.extend(found.map_err(error)?);
+        if rows.len() as u64 >= u64::from(hunt.limit) {
+            next = rows.last().map(|row| HuntPlace { state, shard: shard(row) });
+            break;
+        }
+    }
+    let owners = owners(store, &rows).await?;
+    let found = rows.iter().map(|row| candidate(row, &owners)).collect::<Result<_, _>>()?;
+    Ok(Game { found, next })
+}
+
+fn page(
+    hunt: &Hunt,
+    state: ShardState,
+    after: Option<ShardId>,
+    limit: u64,
+) -> sea_orm::Select<shard_head::Entity> {
+    use shard_head::Column as C;
+    let alive = hunt.alive.iter().map(|id| words::session_text(*id));
+    let owners = unfenced().and_where(session::Column::Id.is_in(alive)).to_owned();
+    let mut query = shard_head::Entity::find()
+        .select_only()
+        .columns([C::TaskId, C::ShardNo, C::Epoch, C::SessionId, C::Wish])
+        .columns([
+            task::Column::Tuning,
+            task::Column::Priority,
+            task::Column::QueuedAt,
+            task::Column::BusinessId,
+        ])
+        .join(sea_orm::JoinType::InnerJoin, task_of_shard())
+        .filter(C::State.eq(state.as_str()))
+        .filter(Condition::any().add(to_run(hunt)).add(C::Wish.is_in(ENDING.map(Wish::as_str))))
+        .filter(not_owned_by(owners));
+    if let Some(after) = after {
+        let same =
+            Condition::all().add(C::TaskId.eq(after.task.0)).add(C::ShardNo.gt(words::shard_no(after)));
+        // The first condition alone is one that an index can begin with.
+        query = query
+            .filter(C::TaskId.gte(after.task.0))
+            .filter(Condition::any().add(C::TaskId.gt(after.task.0)).add(same));
+    }
+    query.order_by_asc(C::TaskId).order_by_asc(C::ShardNo).limit(limit)
+}
+
+/// What is due, of a pool that is served, and of a task that was active (or was told to wait until) not long ago.
+fn to_run(hunt: &Hunt) -> Condition {
+    use shard_head::Column as C;
+    let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
+    let oldest = hunt.now.0.saturating_sub(window);
+    let mut runs = Condition::all()
+        .add(C::Wish.eq(Wish::Run.as_str()))
+        .add(C::NotBefore.lte(hunt.now.0))
+        .add(Condition::any().add(C::UpdatedAt.gte(oldest)).add(C::NotBefore.gte(oldest.max(1))));
+    if let Some(pools) = &hunt.pools {
+        let mut served = Condition::any().add(task::Column::Pool.is_in(pools.clone()));
+        if pools.iter().any(|pool| pool == POOL_DEFAULT) {
+            served = served.add(task::Column::Pool.is_null());
+        }
+        runs = runs.add(served);
+    }
+    runs
+}
+
+/// Released, or owned by a session that isn't among `owners`: a fenced or missing one never is.
+fn not_owned_by(owners: SelectStatement) -> Condition {
+    Condition::any()
+        .add(shard_head::Column::SessionId.is_null())
+        .add(shard_head::Column::SessionId.not_in_subquery(owners))
+}
+
+fn task_of_shard() -> sea_orm::RelationDef {
+    shard_head::Entity::belongs_to(task::Entity).from(shard_head::Column::TaskId).to(task::Column::Id).into()
+}
+
+fn shard(row: &Row) -> ShardId {
+    ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() }
+}
+
+/// The businesses of some rows, each read once.
+async fn owners(store: &Store, rows: &[Row]) -> Result<Owners, StoreError> {
+    use business::Column as C;
+    let ids: BTreeSet<i64> = rows.iter().map(|row| row.business_id).collect();
+    if ids.is_empty() {
+        return Ok(Owners::new());
+    }
+    let found: Vec<(i64, String, Option<String>)> = business::Entity::find()
+        .select_only()
+        .columns([C::Id, C::Slug, C::LimitsJson])
+        .filter(C::Id.is_in(ids))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    found
+        .into_iter()
+        .map(|(id, slug, limits)| Ok((id, (slug.into(), rate_limit(limits.as_deref())?))))
+        .collect()
+}
+
+fn rate_limit(limits: Option<&str>) -> Result<Option<Rate>, StoreError> {
+    let Some(text) = limits else { return Ok(None) };
+    let limits: BusinessLimits =
+        serde_json::from_str(text).map_err(|fault| damaged("a business's limits", &fault.to_string()))?;
+    Ok(limits.rate)
+}
+
+fn candidate(row: &Row, owners: &Owners) -> Result<Candidate, StoreError> {
+    let task = || TaskId(row.task_id).to_string();
+    let (business, business_rate) =
+        owners.get(&row.business_id).cloned().ok_or_else(|| damaged("a task without a business", &task()))?;
+    let pace: Pace =
+        serde_json::from_str(&row.tuning).map_err(|fault| damaged("settings", &fault.to_string()))?;
+    Ok(Candidate {
+        shard: shard(row),
+        epoch: Epoch(row.epoch.cast_unsigned()),
+        session: row.session_id.as_deref().map(words::uuid).transpose()?.map(SessionId),
+        wish: words::wish(&row.wish)?,
+        rate: pace.rate,
+        priority: row.priority,
+        waiting_since: WallMs(row.queued_at),
+        business,
+        business_rate,
+    })
+}

@@ -1,0 +1,140 @@
+//! Turns the source of a request into what is stored with a task.
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+
+use super::StoreError;
+use super::uploads::UploadId;
+use crate::domain::ids::{ItemCount, TaskId, WallMs};
+
+/// Which items a task shall have, as a request says it.
+#[derive(Clone, Debug)]
+pub enum SourceRequest {
+    /// Numbers only.
+    Range {
+        /// How many.
+        total: ItemCount,
+    },
+    /// A short list.
+    Inline {
+        /// The items, each one JSON value.
+        items: Vec<Box<RawValue>>,
+    },
+    /// An upload that is ready.
+    Upload {
+        /// Which.
+        upload: UploadId,
+    },
+    /// A file at an address; it is fetched now, once.
+    Url {
+        /// `http` or `https`.
+        url: String,
+        /// How its bytes become rows.
+        format: RowFormat,
+    },
+    /// Failures of another task.
+    Redrive(RedriveSource),
+}
+
+/// How bytes become rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowFormat {
+    /// Comma-separated values and their relatives.
+    Csv {
+        /// Between fields.
+        delimiter: char,
+        /// Whether the first row names the columns.
+        header: bool,
+        /// Around fields; none reads quotes as text.
+        quote: Option<char>,
+    },
+    /// One JSON value per line.
+    Ndjson,
+}
+
+/// Failures of a task, by their places or by their indexes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedriveSource {
+    /// The task whose failures they are.
+    pub origin: TaskId,
+    /// The task whose keys the items carry; none gives them keys of the new task.
+    pub keys_of: Option<TaskId>,
+    /// Which, in the order of the new task's positions.
+    pub parts: Vec<RedrivePart>,
+}
+
+/// Neighbouring positions of a redrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RedrivePart {
+    /// Places of a group.
+    Places {
+        /// The group's code.
+        code: String,
+        /// The first place.
+        first: u64,
+        /// How many.
+        count: u64,
+    },
+    /// Neighbouring indexes of the origin.
+    Indexes {
+        /// The first.
+        first: u64,
+        /// How many.
+        count: u64,
+    },
+}
+
+impl RedrivePart {
+    /// How many items.
+    pub fn count(&self) -> u64 {
+        match self {
+            RedrivePart::Places { count, .. } | RedrivePart::Indexes { count, .. } => *count,
+        }
+    }
+}
+
+/// A source as it is stored with a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedSource {
+    /// The description as JSON text, for `NewTask::source`.
+    pub json: String,
+    /// How many items.
+    pub total: ItemCount,
+    /// See `NewTask::meaning`.
+    pub meaning: u64,
+}
+
+/// A source can't be a task's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceDeskError {
+    /// What the request says can't be done; for people, without paths of the node.
+    #[error("{0}")]
+    Refused(String),
+    /// It is larger than the node takes.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Where sources are looked at before a task is made of them.
+#[async_trait]
+pub trait SourceDesk: Send + Sync {
+    /// Looks at a source, fetches it where it is a URL, and says what to store. An upload counts as taken then.
+    ///
+    /// # Errors
+    /// See [`SourceDeskError`]; nothing is kept of a source that was refused.
+    async fn resolve(
+        &self,
+        request: &SourceRequest,
+        by: &str,
+        now: WallMs,
+    ) -> Result<ResolvedSource, SourceDeskError>;
+
+    /// The redrive that a stored description is; none when it is another kind.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    fn redrive_of(&self, json: &str) -> Result<Option<RedriveSource>, SourceDeskError>;
+}

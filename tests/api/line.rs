@@ -1,0 +1,110 @@
+//! Waiting in line: what doesn't fit says why, and goes as soon as there is room.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::business::{Act, Business};
+use crate::support::{Node, Recipe};
+
+fn small() -> Recipe {
+    Recipe::new().config("[node]\ncapacity_rate = \"100/s\"")
+}
+
+async fn slow(node: &Node) -> Business {
+    let business = Business::start(|_| Act::ok().after(Duration::from_millis(50))).await;
+    node.business("push", &business.url(), json!({})).await;
+    business
+}
+
+#[tokio::test]
+async fn a_task_over_capacity_waits_and_runs_when_there_is_room() {
+    let node = small().start().await;
+    let _business = slow(&node).await;
+    let first = node.task("push", 1_000_000, json!({"rate": "80/s", "start": true})).await;
+    node.status(&first, "running").await;
+    let second = node.task("push", 1_000_000, json!({"rate": "60/s", "start": true})).await;
+    let queued = node.until(&second, "explained", |view| view["status_reason"] == "capacity").await;
+    assert_eq!(queued["status"], "queued");
+    assert!(queued["status_text"].as_str().unwrap().contains("60/s"), "{queued:#}");
+    let freed = Instant::now();
+    node.admin.post(&format!("/v1/tasks/{first}/stop"), json!({"now": true})).await.expect(202);
+    node.status(&second, "running").await;
+    assert!(freed.elapsed() < Duration::from_secs(20), "{:?}", freed.elapsed());
+}
+
+#[tokio::test]
+async fn a_task_that_never_fits_says_so_and_holds_nobody_up() {
+    let node = small().start().await;
+    let _business = slow(&node).await;
+    let big = node.task("push", 10, json!({"rate": "101/s", "start": true, "priority": 9})).await;
+    node.until(&big, "explained", |view| view["status_reason"] == "too_big").await;
+    let other = node.task("push", 10, json!({"rate": "100/s", "start": true})).await;
+    node.status(&other, "finished").await;
+    node.admin.patch(&format!("/v1/tasks/{big}"), json!({"rate": "50/s"})).await.expect(200);
+    node.status(&big, "finished").await;
+}
+
+#[tokio::test]
+async fn a_raise_that_does_not_fit_is_refused_with_what_would() {
+    let node = small().start().await;
+    let _business = slow(&node).await;
+    let one = node.task("push", 1_000_000, json!({"rate": "70/s", "start": true})).await;
+    let two = node.task("push", 1_000_000, json!({"rate": "20/s", "start": true})).await;
+    node.status(&one, "running").await;
+    node.status(&two, "running").await;
+    let path = format!("/v1/tasks/{two}");
+    let problem = node.admin.patch(&path, json!({"rate": "31/s"})).await.problem(409, "no-capacity");
+    assert!(problem["max_rate"].as_object().unwrap().values().any(|rate| rate == "30/s"), "{problem:#}");
+    assert_eq!(node.admin.get(&path).await.expect(200)["rate"], "20/s", "nothing was changed");
+    node.admin.patch(&path, json!({"rate": "30/s"})).await.expect(200);
+    node.admin.patch(&format!("/v1/tasks/{one}"), json!({"rate": "10/s"})).await.expect(200);
+    node.admin.patch(&path, json!({"rate": "90/s"})).await.expect(200);
+}
+
+#[tokio::test]
+async fn the_tasks_of_a_business_share_its_limits() {
+    let node = Node::start().await;
+    let business = Business::start(|_| Act::ok().after(Duration::from_millis(50))).await;
+    let limits = json!({"limits": {"rate": "50/s", "concurrency": 4}});
+    node.business("push", &business.url(), limits).await;
+    let one = node.task("push", 1_000_000, json!({"rate": "40/s", "start": true})).await;
+    node.status(&one, "running").await;
+    let two = node.task("push", 1_000_000, json!({"rate": "20/s", "start": true})).await;
+    let queued = node.until(&two, "explained", |view| view["status_reason"] == "business_limit").await;
+    assert_eq!(queued["status"], "queued", "{queued:#}");
+    let body = json!({"business": "push", "source": {"type": "range", "total": 5}, "rate": "51/s"});
+    node.admin.post("/v1/tasks", body).await.problem(422, "validation-failed");
+    node.admin.post(&format!("/v1/tasks/{one}/stop"), json!({"now": true})).await.expect(202);
+    node.status(&two, "running").await;
+}
+
+#[tokio::test]
+async fn a_node_that_runs_no_tasks_serves_all_the_same_and_says_why_they_wait() {
+    let node = Recipe::new().config("[node]\nrun_tasks = false").start().await;
+    let _business = slow(&node).await;
+    let task = node.task("push", 10, json!({"start": true})).await;
+    let queued: Value = node.until(&task, "explained", |view| view["status_reason"].is_string()).await;
+    assert_eq!(
+        (&queued["status"], &queued["status_reason"]),
+        (&json!("queued"), &json!("no_node")),
+        "{queued:#}"
+    );
+}
+
+#[tokio::test]
+async fn a_task_does_not_begin_before_its_time_and_ends_at_its_deadline() {
+    let node = Node::start().await;
+    let business = slow(&node).await;
+    let far = "2999-01-01T00:00:00Z";
+    let later = node.task("push", 10, json!({"start": true, "start_at": far})).await;
+    let waiting = node.until(&later, "explained", |view| view["status_reason"] == "start_at").await;
+    assert_eq!(waiting["status"], "queued", "{waiting:#}");
+    let soon = (time::OffsetDateTime::now_utc() + Duration::from_secs(2))
+        .format(&time::format_description::well_known::Rfc3339)
+        .unwrap();
+    let short = node.task("push", 1_000_000, json!({"start": true, "deadline": soon})).await;
+    let stopped = node.status(&short, "stopped").await;
+    assert_eq!(stopped["stop_reason"], "deadline", "{stopped:#}");
+    assert!(!business.items().is_empty());
+}

@@ -1,0 +1,14 @@
+//! `windrow serve` as its users meet it: a real process, its façade over HTTP, and a scripted business.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod access;
+mod business;
+mod callbacks;
+mod hooks;
+mod life;
+mod line;
+mod secrets;
+mod stops;
+mod storm;
+mod support;

@@ -1,0 +1,79 @@
+//! A secret is put everywhere where one can go, and looked for everywhere else.
+
+use hyper::Method;
+use serde_json::json;
+
+use crate::business::{Act, Business};
+use crate::support::{Client, Recipe, files};
+
+const CANARY: &str = "c4n4ry-5ecr3t-7b1e";
+
+#[tokio::test]
+async fn a_secret_is_found_nowhere_but_where_it_is_sent() {
+    let business = Business::start(|seen| match seen.items().as_slice() {
+        [(2, _)] => Act::status(500),
+        [(3, _)] => Act::json(422, json!({"message": "no"})),
+        _ => Act::ok(),
+    })
+    .await;
+    let recipe = Recipe::new().config("[log]\nfilter = \"trace\"");
+    let node = recipe.start().await;
+    let secret_headers = json!({"authorization": format!("Bearer {CANARY}"), "x-api-key": CANARY});
+    let made = node.business("push", &business.url(), json!({"secret_headers": secret_headers})).await;
+    let signing = made["secret"].as_str().unwrap().to_owned();
+    let token = node.client("operator", None).await.token.unwrap();
+    let task = node.task("push", 5, json!({"start": true, "retry": {"max_attempts": 2}})).await;
+    node.status(&task, "finished").await;
+    assert!(business.seen().iter().all(|seen| seen.header("x-api-key") == CANARY), "it is sent");
+    // Wrong in every way that might show what was sent.
+    let bodies = [
+        json!({"name": "other", "url": "ftp://x", "secret_headers": {"authorization": CANARY}}),
+        json!({"name": "other", "url": format!("http://user:{CANARY}@127.0.0.1/")}),
+        json!({"name": "other", "url": business.url(), "secret_headers": {"host": CANARY}}),
+        json!({"name": "other", "url": business.url(), "secret_headers": {"x": format!("{CANARY}\r\n")}}),
+        json!({"name": "other", "url": "http://127.0.0.1:1/", "secret_headers": {"x-api-key": CANARY}}),
+    ];
+    let mut shown = vec![node.said()];
+    for body in bodies {
+        let answer = node.admin.post("/v1/businesses", body).await;
+        assert!((400..500).contains(&answer.status), "{}", answer.text());
+        shown.push(answer.text());
+    }
+    shown.push(Client::new(&node.url, Some(CANARY)).get("/v1/tasks").await.text());
+    let rotated = node.admin.post("/v1/businesses/push/rotate-secret", json!({})).await.expect(200);
+    let rotated = rotated["secret"].as_str().unwrap().to_owned();
+    for path in [
+        "/v1/businesses",
+        "/v1/businesses/push",
+        "/v1/businesses/push/revisions",
+        "/v1/tokens",
+        "/v1/audit",
+        "/v1/logs",
+        "/metrics",
+        "/actors",
+        "/openapi.json",
+        "/v1/nodes",
+    ] {
+        let answer = node.admin.send(Method::GET, path, &[], bytes::Bytes::new()).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        shown.push(answer.text());
+    }
+    for part in ["", "/failures", "/failures/groups", "/items/2", "/logs", "/report", "/revisions", "/runs"] {
+        shown.push(node.admin.get(&format!("/v1/tasks/{task}{part}")).await.text());
+    }
+    shown.push(node.said());
+    let data = node.data();
+    assert_eq!(node.stop().await, Some(0));
+    let secrets =
+        [CANARY, signing.trim_start_matches("whsec_"), rotated.trim_start_matches("whsec_"), &token];
+    for secret in secrets {
+        for text in &shown {
+            assert!(!text.contains(secret), "{secret} is shown in\n{text}");
+        }
+        for file in files(&data) {
+            let bytes = std::fs::read(&file).unwrap();
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "{secret} lies in {}", file.display());
+        }
+    }
+}
