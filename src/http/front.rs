@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
-use crate::domain::ids::Moment;
+use super::events::Hub;
+use crate::domain::ids::{Moment, WallMs};
 
 /// See the module. Shared by every request; changed by whoever runs the process.
 pub struct Front {
@@ -12,14 +13,32 @@ pub struct Front {
     pub node: String,
     /// When the process began to serve.
     pub since: Moment,
+    pub(super) hub: Hub,
     ending: watch::Sender<bool>,
     drained: AtomicBool,
 }
 
 impl Front {
-    /// A façade that serves.
-    pub fn new(node: impl Into<String>, since: Moment) -> Front {
-        Front { node: node.into(), since, ending: watch::Sender::new(false), drained: AtomicBool::new(false) }
+    /// A façade that serves from now on.
+    pub fn new(node: impl Into<String>, since: Moment, now: WallMs) -> Front {
+        // Ids of events grow through restarts: a node tells fewer than a thousand in a millisecond.
+        let hub = Hub::new(now.0.unsigned_abs().saturating_mul(1000));
+        Front {
+            node: node.into(),
+            since,
+            hub,
+            ending: watch::Sender::new(false),
+            drained: AtomicBool::new(false),
+        }
+    }
+
+    /// `serving`, `drained` or `draining`.
+    pub fn state(&self) -> &'static str {
+        match (self.is_ending(), self.is_drained()) {
+            (true, _) => "draining",
+            (false, true) => "drained",
+            (false, false) => "serving",
+        }
     }
 
     /// From now on changes are refused, streams say goodbye, and the node isn't ready.

@@ -9,6 +9,7 @@ pub mod body;
 mod docs_page;
 mod document;
 pub mod etag;
+mod events;
 pub mod front;
 mod html;
 mod outside;
@@ -17,6 +18,7 @@ pub mod problem;
 mod problem_pages;
 pub mod server;
 mod stamp;
+pub mod time;
 mod whoami;
 
 use std::sync::Arc;
@@ -64,6 +66,7 @@ const UPLOADS: &str = "/v1/uploads";
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
+        .merge(events::routes())
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())

@@ -182,9 +182,12 @@ impl Listening {
 
 impl Channel {
     fn after(&self, cursor: u64) -> Vec<Event> {
-        let fresh: Vec<&Event> = self.ring.iter().map(|(_, event)| event).filter(|event| event.id > cursor).collect();
-        let is_newest = |event: &Event, at: usize| fresh[at + 1..].iter().all(|later| later.kind != event.kind);
-        let kept = fresh.iter().enumerate().filter(|(at, event)| !event.kind.is_state() || is_newest(event, *at));
+        let fresh: Vec<&Event> =
+            self.ring.iter().map(|(_, event)| event).filter(|event| event.id > cursor).collect();
+        let is_newest =
+            |event: &Event, at: usize| fresh[at + 1..].iter().all(|later| later.kind != event.kind);
+        let kept =
+            fresh.iter().enumerate().filter(|(at, event)| !event.kind.is_state() || is_newest(event, *at));
         kept.map(|(_, event)| (*event).clone()).collect()
     }
 }

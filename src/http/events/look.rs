@@ -1,30 +1,20 @@
-//! What there is to tell: from the store and from the live runs, never by counting items.
-
-use std::time::Duration;
+//! Who finds what there is to tell of each topic, and who may hear of it.
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+use serde_json::Value;
 
-use super::topic::{Kind, Look, Topic, Watcher};
+use super::node::{NodeWatcher, node_picture};
+use super::task::{TaskWatcher, task_picture};
+use super::topic::{Look, Topic, Watcher};
 use crate::domain::access::Role;
-use crate::domain::counters::Counters;
-use crate::domain::execution::Progress;
-use crate::domain::ids::TaskId;
 use crate::http::App;
 use crate::http::access::Caller;
-use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
-
-/// Between two reads of the store for one topic; live numbers come at the listeners' pace.
-const STORE_EVERY: Duration = Duration::from_secs(1);
-/// Over how long a rate is measured.
-const RATE_OVER: Duration = Duration::from_secs(3);
 
 /// Whether a caller may hear of a topic.
 ///
 /// # Errors
-/// `NotFound` for a task that isn't there, or isn't the caller's; `Forbidden` for what no business is told.
+/// `NotFound` for what isn't there, or isn't the caller's; `Forbidden` for what no business is told.
 pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(), ServiceError> {
     match topic {
         Topic::Task(id) => {
@@ -38,6 +28,24 @@ pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(
         Topic::Node(name) if *name != app.front.node => {
             Err(ServiceError::NotFound { what: "node", name: name.clone() })
         }
-        Topic::Node(_) | Topic::Cluster | Topic::Tasks => Ok(()),
+        Topic::Node(_) | Topic::Cluster => Ok(()),
+    }
+}
+
+#[async_trait]
+impl Look for App {
+    async fn snapshot(&self, topic: &Topic) -> Result<Value, ServiceError> {
+        match topic {
+            Topic::Task(id) => task_picture(self, *id).await,
+            Topic::Node(_) => Ok(node_picture(self)),
+            Topic::Cluster => Ok(serde_json::json!({ "nodes": [node_picture(self)] })),
+        }
+    }
+
+    fn watcher(&self, topic: &Topic) -> Box<dyn Watcher> {
+        match topic {
+            Topic::Task(id) => Box::new(TaskWatcher::new(self.clone(), *id)),
+            Topic::Node(_) | Topic::Cluster => Box::new(NodeWatcher::new(self.clone())),
+        }
     }
 }

@@ -2,7 +2,10 @@
 //! what happened since, if that is still known, else everything anew.
 
 mod hub;
+mod look;
+mod node;
 mod stream;
+mod task;
 #[cfg(test)]
 mod tests;
 mod topic;
@@ -19,13 +22,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(crate) use self::hub::Hub;
+use self::look::check;
 use self::stream::Wish;
 use self::topic::{Look, Topic};
 use super::App;
 use super::access::Caller;
 use super::body::Params;
 use super::problem::Problem;
-use crate::domain::access::Role;
 use crate::service::ServiceError;
 
 /// Topics of one stream.
@@ -47,7 +50,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Wanted {
-    /// Comma-separated: `cluster`, `tasks`, `task:t42`, `node:n1`
+    /// Comma-separated: `cluster`, `task:t42`, `node:n1`
     #[param(max_length = 1024)]
     topics: String,
     /// Batches a second
@@ -91,7 +94,8 @@ async fn events(
     let front = app.front.clone();
     let ended = async move { front.ended().await };
     let stream = stream::stream(&app.front.hub, look, Wish { topics, hz, last }, ended);
-    let mut response = Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive")).into_response();
+    let mut response =
+        Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive")).into_response();
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
     Ok(response)
@@ -100,7 +104,9 @@ async fn events(
 fn topics(text: &str) -> Result<Vec<Topic>, ServiceError> {
     let mut topics = Vec::new();
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-        let unknown = |()| ServiceError::invalid("topics", format!("{word:?} is no topic; cluster, tasks, task:t42, node:n1 are"));
+        let unknown = |()| {
+            ServiceError::invalid("topics", format!("{word:?} is no topic; cluster, task:t42, node:n1 are"))
+        };
         let topic = word.parse().map_err(unknown)?;
         if !topics.contains(&topic) {
             topics.push(topic);

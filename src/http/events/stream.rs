@@ -46,12 +46,12 @@ struct Listener {
 }
 
 /// The stream; it says `bye` and ends when `ended` is over.
-pub(super) fn stream(
+pub(super) fn stream<E: Future<Output = ()> + Send + 'static>(
     hub: &Hub,
     look: Arc<dyn Look>,
     wish: Wish,
-    ended: impl Future<Output = ()> + Send + 'static,
-) -> impl Stream<Item = Result<sse::Event, Infallible>> + Send + use<> {
+    ended: E,
+) -> impl Stream<Item = Result<sse::Event, Infallible>> + Send + use<E> {
     let listening = hub.listen(wish.topics.clone(), wish.hz, &look);
     // An id that nobody has given out yet says as little as none.
     let last = wish.last.filter(|last| *last < listening.snapshot_id());
@@ -106,7 +106,10 @@ impl Listener {
         self.next_at = Instant::now() + self.every;
         let Batch { events, mut lost, cursor } = self.listening.after(self.cursor);
         self.cursor = cursor;
-        let asked = std::mem::take(&mut self.fresh).into_iter().filter(|topic| !lost.contains(topic)).collect::<Vec<_>>();
+        let asked = std::mem::take(&mut self.fresh)
+            .into_iter()
+            .filter(|topic| !lost.contains(topic))
+            .collect::<Vec<_>>();
         lost.extend(asked);
         self.ready.extend(events.into_iter().filter(|event| !lost.contains(&event.topic)));
         for topic in lost {
@@ -139,7 +142,8 @@ impl Listener {
 
 fn written(event: &Event) -> sse::Event {
     let data: Value = json!({"topic": event.topic.to_string(), "data": &*event.data});
-    let written = sse::Event::default().id(event.id.to_string()).event(event.kind.as_str()).data(data.to_string());
+    let written =
+        sse::Event::default().id(event.id.to_string()).event(event.kind.as_str()).data(data.to_string());
     // Once is enough, and every stream begins with a snapshot or a replay; repeating it costs little.
     if event.kind == Kind::Snapshot { written.retry(RETRY) } else { written }
 }
