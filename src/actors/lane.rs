@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
-use super::lane_reply::{Reporter, give_back};
+use super::lane_reply::{ReplyTime, Reporter, give_back};
 use super::run_cell::{Exchanged, RunCell, Superseded};
 use crate::domain::execution::{Effects, Reports, Wait};
 use crate::domain::ids::{Generation, Moment, WallMs};
@@ -103,11 +103,17 @@ struct Round {
 impl Round {
     /// Plain success needs no time of day; all else is told with it.
     #[inline]
-    fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, at: Moment) {
-        let plain = matches!(reply, Reply::AllOk);
-        let wall = if plain { WallMs(0) } else { WallMs(cell.clock.wall_micros(at) / 1000) };
-        self.reporter.report(items, reply, wall, &mut self.reports);
+    fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
+        let time = if matches!(reply, Reply::AllOk) { ReplyTime::default() } else { time(cell, departed) };
+        self.reporter.report(items, reply, time, &mut self.reports);
     }
+}
+
+/// Now, and how long it is since a call departed.
+#[cold]
+fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
+    let now = cell.clock.now();
+    ReplyTime { wall: WallMs(cell.clock.wall_micros(now) / 1000), took: now.since(departed) }
 }
 
 /// Runs a lane to the end of its run.
@@ -319,7 +325,7 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
     let now = cell.clock.now();
     round.reports.latencies.record(now.since(departed));
     match answer {
-        Answer::Reply(reply) => round.take_in(cell, &items, reply, now),
+        Answer::Reply(reply) => round.take_in(cell, &items, reply, departed),
         Answer::NoRows(error) => {
             give_back(&items, &mut round.reports);
             // Or the items would come and go back without a pause for as long as the source can't be read.

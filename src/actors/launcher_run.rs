@@ -88,6 +88,7 @@ impl Run {
             blob: checkpoint::encode(draft.low_water, &draft.above, &[]),
             side: draft.side,
             finish_at: draft.finish_at,
+            canary_passed: draft.canary_passed,
             close,
             now: state.arguments.node.clock.wall(),
         };
@@ -163,6 +164,12 @@ impl Run {
             self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
             self.cell.batch.store(control.tuning.batch.get() as usize, Ordering::Relaxed);
             self.steer(Command::Tune(Box::new(control.tuning.clone())));
+        }
+        if control.canary != self.control.canary {
+            self.steer(Command::Canary(control.canary));
+        }
+        if let Some(end) = control.finish_at.filter(|_| control.finish_at != self.control.finish_at) {
+            self.steer(Command::Finish(end));
         }
         let wish = control.wish;
         self.control = control;

@@ -14,7 +14,7 @@ use super::row_feed::RowFeed;
 use super::run_cell::{CellParts, RunCell};
 use super::tree::Address;
 use super::window_executor::{self, WindowExecutor};
-use crate::domain::execution::{Execution, Start};
+use crate::domain::execution::{Command, Execution, Start};
 use crate::domain::ids::CheckpointSeq;
 use crate::domain::settings::RateLimit;
 use crate::ports::gate::Gate;
@@ -38,6 +38,8 @@ impl Run {
             restored,
             has_data,
             stalls: shard.stalls,
+            run: shard.run,
+            canary: control.canary,
         };
         let cell = Arc::new(RunCell::new(CellParts {
             shard: shard.shard,
@@ -72,6 +74,9 @@ impl Run {
             executor: None,
             renewer: None,
         };
+        if let Some(end) = run.control.finish_at {
+            run.steer(Command::Finish(end));
+        }
         run.on_wish(run.control.wish);
         Ok(run)
     }
@@ -161,7 +166,7 @@ fn context(
         epoch: shard.epoch,
         store: node.store_id.clone(),
         keys_of: None,
-        mode: Mode::Live,
+        mode: if control.canary.is_some() { Mode::Canary } else { Mode::Live },
         gate,
     }
 }

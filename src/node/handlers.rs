@@ -9,11 +9,9 @@ use tokio::runtime::Handle as Runtime;
 
 pub use crate::adapters::handler::command::{COMMAND_NOT_STARTED, Sink};
 use crate::adapters::handler::command::{CommandHandlerFactory, Environment, Inherit, Settings};
-use crate::adapters::handler::egress::Egress;
 use crate::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
-use crate::config::{CommandHandler, Config, HttpHandler};
+use crate::config::{CommandHandler, Config};
 use crate::domain::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
-use crate::domain::verdict::Failure;
 use crate::ports::clock::Clock;
 use crate::ports::gate::Gate;
 use crate::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
@@ -63,7 +61,7 @@ pub struct Making<'a> {
 pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn HandlerFactory>, OpenError> {
     let inner: Arc<dyn HandlerFactory> = match wanted {
         Wanted::Url { url, headers, secrets, batch } => {
-            let mut options = http_options(url, &making.config.http_handler)?;
+            let mut options = HttpOptions::of(&making.config.http_handler, *url);
             options.headers = headers.clone();
             options.secrets = secrets.clone();
             options.batch = batch.get();
@@ -117,24 +115,4 @@ impl HandlerFactory for OnWork {
         let _entered = self.work.enter();
         self.inner.open(context)
     }
-}
-
-fn http_options(url: &str, config: &HttpHandler) -> Result<HttpOptions, OpenError> {
-    if config.proxy.is_some() {
-        return Err(refusal(
-            "calls through a forward proxy are not possible yet; try handler.http.proxy = \"\"",
-        ));
-    }
-    let mut options = HttpOptions::new(url);
-    options.connect_timeout = config.connect_timeout;
-    options.pool_idle = config.pool_idle;
-    options.http2 = config.http2;
-    options.ca_file = config.ca_file.clone();
-    options.insecure_skip_verify = config.insecure_skip_verify;
-    options.egress = Egress { allow: config.allow_networks.clone(), deny: config.deny_networks.clone() };
-    Ok(options)
-}
-
-fn refusal(message: impl AsRef<str>) -> OpenError {
-    OpenError { failure: Failure::new("BAD_HANDLER", message) }
 }

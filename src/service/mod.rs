@@ -4,9 +4,12 @@
 //! resource, and say what can go wrong with the one [`ServiceError`].
 
 pub mod access;
+pub mod businesses;
 pub mod error;
 pub mod health;
 pub mod job;
+pub mod merge_patch;
+pub mod tokens;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -19,7 +22,7 @@ use crate::domain::ids::WallMs;
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
-use crate::ports::hook::HookCaller;
+use crate::ports::hook::{HandlerDesk, HookCaller};
 use crate::ports::idempotency::IdempotencyStore;
 use crate::ports::provision::Provider;
 use crate::ports::source_store::SourceStore;
@@ -43,6 +46,8 @@ pub struct Parts {
     pub sources: Arc<dyn SourceStore>,
     /// Calls hooks.
     pub hooks: Arc<dyn HookCaller>,
+    /// Looks at handlers before tasks use them.
+    pub desk: Arc<dyn HandlerDesk>,
     /// Seals secrets.
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.

@@ -278,6 +278,7 @@ impl Twins {
             blob: vec![1, 2, 3],
             side,
             finish_at: (self.below(10) == 0).then(|| ItemIndex(self.below(ITEMS))),
+            canary_passed: false,
             close,
             now: self.now,
         })
@@ -299,6 +300,7 @@ impl Twins {
             blob: Vec::new(),
             side: (0..ITEMS).map(|index| SideRecord::Cleared(ItemIndex(index))).collect(),
             finish_at: None,
+            canary_passed: false,
             close: Some(RunClose::Done),
             now: self.now,
         }

@@ -133,8 +133,16 @@ impl CommandHandlerFactory {
     /// # Errors
     /// When it isn't there or may not be executed.
     pub fn check(&self) -> Result<(), OpenError> {
-        Program::check(&self.settings.argv, &self.settings.environment)
+        check_program(&self.settings.argv, &self.settings.environment)
     }
+}
+
+/// Looks for a command without starting it.
+///
+/// # Errors
+/// When it isn't there or may not be executed.
+pub fn check_program(argv: &[OsString], environment: &Environment) -> Result<(), OpenError> {
+    Program::check(argv, environment)
 }
 
 impl HandlerFactory for CommandHandlerFactory {
