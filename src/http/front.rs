@@ -1,11 +1,13 @@
 //! What the façade knows of the process around it: whether it ends, and since when it is there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
 use super::events::Hub;
 use crate::domain::ids::{Moment, WallMs};
+use crate::telemetry::{Filter, LogControl};
 
 /// See the module. Shared by every request; changed by whoever runs the process.
 pub struct Front {
@@ -16,6 +18,9 @@ pub struct Front {
     pub(super) hub: Hub,
     ending: watch::Sender<bool>,
     drained: AtomicBool,
+    log: Option<LogControl>,
+    /// The log's filter, once it was changed.
+    log_filter: Mutex<Option<String>>,
 }
 
 impl Front {
@@ -29,7 +34,48 @@ impl Front {
             hub,
             ending: watch::Sender::new(false),
             drained: AtomicBool::new(false),
+            log: None,
+            log_filter: Mutex::new(None),
         }
+    }
+
+    /// The same with the log of this process.
+    #[must_use]
+    pub fn with_log(self, log: Option<LogControl>) -> Front {
+        Front { log, ..self }
+    }
+
+    /// Reads a filter of the log.
+    ///
+    /// # Errors
+    /// A sentence when it is none, or the log is not ours to change.
+    pub(super) fn check_log(&self, filter: &str) -> Result<Filter, String> {
+        if self.log.is_none() {
+            return Err("the log of this process can't be changed".to_owned());
+        }
+        filter.parse::<Filter>().map_err(|error| error.to_string())
+    }
+
+    /// Changes which lines the log has.
+    pub(super) fn set_log(&self, text: &str, filter: Filter) {
+        if self.log.as_ref().is_some_and(|log| log.change(filter)) {
+            *self.log_filter.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+        }
+    }
+
+    /// Changes which lines the log has.
+    ///
+    /// # Errors
+    /// A sentence when the filter can't be read; nothing is changed then.
+    pub fn change_log(&self, text: &str) -> Result<(), String> {
+        let filter = self.check_log(text)?;
+        self.set_log(text, filter);
+        Ok(())
+    }
+
+    /// The log's filter, if it was changed.
+    pub(super) fn log_filter(&self) -> Option<String> {
+        self.log_filter.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// `serving`, `drained` or `draining`.

@@ -5,6 +5,7 @@
 //! can't be called by anybody.
 
 pub mod access;
+mod actors;
 pub mod body;
 mod docs_page;
 mod document;
@@ -12,6 +13,7 @@ pub mod etag;
 mod events;
 pub mod front;
 mod html;
+mod nodes;
 mod outside;
 pub mod page;
 pub mod problem;
@@ -67,6 +69,8 @@ fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
         .merge(events::routes())
+        .merge(nodes::routes())
+        .merge(actors::routes())
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())

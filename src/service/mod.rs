@@ -4,11 +4,13 @@
 //! resource, and say what can go wrong with the one [`ServiceError`].
 
 pub mod access;
+pub mod actors;
 pub mod businesses;
 pub mod error;
 pub mod health;
 pub mod job;
 pub mod merge_patch;
+pub mod nodes;
 pub mod tokens;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -24,6 +26,7 @@ use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
 use crate::ports::hook::{HandlerDesk, HookCaller};
 use crate::ports::idempotency::IdempotencyStore;
+use crate::ports::node_audit::NodeAudit;
 use crate::ports::provision::Provider;
 use crate::ports::source_store::SourceStore;
 use crate::ports::task_store::TaskStore;
@@ -52,6 +55,8 @@ pub struct Parts {
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.
     pub provider: Arc<dyn Provider>,
+    /// What people do to the node.
+    pub node_audit: Arc<dyn NodeAudit>,
     /// The node's actors.
     pub supervisor: Arc<SupervisorHandle>,
     /// Time.

@@ -16,6 +16,7 @@ mod entity;
 mod failure_groups;
 mod failure_list;
 mod items;
+mod node_audit;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
