@@ -7,6 +7,7 @@
 pub mod access;
 mod actors;
 pub mod body;
+mod businesses;
 mod docs_page;
 mod document;
 pub mod etag;
@@ -18,9 +19,11 @@ mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
+pub mod schema;
 pub mod server;
 mod stamp;
 pub mod time;
+mod tokens;
 mod whoami;
 
 use std::sync::Arc;
@@ -71,6 +74,8 @@ fn routes() -> OpenApiRouter<App> {
         .merge(events::routes())
         .merge(nodes::routes())
         .merge(actors::routes())
+        .merge(businesses::routes())
+        .merge(tokens::routes())
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())

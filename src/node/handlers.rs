@@ -72,12 +72,10 @@ pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn Handle
         Wanted::Worker { argv, workers } => {
             let environment =
                 Environment { inherit: Inherit::All(making.environment), variables: Vec::new() };
-            let mut settings = Settings::new(argv.clone(), environment, making.clock, making.sink);
-            let CommandHandler { startup_timeout, kill_grace, max_line, .. } = &making.config.command_handler;
+            let commands = &making.config.command_handler;
+            let mut settings =
+                command_settings(commands, argv.clone(), environment, making.clock, making.sink);
             settings.workers = *workers;
-            settings.startup_timeout = *startup_timeout;
-            settings.kill_grace = *kill_grace;
-            settings.max_line = usize::try_from(max_line.0).unwrap_or(usize::MAX);
             settings.leftovers = making.leftovers;
             let factory = CommandHandlerFactory::new(settings);
             factory.check()?;
@@ -85,6 +83,22 @@ pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn Handle
         }
     };
     Ok(Arc::new(OnWork { inner, work: making.work }))
+}
+
+/// What the configuration says of all commands, for one of them.
+pub(super) fn command_settings(
+    config: &CommandHandler,
+    argv: Vec<OsString>,
+    environment: Environment,
+    clock: Arc<dyn Clock>,
+    sink: Sink,
+) -> Settings {
+    Settings {
+        startup_timeout: config.startup_timeout,
+        kill_grace: config.kill_grace,
+        max_line: usize::try_from(config.max_line.0).unwrap_or(usize::MAX),
+        ..Settings::new(argv, environment, clock, sink)
+    }
 }
 
 /// What a handler is told when nothing is recorded.
@@ -105,9 +119,9 @@ pub fn preview_context() -> RunContext {
 }
 
 /// Opens handlers on the runtime for work: whatever opens them, their tasks never load the actors' thread.
-struct OnWork {
-    inner: Arc<dyn HandlerFactory>,
-    work: Runtime,
+pub(super) struct OnWork {
+    pub(super) inner: Arc<dyn HandlerFactory>,
+    pub(super) work: Runtime,
 }
 
 impl HandlerFactory for OnWork {

@@ -71,6 +71,14 @@ impl HttpHandlerFactory {
     ) -> HttpHandlerFactory {
         HttpHandlerFactory { options, clock, transports }
     }
+
+    /// Looks whether a call can be made at all; makes none.
+    ///
+    /// # Errors
+    /// When no call can ever succeed.
+    pub fn check(&self) -> Result<(), OpenError> {
+        self.options.check().map(drop)
+    }
 }
 
 impl HandlerFactory for HttpHandlerFactory {
