@@ -15,6 +15,7 @@ pub mod handler;
 pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
+pub mod node_audit;
 pub mod provision;
 pub mod report_store;
 pub mod run_store;

@@ -4,6 +4,7 @@
 //! resource, and say what can go wrong with the one [`ServiceError`].
 
 pub mod access;
+pub mod actors;
 pub mod businesses;
 pub mod error;
 pub mod failures;
@@ -11,6 +12,7 @@ pub mod health;
 pub mod job;
 pub mod logs;
 pub mod merge_patch;
+pub mod nodes;
 pub mod redrives;
 pub mod report;
 pub mod sources;
@@ -39,6 +41,7 @@ use crate::ports::data_log::DataLog;
 use crate::ports::failure_list::FailureList;
 use crate::ports::hook::{HandlerDesk, HookCaller};
 use crate::ports::idempotency::IdempotencyStore;
+use crate::ports::node_audit::NodeAudit;
 use crate::ports::provision::Provider;
 use crate::ports::report_store::ReportStore;
 use crate::ports::source_desk::SourceDesk;
@@ -81,6 +84,8 @@ pub struct Parts {
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.
     pub provider: Arc<dyn Provider>,
+    /// What people do to the node.
+    pub node_audit: Arc<dyn NodeAudit>,
     /// The node's actors.
     pub supervisor: Arc<SupervisorHandle>,
     /// Time.
