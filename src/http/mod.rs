@@ -5,13 +5,16 @@
 //! can't be called by anybody.
 
 pub mod access;
+mod actors;
 pub mod body;
 mod businesses;
 mod docs_page;
 mod document;
 pub mod etag;
+mod events;
 pub mod front;
 mod html;
+mod nodes;
 mod outside;
 pub mod page;
 pub mod problem;
@@ -68,6 +71,9 @@ const UPLOADS: &str = "/v1/uploads";
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
+        .merge(events::routes())
+        .merge(nodes::routes())
+        .merge(actors::routes())
         .merge(businesses::routes())
         .merge(tokens::routes())
         .merge(outside::routes())
