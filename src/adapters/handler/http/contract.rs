@@ -36,6 +36,15 @@ impl HandlerDesk for HookClient {
         desk::faults(spec, secrets)
     }
 
+    fn refresh(&self, business: &Business) {
+        let renewed = self.options(business, "").and_then(|options| {
+            self.transports.ring(&business.slug, &options.secrets).map_err(|why| why.to_string())
+        });
+        if let Err(why) = renewed {
+            tracing::error!(business = business.slug, why, "its runs go on with the secrets that they have");
+        }
+    }
+
     async fn check(&self, business: &Business) -> Vec<CheckLine> {
         let mut report = Vec::new();
         match &business.spec.handler {
