@@ -6,17 +6,27 @@
 
 pub mod access;
 pub mod body;
+mod csv;
 mod docs_page;
 mod document;
 pub mod etag;
+mod export;
+mod failures;
 pub mod front;
 mod html;
 mod outside;
+mod logs;
 pub mod page;
 pub mod problem;
 mod problem_pages;
+mod redrives;
+mod report;
+mod report_markdown;
+mod seen_task;
 pub mod server;
 mod stamp;
+pub mod time;
+mod uploads;
 mod whoami;
 
 use std::sync::Arc;
@@ -67,6 +77,12 @@ fn routes() -> OpenApiRouter<App> {
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())
+        .merge(export::routes())
+        .merge(failures::routes())
+        .merge(logs::routes())
+        .merge(redrives::routes())
+        .merge(report::routes())
+        .merge(uploads::routes())
 }
 
 /// The façade: a router, and the document that describes it.
