@@ -2,9 +2,12 @@
 //!
 //! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
 
+pub mod bootstrap;
+pub mod fair_share;
 pub mod handler_log;
 pub mod handlers;
 mod one_task;
+pub mod provider;
 pub mod sources;
 
 use std::sync::Arc;

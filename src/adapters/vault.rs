@@ -167,7 +167,9 @@ impl Vault for KeyVault {
             return Err(Unopenable::OtherKey);
         }
         let aad = self.context(belongs_to);
-        self.cipher.decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: &aad }).map_err(|_| Unopenable::Damaged)
+        self.cipher
+            .decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: &aad })
+            .map_err(|_| Unopenable::Damaged)
     }
 }
 

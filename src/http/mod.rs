@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod body;
+mod businesses;
 mod csv;
 mod docs_page;
 mod document;
@@ -14,18 +15,20 @@ mod export;
 mod failures;
 pub mod front;
 mod html;
-mod outside;
 mod logs;
+mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
 mod redrives;
 mod report;
 mod report_markdown;
+pub mod schema;
 mod seen_task;
 pub mod server;
 mod stamp;
 pub mod time;
+mod tokens;
 mod uploads;
 mod whoami;
 
@@ -74,6 +77,8 @@ const UPLOADS: &str = "/v1/uploads";
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
+        .merge(businesses::routes())
+        .merge(tokens::routes())
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())

@@ -7,8 +7,8 @@ use super::handlers::Sink;
 pub use crate::adapters::handler::origin::OriginView;
 use crate::adapters::memory::MemoryStore;
 pub use crate::adapters::source::{
-    CsvFormat, Desk, Fetcher, Format, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource, Opening,
-    SourceSpec, StoredSourceError, StoredSources, open,
+    CsvFormat, Desk, Fetcher, Format, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource,
+    Opening, SourceSpec, StoredSourceError, StoredSources, open,
 };
 use crate::domain::ids::WallMs;
 use crate::ports::handler::HandlerFactory;
@@ -30,7 +30,10 @@ pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSou
 ///
 /// # Errors
 /// `SourceChanged` when it isn't what it was, `Unavailable` when another try may help.
-pub async fn open_stored(sources: &StoredSources, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError> {
+pub async fn open_stored(
+    sources: &StoredSources,
+    task: &TaskView,
+) -> Result<Arc<dyn Source>, ProvisionError> {
     sources.open(task).await.map_err(|error| match error {
         StoredSourceError::Changed(text) => ProvisionError::SourceChanged(text),
         StoredSourceError::Unavailable(text) => ProvisionError::Unavailable(text),

@@ -154,12 +154,7 @@ pub trait DataLog: Send + Sync {
     ///
     /// # Errors
     /// When the store can't be read.
-    async fn tail(
-        &self,
-        task: TaskId,
-        level: LogLevel,
-        limit: u32,
-    ) -> Result<Vec<DataLogLine>, StoreError>;
+    async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError>;
 
     /// A page of the lines that are wanted, newest first.
     ///

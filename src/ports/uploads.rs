@@ -23,7 +23,10 @@ impl std::str::FromStr for UploadId {
 
     fn from_str(text: &str) -> Result<UploadId, String> {
         let number = text.strip_prefix('u').and_then(|digits| digits.parse::<i64>().ok());
-        number.filter(|n| *n > 0).map(UploadId).ok_or_else(|| format!("{text:?} is no upload; one looks like u7"))
+        number
+            .filter(|n| *n > 0)
+            .map(UploadId)
+            .ok_or_else(|| format!("{text:?} is no upload; one looks like u7"))
     }
 }
 

@@ -3,8 +3,8 @@
 use super::{Service, ServiceError};
 use crate::domain::execution::Progress;
 use crate::domain::ids::{ItemIndex, ShardId, TaskId};
-use crate::ports::report_store::ShardFacts;
 use crate::ports::failure_list::{FailurePage, RecordedItem, RecordedState};
+use crate::ports::report_store::ShardFacts;
 use crate::ports::source_desk::{RedrivePart, RedriveSpec};
 use crate::ports::task_store::{FailureGroup, TaskView};
 

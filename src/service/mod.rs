@@ -4,14 +4,17 @@
 //! resource, and say what can go wrong with the one [`ServiceError`].
 
 pub mod access;
+pub mod businesses;
 pub mod error;
 pub mod failures;
 pub mod health;
 pub mod job;
 pub mod logs;
+pub mod merge_patch;
 pub mod redrives;
 pub mod report;
 pub mod sources;
+pub mod tokens;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -25,7 +28,7 @@ use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
 use crate::ports::failure_list::FailureList;
-use crate::ports::hook::HookCaller;
+use crate::ports::hook::{HandlerDesk, HookCaller};
 use crate::ports::idempotency::IdempotencyStore;
 use crate::ports::provision::Provider;
 use crate::ports::report_store::ReportStore;
@@ -60,6 +63,8 @@ pub struct Parts {
     pub desk: Arc<dyn SourceDesk>,
     /// Calls hooks.
     pub hooks: Arc<dyn HookCaller>,
+    /// Looks at handlers before tasks use them.
+    pub handlers: Arc<dyn HandlerDesk>,
     /// Seals secrets.
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.

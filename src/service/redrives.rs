@@ -120,7 +120,11 @@ impl Service {
             return Err(ServiceError::Unprocessable(faults));
         }
         let wanted = groups.iter().filter(|group| codes.is_empty() || codes.contains(&group.code));
-        let places = |group: &FailureGroup| RedrivePart::Places { code: group.code.clone(), first: 0, count: group.count };
+        let places = |group: &FailureGroup| RedrivePart::Places {
+            code: group.code.clone(),
+            first: 0,
+            count: group.count,
+        };
         let parts: Vec<RedrivePart> = wanted.filter(|group| group.count > 0).map(places).collect();
         if parts.is_empty() {
             let text = format!("{} has no failures, so there is nothing to do again", origin.id);
@@ -136,7 +140,8 @@ impl Service {
             let RedrivePart::Places { code, first, count } = part else { continue };
             for place in [*first, first + count - 1] {
                 if self.parts.failures.places(origin.id, code, place, 1).await?.is_empty() {
-                    let text = format!("failures {code} of {} are no longer kept (retention.failures)", origin.id);
+                    let text =
+                        format!("failures {code} of {} are no longer kept (retention.failures)", origin.id);
                     return Err(ServiceError::unprocessable("/filter", text));
                 }
             }
@@ -153,10 +158,14 @@ impl Service {
         let fault = |why: String| ServiceError::unprocessable("/filter/indexes", why);
         let indexes = parse_indexes(text).map_err(fault)?;
         let mut found = self.parts.failures.among(origin.id, &indexes).await?;
-        let is_wanted = |group: Option<&String>| codes.is_empty() || group.is_some_and(|code| codes.contains(code));
+        let is_wanted =
+            |group: Option<&String>| codes.is_empty() || group.is_some_and(|code| codes.contains(code));
         found.retain(|item| is_wanted(item.place.as_ref().map(|(code, _)| code)));
         if found.is_empty() {
-            return Err(fault(format!("none of these items of {} failed for good (with these codes)", origin.id)));
+            return Err(fault(format!(
+                "none of these items of {} failed for good (with these codes)",
+                origin.id
+            )));
         }
         let mut parts: Vec<RedrivePart> = Vec::new();
         for item in found {
@@ -202,7 +211,10 @@ fn is_faster(one: Rate, other: Rate) -> bool {
 }
 
 fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &str) -> FieldFault {
-    let fault = FieldFault::new(format!("/filter/codes/{at}"), format!("{} has no group of failures {code:?}", origin.id));
+    let fault = FieldFault::new(
+        format!("/filter/codes/{at}"),
+        format!("{} has no group of failures {code:?}", origin.id),
+    );
     match groups.iter().find(|group| group.code == FAILURE_CODE_OTHER) {
         Some(other) => {
             let n = other.count;
@@ -225,9 +237,12 @@ pub fn parse_indexes(text: &str) -> Result<Vec<ItemIndex>, String> {
             is_number.then(|| digits.parse::<u64>().ok()).flatten()
         };
         let bounds = number(first).zip(number(last)).filter(|(first, last)| first <= last);
-        let (first, last) = bounds.ok_or_else(|| format!("{part:?} is neither an index nor a range such as 9-20"))?;
+        let (first, last) =
+            bounds.ok_or_else(|| format!("{part:?} is neither an index nor a range such as 9-20"))?;
         if last - first >= AMONG_MAX as u64 || indexes.len() as u64 + (last - first) >= AMONG_MAX as u64 {
-            return Err(format!("at most {AMONG_MAX} indexes can be named; without them all failures are taken"));
+            return Err(format!(
+                "at most {AMONG_MAX} indexes can be named; without them all failures are taken"
+            ));
         }
         indexes.extend((first..=last).map(ItemIndex));
     }
@@ -242,7 +257,8 @@ mod tests {
 
     #[test]
     fn indexes_are_numbers_and_ranges_each_once() {
-        let read = |text: &str| parse_indexes(text).map(|found| found.iter().map(|i| i.0).collect::<Vec<_>>());
+        let read =
+            |text: &str| parse_indexes(text).map(|found| found.iter().map(|i| i.0).collect::<Vec<_>>());
         assert_eq!(read("5,9-12,10,0"), Ok(vec![0, 5, 9, 10, 11, 12]));
         for wrong in ["", "5,", "-3", "3-", "9-5", "a", "1 ,2", "+1", "99999999999999999999"] {
             assert!(read(wrong).is_err(), "{wrong:?}");

@@ -86,7 +86,11 @@ impl Service {
     }
 
     /// What redrives, and redrives of them, made good of a task's failures. Boxed, since it asks itself.
-    fn net_result<'a>(&'a self, task: &'a TaskView, levels: u32) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
+    fn net_result<'a>(
+        &'a self,
+        task: &'a TaskView,
+        levels: u32,
+    ) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
         Box::pin(async move {
             let abandoned = task.counters.abandoned;
             let children = self.parts.reports.redrives_of(task.id, REDRIVES_MAX).await?;
@@ -112,12 +116,16 @@ impl Service {
 
 /// Whether no failure can be in two of these redrives. Places and indexes can't be compared without looking at items.
 fn are_disjoint(specs: &[RedriveSpec]) -> bool {
-    let parts: Vec<(usize, &RedrivePart)> =
-        specs.iter().enumerate().flat_map(|(at, spec)| spec.parts.iter().map(move |part| (at, part))).collect();
+    let parts: Vec<(usize, &RedrivePart)> = specs
+        .iter()
+        .enumerate()
+        .flat_map(|(at, spec)| spec.parts.iter().map(move |part| (at, part)))
+        .collect();
     if specs.len() < 2 {
         return true;
     }
-    let meets = |first: u64, count: u64, other: u64, others: u64| first < other + others && other < first + count;
+    let meets =
+        |first: u64, count: u64, other: u64, others: u64| first < other + others && other < first + count;
     let may_share = |one: &RedrivePart, two: &RedrivePart| match (one, two) {
         (
             RedrivePart::Places { code, first, count },
@@ -160,9 +168,17 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
     let abandoned: u64 = shards.iter().map(|shard| shard.counters.abandoned).sum();
     let recorded: u64 = facts.groups.iter().map(|group| group.count).sum();
     let check = |claim, holds, evidence| Check { claim, holds, evidence };
-    let at_end = if open.is_empty() { format!("{} of {} shards", shards.len(), shards.len()) } else { open.join("; ") };
+    let at_end = if open.is_empty() {
+        format!("{} of {} shards", shards.len(), shards.len())
+    } else {
+        open.join("; ")
+    };
     vec![
-        check("the shards' ranges tile the task", tiles, format!("{} shards over [{first}, {total})", shards.len())),
+        check(
+            "the shards' ranges tile the task",
+            tiles,
+            format!("{} shards over [{first}, {total})", shards.len()),
+        ),
         check("each shard's low water is its end", open.is_empty(), at_end),
         check(
             "nothing is parked or waits for a retry",
@@ -174,6 +190,10 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
             settled == due && settled + excluded == total,
             format!("{settled} settled + {excluded} excluded = {total}"),
         ),
-        check("the failures recorded are the items abandoned", recorded == abandoned, format!("{recorded} = {abandoned}")),
+        check(
+            "the failures recorded are the items abandoned",
+            recorded == abandoned,
+            format!("{recorded} = {abandoned}"),
+        ),
     ]
 }

@@ -143,11 +143,14 @@ impl OriginHandler {
             let mut replies = ItemReplies::default();
             if !kept.is_empty() {
                 let call = Call { items: CallItems::Many(kept.clone()), ..call.clone() };
-                let Some(part) = Mapping::of(&call) else { return Reply::charged(Failure::new(NO_ORIGIN, "")) };
+                let Some(part) = Mapping::of(&call) else {
+                    return Reply::charged(Failure::new(NO_ORIGIN, ""));
+                };
                 match self.forward(call, part).await {
                     Reply::Items(inner) => replies = *inner,
                     Reply::AllOk => {
-                        let ok = kept.iter().map(|d| (d.run.first(), ItemVerdict::Settled(Outcome::Succeeded)));
+                        let ok =
+                            kept.iter().map(|d| (d.run.first(), ItemVerdict::Settled(Outcome::Succeeded)));
                         replies.verdicts = ok.collect();
                     }
                     // The skipped ones are asked again with the others; they will be skipped then.

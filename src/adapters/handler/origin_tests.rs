@@ -67,7 +67,8 @@ fn opened(
     keys_of: Option<TaskId>,
     answer: impl Fn(&Call) -> Reply + Send + Sync + 'static,
 ) -> (Arc<Scripted>, Arc<dyn Handler>) {
-    let scripted = Arc::new(Scripted { seen: Mutex::default(), key_of: Mutex::default(), answer: Box::new(answer) });
+    let scripted =
+        Arc::new(Scripted { seen: Mutex::default(), key_of: Mutex::default(), answer: Box::new(answer) });
     let factory = OriginView::new(keys_of).wrap(Arc::new(ScriptedFactory(scripted.clone())));
     let handler = factory.open(Arc::new(context())).expect("it opens");
     (scripted, handler)
@@ -95,9 +96,10 @@ async fn the_handler_sees_indexes_and_keys_of_the_first_task_and_the_run_its_own
     let (scripted, handler) = opened(Some(TaskId(4)), |call| {
         let failed = ItemVerdict::Failed { failure: Failure::new("BUSY", "later"), wish: Wish::Abandon };
         let ok = ItemVerdict::Settled(Outcome::Succeeded);
-        let verdicts = call.items.iter().map(|(index, _)| {
-            (index, if index == ItemIndex(5) { failed.clone() } else { ok.clone() })
-        });
+        let verdicts = call
+            .items
+            .iter()
+            .map(|(index, _)| (index, if index == ItemIndex(5) { failed.clone() } else { ok.clone() }));
         let logs = vec![line(6), line(999)];
         Reply::Items(Box::new(ItemReplies { verdicts: verdicts.collect(), commands: Vec::new(), logs }))
     });

@@ -97,8 +97,11 @@ fn is_wanted(state: &State, query: &LogQuery, line: &DataLogLine) -> bool {
 /// The lines that the fullest task has too many: the oldest of `debug` and `info` first.
 fn excess(state: &State, max: u64) -> Vec<i64> {
     let lines_of = |task: TaskId| state.log.iter().filter(move |(_, line)| line.shard.task == task);
-    let tasks: std::collections::BTreeSet<TaskId> = state.log.iter().map(|(_, line)| line.shard.task).collect();
-    let Some(fullest) = tasks.into_iter().max_by_key(|task| lines_of(*task).count()) else { return Vec::new() };
+    let tasks: std::collections::BTreeSet<TaskId> =
+        state.log.iter().map(|(_, line)| line.shard.task).collect();
+    let Some(fullest) = tasks.into_iter().max_by_key(|task| lines_of(*task).count()) else {
+        return Vec::new();
+    };
     let excess = (lines_of(fullest).count() as u64).saturating_sub(max).min(EXPIRE_MAX);
     let mut lines: Vec<&NumberedLine> = lines_of(fullest).collect();
     lines.sort_by_key(|(number, line)| (line.line.level >= LogLevel::Warn, *number));

@@ -26,7 +26,8 @@ impl FailureList for MemoryStore {
             match page {
                 FailurePage::ByIndex(after) => found.retain(|item| Some(item.index) > *after),
                 FailurePage::OfGroup(code, first) => {
-                    found.retain(|item| item.place.as_ref().is_some_and(|(at, no)| at == code && no >= first));
+                    found
+                        .retain(|item| item.place.as_ref().is_some_and(|(at, no)| at == code && no >= first));
                     found.sort_by_key(|item| item.place.clone());
                 }
             }
@@ -49,7 +50,10 @@ impl FailureList for MemoryStore {
 
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError> {
         if indexes.len() > AMONG_MAX {
-            return Err(StoreError::Refused(format!("{} indexes at once; at most {AMONG_MAX}", indexes.len())));
+            return Err(StoreError::Refused(format!(
+                "{} indexes at once; at most {AMONG_MAX}",
+                indexes.len()
+            )));
         }
         self.act(Call::Read, |state| {
             let mut found = abandoned(state, task);

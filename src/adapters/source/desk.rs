@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::Stream;
 use bytes::Bytes;
+use futures_util::Stream;
 
 use super::fetch::Fetcher;
 use super::inline::{INLINE_BYTES_MAX, InlineSource};
+use super::open_error::OpenSourceError;
 use super::receive::{ReceiveError, receive};
 use super::spec::{CsvFormat, Format, Input, SourceSpec};
 use super::upload::UploadSource;
-use super::open_error::OpenSourceError;
 use crate::domain::ids::{INDEX_MAX, ItemCount, WallMs};
 use crate::ports::source::Source;
 use crate::ports::source_desk::{
@@ -40,12 +40,14 @@ impl SourceDesk for Desk {
         now: WallMs,
     ) -> Result<ResolvedSource, SourceDeskError> {
         match request {
-            SourceRequest::Range { total } => {
-                finish(&SourceSpec::Range { total: *total }, 0, *total)
-            }
+            SourceRequest::Range { total } => finish(&SourceSpec::Range { total: *total }, 0, *total),
             SourceRequest::Inline { items } => {
                 let source = InlineSource::new(items);
-                let too_long = || SourceDeskError::TooLarge(format!("the list is longer than {INLINE_BYTES_MAX} bytes; upload it"));
+                let too_long = || {
+                    SourceDeskError::TooLarge(format!(
+                        "the list is longer than {INLINE_BYTES_MAX} bytes; upload it"
+                    ))
+                };
                 let source = source.ok_or_else(too_long)?;
                 finish(&SourceSpec::Inline { items: items.clone() }, source.checksum(), source.total())
             }
@@ -77,7 +79,8 @@ impl SourceDesk for Desk {
 
     async fn received(&self, id: UploadId) -> Result<Option<Received>, SourceDeskError> {
         let Some(upload) = self.uploads.upload(id).await? else { return Ok(None) };
-        let Upload { state: UploadState::Ready, sha256: Some(sha256), sample: Some(sample), .. } = &upload else {
+        let Upload { state: UploadState::Ready, sha256: Some(sha256), sample: Some(sample), .. } = &upload
+        else {
             return Ok(None);
         };
         let (_, source) = self.open(&upload).await?;
@@ -96,7 +99,9 @@ impl SourceDesk for Desk {
         match SourceSpec::parse(json) {
             Ok(SourceSpec::Redrive(spec)) => Ok(Some(spec)),
             Ok(_) => Ok(None),
-            Err(why) => Err(SourceDeskError::Refused(format!("the stored source can't be understood: {why}"))),
+            Err(why) => {
+                Err(SourceDeskError::Refused(format!("the stored source can't be understood: {why}")))
+            }
         }
     }
 }
@@ -104,7 +109,8 @@ impl SourceDesk for Desk {
 impl Desk {
     async fn of_upload(&self, id: UploadId, now: WallMs) -> Result<ResolvedSource, SourceDeskError> {
         let refused = |why: &str| SourceDeskError::Refused(format!("{id} {why}"));
-        let upload = self.uploads.upload(id).await?.ok_or_else(|| refused("isn't there; upload it (again)"))?;
+        let upload =
+            self.uploads.upload(id).await?.ok_or_else(|| refused("isn't there; upload it (again)"))?;
         if upload.state != UploadState::Ready {
             return Err(refused("is not complete; send the rest of it"));
         }
@@ -117,7 +123,8 @@ impl Desk {
 
     async fn open(&self, upload: &Upload) -> Result<(Format, UploadSource), SourceDeskError> {
         let format = stored_format(upload)?;
-        let opened = UploadSource::open(self.uploads.clone(), self.sources.as_ref(), upload.id, &format).await;
+        let opened =
+            UploadSource::open(self.uploads.clone(), self.sources.as_ref(), upload.id, &format).await;
         opened.map(|source| (format, source)).map_err(|error| match error {
             OpenSourceError::Store(error) => SourceDeskError::Store(error),
             other => SourceDeskError::Refused(other.because()),

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, BoxStream};
 use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
 use http_body_util::{BodyExt, Empty};
 use hyper::{Request, Uri, header};
 use hyper_rustls::HttpsConnectorBuilder;
@@ -46,7 +46,7 @@ impl Fetcher {
         let uri = checked(url)?;
         let host = uri.host().unwrap_or_default().to_owned();
         let tls = tls_config(&self.options)?;
-        let tcp = Connector::new(self.options.egress.clone(), self.options.connect_timeout);
+        let tcp = Connector::direct(self.options.egress.clone(), self.options.connect_timeout);
         let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
@@ -59,7 +59,9 @@ impl Fetcher {
         let answer = answered.map_err(late)?.map_err(|error| format!("{host}: {}", deepest(&error)))?;
         let status = answer.status();
         if status.is_redirection() {
-            return Err(format!("{host} answered {status}: redirects are not followed; name the file's own url"));
+            return Err(format!(
+                "{host} answered {status}: redirects are not followed; name the file's own url"
+            ));
         }
         if status != hyper::StatusCode::OK {
             return Err(format!("{host} answered {status}; the file must be there without further headers"));
@@ -126,7 +128,9 @@ mod tests {
         for url in ["https://example.org/users.csv?x=1", "http://10.0.0.1:8080/u.ndjson"] {
             assert!(checked(url).is_ok(), "{url}");
         }
-        for url in ["ftp://example.org/u", "/etc/passwd", "file:///etc/passwd", "https://u:p@example.org/", ""] {
+        for url in
+            ["ftp://example.org/u", "/etc/passwd", "file:///etc/passwd", "https://u:p@example.org/", ""]
+        {
             assert!(checked(url).is_err(), "{url}");
         }
     }

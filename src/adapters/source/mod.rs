@@ -47,5 +47,5 @@ pub use range::RangeSource;
 pub use receive::{ReceiveError, receive};
 pub use redrive::RedriveSource;
 pub use spec::{CsvFormat, Format, Input, SourceSpec};
-pub use stored::{StoredSources, StoredSourceError};
+pub use stored::{StoredSourceError, StoredSources};
 pub use upload::UploadSource;

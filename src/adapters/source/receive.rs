@@ -184,8 +184,7 @@ impl Pass {
         let (format, ended) = (format.clone(), cancel.clone());
         let work = tokio::task::spawn_blocking(move || {
             let mut feed = Feed { receiver, rest: Bytes::new(), hash: Sha256::new() };
-            let indexed =
-                index_bytes(&mut feed, None, &format, BlockLimits::default(), &mut |_| {}, &ended)?;
+            let indexed = index_bytes(&mut feed, None, &format, BlockLimits::default(), &mut |_| {}, &ended)?;
             let sha256 = feed.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
             Ok((indexed, sha256))
         });

@@ -116,7 +116,8 @@ impl RedriveSource {
 
     async fn chunk(&self, item: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         let holds = |chunk: &Arc<RowChunk>| chunk.first() <= item && item < chunk.end();
-        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|c| holds(c)).cloned();
+        let known =
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|c| holds(c)).cloned();
         if let Some(chunk) = known {
             return Ok(chunk);
         }

@@ -105,8 +105,7 @@ impl StoredSources {
 
     async fn file(&self, task: &TaskView, spec: &SourceSpec) -> Result<Arc<dyn Source>, StoredSourceError> {
         let (store, now) = (self.sources.as_ref(), self.clock.wall());
-        let opening =
-            Opening { store, spool: &self.spool, watch: IndexWatch::default(), reuse: true, now };
+        let opening = Opening { store, spool: &self.spool, watch: IndexWatch::default(), reuse: true, now };
         let opened = open(spec, &opening).await.map_err(failed)?;
         if opened.meaning == task.meaning {
             return Ok(opened.source);
@@ -124,7 +123,8 @@ impl StoredSources {
         let next = depth.checked_sub(1).ok_or_else(|| damaged(task, "too many redrives of redrives"))?;
         let unavailable = |error: StoreError| StoredSourceError::Unavailable(error.to_string());
         let origin = self.tasks.get(spec.origin).await.map_err(unavailable)?;
-        let gone = || StoredSourceError::Changed(format!("{}, whose failures these are, is gone", spec.origin));
+        let gone =
+            || StoredSourceError::Changed(format!("{}, whose failures these are, is gone", spec.origin));
         let source = self.open_within(&origin.ok_or_else(gone)?, next).await?;
         Ok(Arc::new(RedriveSource::new(spec, self.failures.clone(), source)))
     }

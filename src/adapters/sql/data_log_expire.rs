@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
-use sea_orm::{ColumnTrait, DatabaseTransaction, Order, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{data_log, data_log_drop};
 use super::{Store, damaged, error};

@@ -81,8 +81,11 @@ fn wanted(query: &LogQuery, before: i64, floor: i64) -> Select<data_log::Entity>
         select = select.filter(C::TaskId.eq(task.0));
     }
     if let Some(slug) = &query.business {
-        let owner =
-            Query::select().column(business::Column::Id).from(business::Entity).and_where(business::Column::Slug.eq(slug)).to_owned();
+        let owner = Query::select()
+            .column(business::Column::Id)
+            .from(business::Entity)
+            .and_where(business::Column::Slug.eq(slug))
+            .to_owned();
         let own = Query::select()
             .column(task::Column::Id)
             .from(task::Entity)

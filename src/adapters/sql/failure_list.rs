@@ -68,7 +68,10 @@ impl FailureList for Store {
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError> {
         use item::Column as C;
         if indexes.len() > AMONG_MAX {
-            return Err(StoreError::Refused(format!("{} indexes at once; at most {AMONG_MAX}", indexes.len())));
+            return Err(StoreError::Refused(format!(
+                "{} indexes at once; at most {AMONG_MAX}",
+                indexes.len()
+            )));
         }
         let mut found = Vec::new();
         for chunk in indexes.chunks(INDEXES_PER_STATEMENT) {

@@ -29,8 +29,8 @@ mod task_create;
 mod task_record;
 mod task_store;
 mod task_view;
-mod uploads;
 mod token_store;
+mod uploads;
 mod words;
 
 use std::path::Path;

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait,
+};
 
 use super::entity::{failure_group, item, run, session, shard_head, task};
 use super::{Store, error, items, task_store, task_view, words};
@@ -111,7 +113,11 @@ async fn has_waiting<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<bool, Sto
     Ok(false)
 }
 
-async fn newest_runs<C: ConnectionTrait>(db: &C, id: TaskId, limit: u32) -> Result<Vec<RunFacts>, StoreError> {
+async fn newest_runs<C: ConnectionTrait>(
+    db: &C,
+    id: TaskId,
+    limit: u32,
+) -> Result<Vec<RunFacts>, StoreError> {
     let rows = run::Entity::find()
         .filter(run::Column::TaskId.eq(id.0))
         .order_by_desc(run::Column::StartedAt)
