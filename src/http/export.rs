@@ -90,8 +90,17 @@ async fn failures(
     let format = params.format(&headers);
     let after = params.after()?.map(ItemIndex);
     let name = format!("{}-failures", task.id);
-    let columns =
-        ["index", "code", "message", "attempts", "first_at", "last_at", "output", "origin_task", "origin_index"];
+    let columns = [
+        "index",
+        "code",
+        "message",
+        "attempts",
+        "first_at",
+        "last_at",
+        "output",
+        "origin_task",
+        "origin_index",
+    ];
     let rows = move |state: Option<ItemIndex>| {
         let (app, task) = (app.clone(), task.clone());
         async move { failure_rows(&app, &task, state, format).await }

@@ -1,10 +1,10 @@
 //! `/v1/tasks/{t}/failures` and `/v1/tasks/{t}/items/{index}`: what failed, by code, one by one.
 
+use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use axum::response::IntoResponse;
-use axum::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};

@@ -199,9 +199,11 @@ fn check(body: &RedriveBody) -> Result<(), ServiceError> {
         faults.push(FieldFault::new("/name", format!("a name has 1 to {NAME_CHARS_MAX} characters")));
     }
     if chars(&body.reason) > REASON_CHARS_MAX {
-        faults.push(FieldFault::new("/reason", format!("a reason has at most {REASON_CHARS_MAX} characters")));
+        faults
+            .push(FieldFault::new("/reason", format!("a reason has at most {REASON_CHARS_MAX} characters")));
     }
-    let is_long = |(key, value): (&String, &String)| key.chars().count().max(value.chars().count()) > LABEL_CHARS_MAX;
+    let is_long =
+        |(key, value): (&String, &String)| key.chars().count().max(value.chars().count()) > LABEL_CHARS_MAX;
     if body.labels.as_ref().is_some_and(|labels| labels.len() > LABELS_MAX || labels.iter().any(is_long)) {
         let text = format!("there are at most {LABELS_MAX} labels of {LABEL_CHARS_MAX} characters");
         faults.push(FieldFault::new("/labels", text));
@@ -212,7 +214,9 @@ fn check(body: &RedriveBody) -> Result<(), ServiceError> {
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| (1..=KEY_BYTES_MAX).contains(&text.len()));
-    let fault = || ServiceError::invalid("idempotency-key", format!("a key has 1 to {KEY_BYTES_MAX} visible characters"));
+    let fault = || {
+        ServiceError::invalid("idempotency-key", format!("a key has 1 to {KEY_BYTES_MAX} visible characters"))
+    };
     text.map(|text| Some(text.to_owned())).ok_or_else(fault)
 }
 

@@ -74,7 +74,9 @@ fn counts(title: &str, counts: &Counts, out: &mut String) {
 
 fn row(counts: &Counts) -> String {
     let Counts { total, succeeded, skipped, abandoned, parked, in_flight, pending, excluded } = counts;
-    format!("| {total} | {succeeded} | {skipped} | {abandoned} | {parked} | {in_flight} | {pending} | {excluded} |")
+    format!(
+        "| {total} | {succeeded} | {skipped} | {abandoned} | {parked} | {in_flight} | {pending} | {excluded} |"
+    )
 }
 
 fn failures(report: &ReportBody, out: &mut String) {

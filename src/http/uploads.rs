@@ -248,10 +248,7 @@ async fn show(SeenUpload(upload, received): SeenUpload) -> Json<UploadBody> {
         (status = 409, body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn discard(
-    State(app): State<App>,
-    SeenUpload(upload, _): SeenUpload,
-) -> Result<StatusCode, Problem> {
+async fn discard(State(app): State<App>, SeenUpload(upload, _): SeenUpload) -> Result<StatusCode, Problem> {
     app.service.discard_upload(upload.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -97,7 +97,8 @@ impl Service {
             if !looked_up.holds(code, place) {
                 looked_up.first = place - place % u64::from(PLACES_AT_ONCE);
                 looked_up.code.clone_from(code);
-                let found = self.parts.failures.places(spec.origin, code, looked_up.first, PLACES_AT_ONCE).await?;
+                let found =
+                    self.parts.failures.places(spec.origin, code, looked_up.first, PLACES_AT_ONCE).await?;
                 looked_up.indexes = found;
             }
             return Ok(looked_up.get(place));

@@ -3,7 +3,9 @@
 use super::{Service, ServiceError};
 use crate::config::DataLogLevel;
 use crate::domain::ids::{ShardId, TaskId, WallMs};
-use crate::ports::data_log::{DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention, NumberedLine};
+use crate::ports::data_log::{
+    DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention, NumberedLine,
+};
 use crate::ports::handler::{LogLevel, LogLine};
 
 /// Lines of one request. (`ux.md` §2.4.)
@@ -50,7 +52,12 @@ impl Service {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub async fn lines_after(&self, task: TaskId, number: i64, limit: u32) -> Result<Vec<NumberedLine>, ServiceError> {
+    pub async fn lines_after(
+        &self,
+        task: TaskId,
+        number: i64,
+        limit: u32,
+    ) -> Result<Vec<NumberedLine>, ServiceError> {
         Ok(self.parts.data_log.after(task, number, limit).await?)
     }
 

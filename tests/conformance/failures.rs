@@ -109,10 +109,14 @@ pub async fn each_abandoned_item_writes_one_line_with_its_checkpoint(harness: Ha
     harness.stored(checkpoint.clone()).await;
     harness.stored(checkpoint).await;
     harness.stored(with(at(&run, 2, 6), vec![abandoned(1, "A"), abandoned(2, "B")])).await;
-    let zombie = windrow::ports::run_store::ShardCheckpoint { epoch: windrow::domain::ids::Epoch(1), ..at(&run, 3, 7) };
+    let zombie = windrow::ports::run_store::ShardCheckpoint {
+        epoch: windrow::domain::ids::Epoch(1),
+        ..at(&run, 3, 7)
+    };
     harness.write(with(zombie, vec![abandoned(3, "C")])).await;
     let lines = harness.store.tail(run.shard.task, LogLevel::Debug, 10).await.unwrap();
-    let told: Vec<_> = lines.iter().map(|line| (line.line.index.unwrap().0, line.code.clone().unwrap())).collect();
+    let told: Vec<_> =
+        lines.iter().map(|line| (line.line.index.unwrap().0, line.code.clone().unwrap())).collect();
     assert_eq!(told, [(2, "B".to_owned()), (1, "A".to_owned())]);
     assert!(lines.iter().all(|line| line.origin == LogOrigin::System && line.line.level == LogLevel::Error));
 }

@@ -1,9 +1,7 @@
 //! Facts about searching and forgetting lines of the data log.
 
 use windrow::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
-use windrow::ports::data_log::{
-    DataLogLine, DropReason, EXPIRE_MAX, LogOrigin, LogQuery, LogRetention,
-};
+use windrow::ports::data_log::{DataLogLine, DropReason, EXPIRE_MAX, LogOrigin, LogQuery, LogRetention};
 use windrow::ports::handler::{LogLevel, LogLine};
 
 use crate::fixture::{BUSINESS, Harness, NOW, task};

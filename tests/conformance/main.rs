@@ -8,8 +8,8 @@
 #![allow(unreachable_pub, reason = "facts are public to the list of facts below")]
 
 mod checkpoints;
-mod failures;
 mod claims;
+mod failures;
 mod faults;
 mod fixture;
 mod logs;

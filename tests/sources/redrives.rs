@@ -27,7 +27,13 @@ impl FailureList for Places {
         unreachable!("a source doesn't ask for pages")
     }
 
-    async fn places(&self, _: TaskId, group: &str, first: u64, count: u32) -> Result<Vec<ItemIndex>, StoreError> {
+    async fn places(
+        &self,
+        _: TaskId,
+        group: &str,
+        first: u64,
+        count: u32,
+    ) -> Result<Vec<ItemIndex>, StoreError> {
         let all = self.0.iter().find(|(code, _)| *code == group).map(|(_, indexes)| indexes.as_slice());
         let wanted = all.unwrap_or_default().iter().skip(first as usize).take(count as usize);
         Ok(wanted.map(|index| ItemIndex(*index)).collect())
@@ -69,8 +75,11 @@ fn redrive(parts: Vec<RedrivePart>, failures: Places, origin: Arc<dyn Source>) -
 /// The index in the first task and the data of each position.
 async fn items(source: &dyn Source) -> Vec<(u64, Option<Value>)> {
     let mut found = Vec::new();
+    let mut chunk = source.read(ItemIndex(0)).await.expect("nothing changed");
     for at in 0..source.total().0 {
-        let chunk = source.read(ItemIndex(at)).await.expect("nothing changed");
+        if ItemIndex(at) >= chunk.end() {
+            chunk = source.read(ItemIndex(at)).await.expect("nothing changed");
+        }
         let origin = chunk.origin(ItemIndex(at)).expect("each row says what it was");
         let row = chunk.row(ItemIndex(at)).map(|text| serde_json::from_str(text).expect("a row is JSON"));
         found.push((origin.0, row));

@@ -31,7 +31,13 @@ async fn place() -> Place {
 
 impl Place {
     /// Sends bytes in pieces of `piece` bytes.
-    async fn send(&self, bytes: &[u8], format: &Format, piece: usize, limit: u64) -> Result<UploadId, ReceiveError> {
+    async fn send(
+        &self,
+        bytes: &[u8],
+        format: &Format,
+        piece: usize,
+        limit: u64,
+    ) -> Result<UploadId, ReceiveError> {
         let pieces: Vec<Result<Bytes, String>> =
             bytes.chunks(piece).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
         receive(&self.uploads, self.store.as_ref(), (format, "ada"), limit, NOW, stream::iter(pieces)).await
@@ -62,11 +68,11 @@ fn wide_csv(bytes: usize) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_across_the_borders_of_parts_and_pieces_read_back() {
     let place = place().await;
-    let text = wide_csv(2 * PART_BYTES + 100_000);
-    for piece in [65_536, 1_000_003, PART_BYTES, usize::MAX] {
+    let text = wide_csv(PART_BYTES + 100_000);
+    for piece in [65_537, usize::MAX] {
         let id = place.send(&text, &csv(), piece, NO_LIMIT).await.expect("the rows are good");
         let upload = place.uploads.upload(id).await.expect("readable").expect("it is there");
-        assert_eq!((upload.state, upload.bytes, upload.parts), (UploadState::Ready, text.len() as u64, 3));
+        assert_eq!((upload.state, upload.bytes, upload.parts), (UploadState::Ready, text.len() as u64, 2));
         let sha256: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(upload.sha256, Some(sha256));
         let source = place.source(id, &csv()).await;
