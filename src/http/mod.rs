@@ -5,18 +5,23 @@
 //! can't be called by anybody.
 
 pub mod access;
+mod audit;
 pub mod body;
 mod docs_page;
 mod document;
 pub mod etag;
 pub mod front;
 mod html;
+mod idempotency;
 mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
+pub mod schema;
 pub mod server;
 mod stamp;
+mod tasks;
+mod time;
 mod whoami;
 
 use std::sync::Arc;
@@ -64,6 +69,8 @@ const UPLOADS: &str = "/v1/uploads";
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
+        .merge(tasks::routes())
+        .merge(audit::routes())
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())
@@ -72,6 +79,7 @@ fn routes() -> OpenApiRouter<App> {
 /// The façade: a router, and the document that describes it.
 pub fn facade(app: App) -> (Router, Arc<Document>) {
     let (router, mut document) = routes().split_for_parts();
+    idempotency::describe(&mut document);
     let written = Arc::new(document::finish(&mut document));
     let document = Arc::new(document);
     let policy = Arc::new(access::Policy::of(&document));
@@ -81,6 +89,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(DefaultBodyLimit::max(body_limit))
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
+        .route_layer(from_fn_with_state(app.clone(), idempotency::remember))
         .route_layer(from_fn_with_state((app.clone(), policy), access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))

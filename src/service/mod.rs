@@ -4,6 +4,7 @@
 //! resource, and say what can go wrong with the one [`ServiceError`].
 
 pub mod access;
+mod answers;
 pub mod error;
 pub mod failures;
 pub mod health;
