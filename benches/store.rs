@@ -70,7 +70,13 @@ async fn measure(place: &std::path::Path) -> Result<()> {
 
 fn record(what: &str, index: u64) -> SideRecord {
     let failure = Failure::new("TIMEOUT", "the handler did not answer within 30 s (attempt 3 of 3)");
-    let trouble = ItemTrouble { index: ItemIndex(index), attempts: 3, failure: Some(failure), at: NOW };
+    let trouble = ItemTrouble {
+        index: ItemIndex(index),
+        attempts: 3,
+        failure: Some(failure),
+        at: NOW,
+        history: Vec::new(),
+    };
     match what {
         "parked" => SideRecord::Parked { trouble, due_at: NOW },
         _ => SideRecord::Abandoned(trouble),
@@ -89,6 +95,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
         blob: vec![0xAA; BLOB_BYTES],
         side,
         finish_at: None,
+        canary_passed: false,
         close: None,
         now: NOW,
     }

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use windrow::domain::execution::{Effects, Event, Execution, Now, Reports, Restored, Start};
-use windrow::domain::ids::{ItemIndex, Moment, ShardId, TaskId, WallMs};
+use windrow::domain::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::run::IndexRun;
 use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow::domain::task::{ShardRange, Tuning};
@@ -130,7 +130,16 @@ fn exchanges(want: u32, fail_every: u64) -> u64 {
     let shard = ShardId { task: TaskId(1), no: 0 };
     let restored = Restored::fresh(range);
     let now = |ns: u64| Now { moment: Moment(ns), wall: WallMs(0) };
-    let start = Start { shard, range, tuning: tuning(), restored, has_data: false, stalls: 1 };
+    let start = Start {
+        shard,
+        range,
+        tuning: tuning(),
+        restored,
+        has_data: false,
+        stalls: 1,
+        run: RunNo(1),
+        canary: None,
+    };
     let (mut core, mut fx, mut reports) =
         (Execution::new(start, now(0)), Effects::default(), Reports::default());
     let (mut out, mut out_items, mut time) = (VecDeque::new(), 0u32, 0u64);
@@ -175,6 +184,7 @@ fn answer(reports: &mut Reports, dispatch: windrow::domain::verdict::Dispatch, f
     if fails {
         let failure = Failure { code: "E_BENCH".into(), message: String::new(), output: None };
         let (index, attempt) = (last, dispatch.attempt);
-        reports.failed.push(Failed { index, attempt, failure, wish: Wish::Retry { after: None } });
+        let took = Duration::from_millis(1);
+        reports.failed.push(Failed { index, attempt, failure, wish: Wish::Retry { after: None }, took });
     }
 }

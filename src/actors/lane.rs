@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
-use super::lane_reply::{Reporter, give_back};
+use super::lane_reply::{ReplyTime, Reporter, give_back};
 use super::run_cell::{Exchanged, RunCell, Superseded};
 use crate::domain::execution::{Effects, Reports, Wait};
 use crate::domain::ids::{Generation, Moment, WallMs};
@@ -48,12 +48,21 @@ pub(crate) enum LaneNote {
     RowFault(SourceError),
 }
 
+/// How a lane ended in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneEnd {
+    /// The run is over.
+    Drained,
+    /// Fewer lanes are wanted, and it had nothing out.
+    Retired,
+}
+
 /// What a lane needs.
 pub(crate) struct Lane {
     pub(crate) cell: Arc<RunCell>,
     pub(crate) generation: Generation,
-    /// How many lanes share the concurrency.
-    pub(crate) lanes: u32,
+    /// Which one, from 0.
+    pub(crate) no: usize,
     pub(crate) note: Arc<dyn Fn(LaneNote) + Send + Sync>,
 }
 
@@ -103,18 +112,24 @@ struct Round {
 impl Round {
     /// Plain success needs no time of day; all else is told with it.
     #[inline]
-    fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, at: Moment) {
-        let plain = matches!(reply, Reply::AllOk);
-        let wall = if plain { WallMs(0) } else { WallMs(cell.clock.wall_micros(at) / 1000) };
-        self.reporter.report(items, reply, wall, &mut self.reports);
+    fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
+        let time = if matches!(reply, Reply::AllOk) { ReplyTime::default() } else { time(cell, departed) };
+        self.reporter.report(items, reply, time, &mut self.reports);
     }
+}
+
+/// Now, and how long it is since a call departed.
+#[cold]
+fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
+    let now = cell.clock.now();
+    ReplyTime { wall: WallMs(cell.clock.wall_micros(now) / 1000), took: now.since(departed) }
 }
 
 /// Runs a lane to the end of its run.
 ///
 /// # Errors
 /// `Superseded` when its executor is no more.
-pub(crate) async fn run_lane(lane: Lane) -> Result<(), Superseded> {
+pub(crate) async fn run_lane(lane: Lane) -> Result<LaneEnd, Superseded> {
     let cell: &RunCell = &lane.cell;
     let mut flight: FuturesUnordered<Flight<'_>> = FuturesUnordered::new();
     let mut round = Round {
@@ -127,11 +142,14 @@ pub(crate) async fn run_lane(lane: Lane) -> Result<(), Superseded> {
         rounds: 0,
     };
     loop {
+        if lane.no >= cell.lanes_wanted() && flight.is_empty() && round.reports.is_empty() {
+            return Ok(LaneEnd::Retired);
+        }
         let exchanged = exchange(&lane, &mut round)?;
         if !round.fx.dispatch.is_empty() {
             start(&lane, &mut round, &mut flight, exchanged.moment).await;
         } else if round.fx.wait == Wait::Ended {
-            return Ok(());
+            return Ok(LaneEnd::Drained);
         } else if round.reports.is_empty() {
             park(&lane, &mut round, &mut flight).await?;
         }
@@ -155,7 +173,8 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     round.last = exchanged.moment;
     if took < ROUND_SHORT {
         // Half of this lane's share at most: one that takes all there is leaves the others to park and wake.
-        let share = (round.fx.concurrency / (2 * lane.lanes)).clamp(1, CHUNK_MAX);
+        let lanes = u32::try_from(lane.cell.lanes_wanted()).unwrap_or(u32::MAX);
+        let share = (round.fx.concurrency / lanes.saturating_mul(2)).clamp(1, CHUNK_MAX);
         round.chunk = (round.chunk * 2).min(share);
     } else if took > ROUND_LONG {
         round.chunk = (round.chunk / 2).max(1);
@@ -319,7 +338,7 @@ fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, M
     let now = cell.clock.now();
     round.reports.latencies.record(now.since(departed));
     match answer {
-        Answer::Reply(reply) => round.take_in(cell, &items, reply, now),
+        Answer::Reply(reply) => round.take_in(cell, &items, reply, departed),
         Answer::NoRows(error) => {
             give_back(&items, &mut round.reports);
             // Or the items would come and go back without a pause for as long as the source can't be read.

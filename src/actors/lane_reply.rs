@@ -1,5 +1,7 @@
 //! Turns what a call came to into reports for the core: one table for all handlers.
 
+use std::time::Duration;
+
 use super::run_cell::LogSink;
 use crate::domain::execution::Reports;
 use crate::domain::ids::{ItemCount, ItemIndex, ShardId, WallMs};
@@ -7,6 +9,13 @@ use crate::domain::run::IndexRun;
 use crate::domain::verdict::{Failed, Failure, HandlerCommand, Outcome, Settled, Signal, Wish};
 use crate::ports::data_log::{DataLogLine, LogOrigin};
 use crate::ports::handler::{CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
+
+/// When a reply came, and how long its call took. Plain success needs neither.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReplyTime {
+    pub(crate) wall: WallMs,
+    pub(crate) took: Duration,
+}
 
 /// Puts replies into words for the core.
 pub(crate) struct Reporter {
@@ -23,7 +32,7 @@ impl Reporter {
 
     /// Adds what a call came to.
     #[inline]
-    pub(crate) fn report(&mut self, items: &CallItems, reply: Reply, wall: WallMs, reports: &mut Reports) {
+    pub(crate) fn report(&mut self, items: &CallItems, reply: Reply, at: ReplyTime, reports: &mut Reports) {
         match reply {
             Reply::AllOk => {
                 self.answered(reports);
@@ -35,8 +44,8 @@ impl Reporter {
                     });
                 }
             }
-            Reply::Items(replies) => self.items(items, *replies, wall, reports),
-            Reply::Failed(failure) => self.failed(items, *failure, wall, reports),
+            Reply::Items(replies) => self.items(items, *replies, at, reports),
+            Reply::Failed(failure) => self.failed(items, *failure, at, reports),
         }
     }
 
@@ -47,7 +56,7 @@ impl Reporter {
         }
     }
 
-    fn items(&mut self, items: &CallItems, replies: ItemReplies, wall: WallMs, reports: &mut Reports) {
+    fn items(&mut self, items: &CallItems, replies: ItemReplies, at: ReplyTime, reports: &mut Reports) {
         self.answered(reports);
         let ItemReplies { verdicts, commands, logs } = replies;
         debug_assert_eq!(verdicts.len(), items.len(), "a handler owes one verdict per item");
@@ -58,7 +67,7 @@ impl Reporter {
                     reports.settle(Settled { run: IndexRun::one(index), attempt, outcome });
                 }
                 ItemVerdict::Failed { failure, wish } => {
-                    reports.failed.push(Failed { index, attempt, failure, wish });
+                    reports.failed.push(Failed { index, attempt, failure, wish, took: at.took });
                 }
             }
         }
@@ -67,25 +76,26 @@ impl Reporter {
             reports.signals.push(Signal::Command(with_total(command, highest)));
         }
         for line in logs {
-            self.log(None, line, wall);
+            self.log(None, line, at.wall);
         }
     }
 
-    fn failed(&mut self, items: &CallItems, failure: CallFailure, wall: WallMs, reports: &mut Reports) {
+    fn failed(&mut self, items: &CallItems, failure: CallFailure, at: ReplyTime, reports: &mut Reports) {
+        let took = at.took;
         match failure {
             CallFailure::Charged { failure, after } => {
-                charge(items, &failure, Wish::Retry { after }, reports)
+                charge(items, &failure, Wish::Retry { after }, took, reports)
             }
             CallFailure::Abandoned(failure) => {
                 self.answered(reports);
-                charge(items, &failure, Wish::Abandon, reports);
+                charge(items, &failure, Wish::Abandon, took, reports);
             }
             CallFailure::BadReply(failure) => {
-                charge(items, &failure, Wish::Retry { after: None }, reports);
+                charge(items, &failure, Wish::Retry { after: None }, took, reports);
                 self.refused(Signal::BadReply(failure), reports);
             }
             CallFailure::Rejected(failure) => {
-                charge(items, &failure, Wish::Retry { after: None }, reports);
+                charge(items, &failure, Wish::Retry { after: None }, took, reports);
                 self.refused(Signal::Rejected(failure), reports);
             }
             CallFailure::Gone(failure) => {
@@ -97,7 +107,7 @@ impl Reporter {
                 self.refused(Signal::BackPressure { after }, reports);
                 let message = format!("{}: {}", failure.code, failure.message);
                 let line = LogLine { index: None, level: LogLevel::Warn, message, extra: None };
-                self.log(Some("BACK_PRESSURE"), line, wall);
+                self.log(Some("BACK_PRESSURE"), line, at.wall);
             }
             CallFailure::Fenced => {
                 give_back(items, reports);
@@ -128,9 +138,9 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
     }
 }
 
-fn charge(items: &CallItems, failure: &Failure, wish: Wish, reports: &mut Reports) {
+fn charge(items: &CallItems, failure: &Failure, wish: Wish, took: Duration, reports: &mut Reports) {
     let failed =
-        items.iter().map(|(index, attempt)| Failed { index, attempt, failure: failure.clone(), wish });
+        items.iter().map(|(index, attempt)| Failed { index, attempt, failure: failure.clone(), wish, took });
     reports.failed.extend(failed);
 }
 

@@ -88,6 +88,7 @@ impl Run {
             blob: checkpoint::encode(draft.low_water, &draft.above, &[]),
             side: draft.side,
             finish_at: draft.finish_at,
+            canary_passed: draft.canary_passed,
             close,
             now: state.arguments.node.clock.wall(),
         };
@@ -156,16 +157,27 @@ impl Run {
         }
     }
 
-    pub(crate) fn on_control(&mut self, control: Control) {
+    pub(crate) fn on_control(&mut self, control: Control, node: &NodeContext) {
         use std::sync::atomic::Ordering;
-        if control.rev != self.control.rev {
+        let is_tuned = control.rev != self.control.rev;
+        if is_tuned {
             let timeout = u64::try_from(control.tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
             self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
             self.cell.batch.store(control.tuning.batch.get() as usize, Ordering::Relaxed);
             self.steer(Command::Tune(Box::new(control.tuning.clone())));
         }
+        if control.canary != self.control.canary {
+            self.steer(Command::Canary(control.canary));
+        }
+        if let Some(end) = control.finish_at.filter(|_| control.finish_at != self.control.finish_at) {
+            self.steer(Command::Finish(end));
+        }
         let wish = control.wish;
         self.control = control;
+        if let Some(executor) = self.executor.as_ref().filter(|_| is_tuned) {
+            let (interval, lanes) = (self.control.tuning.checkpoint_interval, self.lanes(node));
+            executor.address.tell(window_executor::Msg::Paced(interval, lanes));
+        }
         self.on_wish(wish);
     }
 

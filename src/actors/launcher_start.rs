@@ -14,7 +14,7 @@ use super::row_feed::RowFeed;
 use super::run_cell::{CellParts, RunCell};
 use super::tree::Address;
 use super::window_executor::{self, WindowExecutor};
-use crate::domain::execution::{Execution, Start};
+use crate::domain::execution::{Command, Execution, Start};
 use crate::domain::ids::CheckpointSeq;
 use crate::domain::settings::RateLimit;
 use crate::ports::gate::Gate;
@@ -38,6 +38,8 @@ impl Run {
             restored,
             has_data,
             stalls: shard.stalls,
+            run: shard.run,
+            canary: control.canary,
         };
         let cell = Arc::new(RunCell::new(CellParts {
             shard: shard.shard,
@@ -72,6 +74,9 @@ impl Run {
             executor: None,
             renewer: None,
         };
+        if let Some(end) = run.control.finish_at {
+            run.steer(Command::Finish(end));
+        }
         run.on_wish(run.control.wish);
         Ok(run)
     }
@@ -83,14 +88,13 @@ impl Run {
     ) -> Result<(), ActorProcessingErr> {
         let Some(run) = &state.run else { return Ok(()) };
         let node = &state.arguments.node;
-        let unpaced = run.control.tuning.rate == RateLimit::Unlimited;
         let (launcher, owner) = (state.me.clone(), state.me.clone());
         let leaf = node.tree.enter(&state.leaf.child(Kind::WindowExecutor.as_str()), Kind::WindowExecutor);
         let arguments = window_executor::Arguments {
             cell: run.cell.clone(),
             leaf: leaf.clone(),
             work: node.work.clone(),
-            lanes: if unpaced { run.lanes(node) } else { 1 },
+            lanes: run.lanes(node),
             interval: run.control.tuning.checkpoint_interval,
             drafts: Arc::new(move |draft| {
                 launcher.tell(Msg::Draft(Box::new(draft)));
@@ -137,9 +141,10 @@ impl Run {
         Ok(())
     }
 
-    /// More than one lane helps only a handler that answers at once, in this process.
-    fn lanes(&self, node: &NodeContext) -> usize {
-        if self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
+    /// More than one lane helps only a handler that answers at once, in this process, and that no rate slows down.
+    pub(super) fn lanes(&self, node: &NodeContext) -> usize {
+        let unpaced = self.control.tuning.rate == RateLimit::Unlimited;
+        if unpaced && self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
     }
 }
 
@@ -161,7 +166,7 @@ fn context(
         epoch: shard.epoch,
         store: node.store_id.clone(),
         keys_of: None,
-        mode: Mode::Live,
+        mode: if control.canary.is_some() { Mode::Canary } else { Mode::Live },
         gate,
     }
 }

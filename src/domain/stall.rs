@@ -28,11 +28,13 @@ pub enum StallReason {
     Checkpoint,
     /// The node may not believe that it owns the shard.
     Trust,
+    /// The first items of the task are not all settled yet.
+    Canary,
 }
 
 impl StallReason {
     /// Every reason, in the order of its number.
-    pub const ALL: [StallReason; 10] = [
+    pub const ALL: [StallReason; 11] = [
         StallReason::WindowFull,
         StallReason::Concurrency,
         StallReason::HandlerSlots,
@@ -43,6 +45,7 @@ impl StallReason {
         StallReason::Unsaved,
         StallReason::Checkpoint,
         StallReason::Trust,
+        StallReason::Canary,
     ];
 
     /// The slug in metrics and JSON.
@@ -58,6 +61,7 @@ impl StallReason {
             StallReason::Unsaved => "unsaved",
             StallReason::Checkpoint => "checkpoint",
             StallReason::Trust => "trust",
+            StallReason::Canary => "canary",
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::ids::{Attempt, ItemCount, ItemIndex, WallMs};
 use super::run::IndexRun;
 
@@ -12,6 +14,9 @@ pub const MESSAGE_BYTES_MAX: usize = 1024;
 pub const CODE_BYTES_MAX: usize = 64;
 /// The longest `output` kept of a failed item. Unit: bytes. (`ux.md` §2.5: 4 KiB.)
 pub const OUTPUT_BYTES_MAX: usize = 4096;
+
+/// Failed attempts that an item's timeline keeps: the latest ones.
+pub const NOTES_MAX: usize = 8;
 
 /// How an item ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +96,8 @@ pub struct Failed {
     pub failure: Failure,
     /// What the handler wants done.
     pub wish: Wish,
+    /// How long the call took.
+    pub took: Duration,
 }
 
 /// A run of items that the core lets go, and their attempt.
@@ -180,6 +187,21 @@ impl SideRecord {
     }
 }
 
+/// A failed attempt as an item's timeline keeps it. The field names are those of the stored JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptNote {
+    /// Which attempt, 1-based.
+    pub attempt: u32,
+    /// When its failure was heard of. Unit: milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// How long the call took. Unit: milliseconds.
+    pub duration_ms: u64,
+    /// The failure's code.
+    pub code: Cow<'static, str>,
+    /// The run that made it.
+    pub run: u32,
+}
+
 /// An item that failed at least once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemTrouble {
@@ -191,10 +213,12 @@ pub struct ItemTrouble {
     pub failure: Option<Failure>,
     /// When the last attempt failed.
     pub at: WallMs,
+    /// The latest failed attempts, oldest first, at most [`NOTES_MAX`].
+    pub history: Vec<AttemptNote>,
 }
 
 /// A parked item that is due, read back from the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParkedItem {
     /// The item.
     pub index: ItemIndex,
@@ -202,6 +226,8 @@ pub struct ParkedItem {
     pub attempts: u32,
     /// When it is due.
     pub due_at: WallMs,
+    /// See [`ItemTrouble::history`].
+    pub history: Vec<AttemptNote>,
 }
 
 #[cfg(test)]

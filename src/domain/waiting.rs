@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::ids::{ItemIndex, Moment, WallMs};
 use super::run::IndexRun;
-use super::verdict::Failure;
+use super::verdict::{AttemptNote, Failure, NOTES_MAX};
 
 /// Whether an item still holds low water.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +40,24 @@ pub struct Trouble {
     pub doing: Doing,
     /// Why the last attempt failed.
     pub failure: Option<Failure>,
+    /// The latest failed attempts, oldest first, at most [`NOTES_MAX`].
+    pub history: Vec<AttemptNote>,
     /// When the last attempt failed.
     pub at: WallMs,
     /// When it is due, for the store.
     pub due_at: WallMs,
     /// Whether a row of it was ever given to a checkpoint.
     pub has_row: bool,
+}
+
+impl Trouble {
+    /// Remembers a failed attempt, and forgets the oldest when there are too many.
+    pub fn note(&mut self, note: AttemptNote) {
+        if self.history.len() >= NOTES_MAX {
+            self.history.remove(0);
+        }
+        self.history.push(note);
+    }
 }
 
 /// All troubled items of a shard.
@@ -83,6 +95,11 @@ impl Troubles {
     /// One item.
     pub fn get(&self, index: ItemIndex) -> Option<&Trouble> {
         self.items.get(&index)
+    }
+
+    /// The lowest troubled index.
+    pub fn lowest(&self) -> Option<ItemIndex> {
+        self.items.keys().next().copied()
     }
 
     /// The lowest troubled index inside a run.

@@ -5,14 +5,18 @@
 //! can't be called by anybody.
 
 pub mod access;
+mod actors;
 mod audit;
 pub mod body;
+mod businesses;
 mod docs_page;
 mod document;
 pub mod etag;
+mod events;
 pub mod front;
 mod html;
 mod idempotency;
+mod nodes;
 mod outside;
 pub mod page;
 pub mod problem;
@@ -21,7 +25,8 @@ pub mod schema;
 pub mod server;
 mod stamp;
 mod tasks;
-mod time;
+pub mod time;
+mod tokens;
 mod whoami;
 
 use std::sync::Arc;
@@ -71,6 +76,11 @@ fn routes() -> OpenApiRouter<App> {
         .merge(whoami::routes())
         .merge(tasks::routes())
         .merge(audit::routes())
+        .merge(events::routes())
+        .merge(nodes::routes())
+        .merge(actors::routes())
+        .merge(businesses::routes())
+        .merge(tokens::routes())
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())

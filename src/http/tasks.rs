@@ -31,6 +31,7 @@ use super::{App, etag, page};
 use crate::ports::task_store::{TaskView, TokenStart};
 use crate::service::ServiceError;
 use crate::service::task_show::TaskPicture;
+use crate::service::tokens::START_TOKEN_PREFIX;
 
 /// How far tasks of one status are counted: a number for people, never a walk over all tasks.
 const COUNTED_UP_TO: u32 = 10_000;
@@ -63,7 +64,7 @@ impl FromRequestParts<App> for Steer {
         let caller = Caller::from_request_parts(parts, app).await?;
         let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = header.and_then(|text| text.split_once(' ')).map(|(_, token)| token.trim());
-        let start = match token.filter(|token| token.starts_with("wst_")) {
+        let start = match token.filter(|token| token.starts_with(START_TOKEN_PREFIX)) {
             Some(token) => Some(app.service.start_of_token(token).await?),
             None => None,
         };

@@ -200,6 +200,8 @@ pub struct ShardCheckpoint {
     pub side: Vec<SideRecord>,
     /// Lowers the shard's end: what was not dispatched (`high_water`) at or above it is excluded for good.
     pub finish_at: Option<ItemIndex>,
+    /// The canary has passed: the task has none any more.
+    pub canary_passed: bool,
     /// Ends the run.
     pub close: Option<RunClose>,
     /// The wall clock, for the rows' times.

@@ -1,16 +1,19 @@
 //! Facts about fenced checkpoints, their side records and the ends of runs and tasks.
 
+use std::num::NonZeroU64;
+
 use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason, TaskResult};
+use windrow::domain::task::{Canary, CanaryThen};
 use windrow::domain::verdict::SideRecord;
 use windrow::ports::StoreError;
 use windrow::ports::run_store::{
     CHECKPOINT_SHARDS_MAX, CheckpointAck, ClaimedShard, FAILURE_CODE_OTHER, FAILURE_CODES_MAX, RunClose,
     ShardCheckpoint,
 };
-use windrow::ports::task_store::TaskCommand;
+use windrow::ports::task_store::{NewTask, TaskCommand};
 
-use crate::fixture::{Harness, NOW, abandoned, at, closing, parked, trouble, with};
+use crate::fixture::{Harness, NOW, abandoned, at, closing, parked, task, trouble, with};
 
 pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     let run = harness.running(1000).await;
@@ -173,6 +176,25 @@ pub async fn finishing_early_excludes_what_was_not_dispatched(harness: Harness) 
     let view = harness.view(run.shard.task).await;
     assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Early)));
     assert_eq!(view.counters.accounted(), 100);
+}
+
+pub async fn a_canary_is_kept_until_its_run_says_that_it_has_passed(harness: Harness) {
+    let canary = Some(Canary { items: NonZeroU64::new(5).unwrap(), then: CanaryThen::Continue });
+    let shard = harness.queued_as(&NewTask { canary, ..task(10) }).await;
+    let session = harness.session().await;
+    let run = harness.claimed(shard, Epoch(0), session).await;
+    harness.stored(at(&run, 1, 3)).await;
+    let before = harness.store.control(shard).await.unwrap();
+    assert_eq!(before.canary, canary);
+    let zombie = ShardCheckpoint { canary_passed: true, epoch: Epoch(run.epoch.0 - 1), ..at(&run, 2, 5) };
+    assert_eq!(harness.write(zombie).await, CheckpointAck::Fenced);
+    assert_eq!(harness.store.control(shard).await.unwrap().canary, canary, "a stale run says nothing");
+    let passed = ShardCheckpoint { canary_passed: true, ..at(&run, 2, 5) };
+    for _ in 0..2 {
+        harness.stored(passed.clone()).await;
+        let after = harness.store.control(shard).await.unwrap();
+        assert_eq!((after.canary, after.rev), (None, before.rev));
+    }
 }
 
 pub async fn a_run_may_stop_its_task(harness: Harness) {

@@ -16,7 +16,7 @@ use windrow::domain::ids::{
 };
 use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow::domain::task::Tuning;
-use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
+use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
@@ -235,6 +235,7 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
         blob: Vec::new(),
         side: Vec::new(),
         finish_at: None,
+        canary_passed: false,
         close: None,
         now: NOW,
     }
@@ -256,7 +257,8 @@ pub fn with(mut checkpoint: ShardCheckpoint, side: Vec<SideRecord>) -> ShardChec
 
 pub fn trouble(index: u64, code: &str) -> ItemTrouble {
     let failure = Failure::new(Cow::Owned(code.to_owned()), format!("item {index} failed"));
-    ItemTrouble { index: ItemIndex(index), attempts: 3, failure: Some(failure), at: NOW }
+    let note = AttemptNote { attempt: 3, at_ms: NOW.0, duration_ms: 12, code: failure.code.clone(), run: 1 };
+    ItemTrouble { index: ItemIndex(index), attempts: 3, failure: Some(failure), at: NOW, history: vec![note] }
 }
 
 pub fn abandoned(index: u64, code: &str) -> SideRecord {

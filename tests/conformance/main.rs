@@ -89,6 +89,7 @@ facts! {
         a_task_that_does_not_add_up_is_not_finished,
         failures_make_the_result_with_failures,
         finishing_early_excludes_what_was_not_dispatched,
+        a_canary_is_kept_until_its_run_says_that_it_has_passed,
         a_run_may_stop_its_task,
         a_recovering_task_waits_for_its_time,
         a_run_that_would_recover_stops_when_its_task_is_to_stop,

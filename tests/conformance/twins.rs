@@ -27,6 +27,7 @@ async fn sqlite_and_memory_give_the_same_answers() {
     let given = std::env::var("WINDROW_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
     let first = given.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
     let rounds = if given.is_some() { 1 } else { 8 };
+    let (mut claims, mut stored) = (0, 0);
     for seed in (0..rounds).map(|round| first.wrapping_add(round)) {
         println!("WINDROW_TEST_SEED={seed}");
         let mut twins = Twins::new(seed).await;
@@ -34,8 +35,11 @@ async fn sqlite_and_memory_give_the_same_answers() {
             twins.step(step).await;
         }
         twins.compare_everything().await;
-        assert!(twins.claims > 0 && twins.stored > 0, "a sequence that reaches nothing proves nothing");
+        // A single sequence may be so unlucky that all its tasks are cancelled first.
+        (claims, stored) = (claims + twins.claims, stored + twins.stored);
     }
+    let proves = claims > 0 && stored > 0;
+    assert!(proves || given.is_some(), "sequences that reach nothing prove nothing");
 }
 
 struct Twins {
@@ -304,6 +308,7 @@ impl Twins {
             blob: vec![1, 2, 3],
             side,
             finish_at: (self.below(10) == 0).then(|| ItemIndex(self.below(ITEMS))),
+            canary_passed: false,
             close,
             now: self.now,
         })
@@ -325,6 +330,7 @@ impl Twins {
             blob: Vec::new(),
             side: (0..ITEMS).map(|index| SideRecord::Cleared(ItemIndex(index))).collect(),
             finish_at: None,
+            canary_passed: false,
             close: Some(RunClose::Done),
             now: self.now,
         }

@@ -130,6 +130,20 @@ impl Auditor {
         }
     }
 
+    /// While the stored task has a canary, only its items leave.
+    pub(crate) fn on_canary(&self, index: u64, start: u64, store: &Store) {
+        let Some(canary) = store.canary else { return };
+        assert!(index < start + canary.items.get(), "item {index} leaves although the canary holds it");
+    }
+
+    /// A canary that is done has no item that isn't settled.
+    pub(crate) fn check_canary_done(&self, start: u64, store: &Store) {
+        let Some(canary) = store.canary else { panic!("a canary ended twice") };
+        for index in start..start + canary.items.get() {
+            assert!(self.finals.get(index).is_some(), "item {index} of the canary is not settled");
+        }
+    }
+
     pub(crate) fn on_departure(&mut self, at: u64) {
         self.departures.push((at, 1));
     }

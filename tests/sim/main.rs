@@ -19,10 +19,12 @@ use world::{Seen, World};
 
 const SEEDS_DEFAULT: u64 = 2_000;
 /// What must have happened in some of them, or they prove less than they seem to.
-const SEEN_AT_LEAST_ONCE: [&str; 29] = [
+const SEEN_AT_LEAST_ONCE: [&str; 32] = [
     "abandoned",
     "back_pressure",
     "bits above low water",
+    "canary",
+    "canary passed",
     "cleared",
     "concurrency",
     "crash",
@@ -44,6 +46,7 @@ const SEEN_AT_LEAST_ONCE: [&str; 29] = [
     "single file",
     "source_wait",
     "stopped and resumed",
+    "stopped: canary done",
     "stopped: error budget",
     "stopped: item exhausted",
     "tune",

@@ -1,12 +1,12 @@
 //! What a seed means: the task, how its items behave, and what goes wrong.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use windrow::domain::settings::{
     AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit,
 };
-use windrow::domain::task::Tuning;
+use windrow::domain::task::{Canary, CanaryThen, Tuning};
 
 use crate::rng::Rng;
 
@@ -37,6 +37,8 @@ pub(crate) struct Plan {
     pub(crate) faults: u32,
     pub(crate) fault_every: Duration,
     pub(crate) store_delay_max_us: u64,
+    /// The first items, which are settled before any other leaves.
+    pub(crate) canary: Option<Canary>,
 }
 
 fn n(number: u64) -> NonZeroU32 {
@@ -120,6 +122,9 @@ impl Plan {
         let total = if rng.chance(100) { rng.between(0, 3) } else { rng.between(1, 400) };
         let start = rng.pick(&[0, 0, 1, 63, 1000]);
         let sometimes = |rng: &mut Rng, most: u64| if rng.chance(500) { 0 } else { rng.between(1, most) };
+        let then = rng.pick(&[CanaryThen::Stop, CanaryThen::Continue]);
+        let items = NonZeroU64::new(rng.between(1, 80)).expect("not zero");
+        let canary = rng.chance(200).then_some(Canary { items, then });
         let kills = total > 0 && rng.chance(80);
         let solo_after_crash = !kills && rng.chance(200);
         let mut tuning = tuning(&mut rng, ordered);
@@ -148,6 +153,7 @@ impl Plan {
             faults: if rng.chance(250) { 0 } else { rng.between(1, 12) as u32 },
             fault_every: Duration::from_millis(rng.pick(&[3, 30, 300, 3000])),
             store_delay_max_us: rng.pick(&[1, 2_000, 100_000]),
+            canary,
         }
     }
 }

@@ -1,16 +1,18 @@
 //! Single promises of the core, each in a short story told by hand.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use windrow::domain::execution::{
     CheckpointDraft, Command, Effects, Event, Execution, Phase, Reports, Restored, RunEnd, Start, Wait,
 };
-use windrow::domain::ids::{Attempt, ItemIndex, ShardId, TaskId, WallMs};
+use windrow::domain::ids::{Attempt, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::invariants::Invariant;
 use windrow::domain::lifecycle::StopReason;
 use windrow::domain::run::IndexRun;
 use windrow::domain::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
-use windrow::domain::task::{ShardRange, Tuning};
+use windrow::domain::stall::StallReason;
+use windrow::domain::task::{Canary, CanaryThen, ShardRange, Tuning};
 use windrow::domain::verdict::{
     Dispatch, Failed, Failure, ItemTrouble, Outcome, ParkedItem, Settled, SideRecord, Signal, Wish,
 };
@@ -38,12 +40,29 @@ impl Story {
         Story::resumed(total, Restored::default(), 1, change)
     }
 
+    fn canary(total: u64, restored: Restored, items: u64, then: CanaryThen) -> Story {
+        let items = NonZeroU64::new(items).expect("not zero");
+        Story::begun(total, restored, 1, Some(Canary { items, then }), |_| {})
+    }
+
     fn resumed(total: u64, restored: Restored, stalls: u32, change: impl FnOnce(&mut Tuning)) -> Story {
+        Story::begun(total, restored, stalls, None, change)
+    }
+
+    fn begun(
+        total: u64,
+        restored: Restored,
+        stalls: u32,
+        canary: Option<Canary>,
+        change: impl FnOnce(&mut Tuning),
+    ) -> Story {
         let mut tuning = defaults();
         change(&mut tuning);
         let range = ShardRange { start: ItemIndex(0), end: ItemIndex(total) };
         let shard = ShardId { task: TaskId(1), no: 0 };
-        let core = Execution::new(Start { shard, range, tuning, restored, has_data: false, stalls }, at(0));
+        let run = RunNo(3);
+        let start = Start { shard, range, tuning, restored, has_data: false, stalls, run, canary };
+        let core = Execution::new(start, at(0));
         Story { core, now: 0, fx: Effects::default(), reports: Reports::default(), out: Vec::new() }
     }
 
@@ -102,7 +121,13 @@ impl Story {
         for Dispatch { run, attempt } in std::mem::take(&mut self.out) {
             for index in run.iter() {
                 let failure = Failure::new("E_NO", "no");
-                self.reports.failed.push(Failed { index, attempt, failure, wish });
+                self.reports.failed.push(Failed {
+                    index,
+                    attempt,
+                    failure,
+                    wish,
+                    took: Duration::from_millis(7),
+                });
             }
         }
     }
@@ -159,7 +184,7 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
                 if index == ItemIndex(1) {
                     let (attempt, failure) = (run.attempt, Failure::new("E_NO", "no"));
                     let wish = Wish::Retry { after: None };
-                    story.reports.failed.push(Failed { index, attempt, failure, wish });
+                    story.reports.failed.push(Failed { index, attempt, failure, wish, took: Duration::ZERO });
                 } else {
                     let (run, attempt) = (IndexRun::one(index), run.attempt);
                     story.reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
@@ -369,7 +394,7 @@ fn an_item_that_comes_back_without_having_been_out_is_a_violation_and_changes_no
 /// A row that a run in single file left behind.
 fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
     let failure = Some(Failure::new(code, "the node ended while this item was in flight"));
-    ItemTrouble { index: ItemIndex(index), attempts, failure, at: WallMs(0) }
+    ItemTrouble { index: ItemIndex(index), attempts, failure, at: WallMs(0), history: Vec::new() }
 }
 
 fn restored(retrying: Vec<ItemTrouble>) -> Restored {
@@ -432,7 +457,7 @@ fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
 #[test]
 fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_file_only() {
     let parked = || {
-        let item = ParkedItem { index: ItemIndex(0), attempts: 5, due_at: WallMs(0) };
+        let item = ParkedItem { index: ItemIndex(0), attempts: 5, due_at: WallMs(0), history: Vec::new() };
         Restored { low_water: ItemIndex(1), parked: vec![item], ..restored(vec![]) }
     };
     let mut story = Story::resumed(1, parked(), 1, |_| {});
@@ -472,8 +497,7 @@ fn after_lost_lanes_an_item_that_waits_for_its_retry_holds_nobody() {
 #[test]
 fn a_retry_beyond_a_window_that_was_narrowed_between_two_runs_still_settles() {
     let failure = Some(Failure::new("E", "no"));
-    let row =
-        |index| ItemTrouble { index: ItemIndex(index), attempts: 1, failure: failure.clone(), at: WallMs(0) };
+    let row = |index| ItemTrouble { failure: failure.clone(), ..mark(index, 1, "E") };
     let restored =
         Restored { high_water: ItemIndex(4000), retrying: vec![row(0), row(3000)], ..Restored::default() };
     let mut story = Story::resumed(10_000, restored, 1, |tuning| tuning.window = Auto::Fixed(n(8)));
@@ -485,4 +509,110 @@ fn a_retry_beyond_a_window_that_was_narrowed_between_two_runs_still_settles() {
     }
     story.exchange(0);
     assert_eq!(story.core.progress(at(story.now)).counters.succeeded, 2);
+}
+
+#[test]
+fn nothing_leaves_before_each_item_of_the_canary_is_settled_and_then_the_run_stops() {
+    let mut story = Story::canary(100, Restored::default(), 10, CanaryThen::Stop);
+    assert_eq!((story.exchange(64), story.exchange(64)), (8, 0));
+    story.succeed_but(|index| index == 4);
+    assert_eq!(story.exchange(64), 2, "the rest of the canary");
+    story.succeed_but(|index| index == 4);
+    assert_eq!((story.exchange(64), story.end()), (0, None));
+    assert_eq!(story.core.progress(at(story.now)).stall, Some(StallReason::Canary));
+    story.fail_all(Wish::Retry { after: Some(Duration::from_secs(9)) });
+    assert_eq!((story.exchange(64), story.end()), (0, None), "it is parked, not settled");
+    story.pass(9_000);
+    assert_eq!(story.exchange(64), 1);
+    story.fail_all(Wish::Abandon);
+    assert_eq!(story.exchange(64), 0);
+    assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
+    let Some(RunEnd::Stopped { text, .. }) = story.end() else { panic!("it is stopped") };
+    assert!(
+        text.starts_with("the canary of 10 items is done: 9 succeeded, 0 skipped, 1 abandoned"),
+        "{text}"
+    );
+    assert_eq!((story.save().canary_passed, story.succeeded()), (false, 9));
+}
+
+#[test]
+fn a_canary_without_losses_goes_on_once_that_is_saved() {
+    let mut story = Story::canary(100, Restored::default(), 5, CanaryThen::Continue);
+    assert_eq!(story.exchange(64), 5);
+    story.succeed_but(|_| false);
+    assert_eq!(story.exchange(64), 0, "not before it is saved");
+    assert!(story.fx.checkpoint_due);
+    let draft = story.draft().expect("it has passed");
+    assert!(draft.canary_passed);
+    assert_eq!(story.exchange(64), 0, "not before it is saved");
+    story.step(Event::CheckpointStored(draft.no));
+    assert!(story.fx.wake_lanes);
+    assert_eq!(story.exchange(64), 8);
+    let again = Canary { items: NonZeroU64::new(5).expect("not zero"), then: CanaryThen::Stop };
+    story.step(Event::Command(Command::Canary(Some(again))));
+    story.succeed_but(|_| false);
+    assert_eq!(story.exchange(64), 8, "one that has passed doesn't come back");
+}
+
+#[test]
+fn a_canary_with_losses_does_not_go_on_by_itself() {
+    let mut story = Story::canary(100, Restored::default(), 5, CanaryThen::Continue);
+    story.exchange(64);
+    story.fail_all(Wish::Abandon);
+    story.exchange(64);
+    assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
+}
+
+#[test]
+fn a_run_that_begins_in_mid_canary_goes_on_with_it_and_a_lifted_one_holds_nothing() {
+    let restored = Restored { low_water: ItemIndex(6), high_water: ItemIndex(8), ..Restored::default() };
+    let counters = windrow::domain::counters::Counters { succeeded: 6, ..Default::default() };
+    let mut story = Story::canary(100, Restored { counters, ..restored }, 10, CanaryThen::Stop);
+    assert_eq!((story.exchange(64), story.exchange(64)), (4, 0), "what is left of the canary");
+    story.step(Event::Command(Command::Canary(None)));
+    assert!(story.fx.wake_lanes);
+    assert_eq!(story.exchange(64), 4, "up to the concurrency");
+}
+
+#[test]
+fn a_canary_of_everything_ends_as_the_task_does() {
+    let mut story = Story::canary(5, Restored::default(), 9, CanaryThen::Stop);
+    assert_eq!(story.exchange(64), 5);
+    story.succeed_but(|_| false);
+    story.exchange(64);
+    assert_eq!(story.end(), Some(&RunEnd::Done));
+}
+
+#[test]
+fn the_latest_failed_attempts_are_remembered_across_runs() {
+    let mut story = Story::new(1, |tuning| tuning.max_attempts = n(100));
+    let fail = |story: &mut Story| {
+        story.pass(10_000);
+        assert_eq!(story.exchange(64), 1);
+        story.fail_all(Wish::Retry { after: Some(Duration::from_millis(1)) });
+        story.exchange(0);
+    };
+    (0..10).for_each(|_| fail(&mut story));
+    let SideRecord::Retrying(trouble) = story.save().side.remove(0) else { panic!("it waits in the window") };
+    let attempts: Vec<u32> = trouble.history.iter().map(|note| note.attempt).collect();
+    assert_eq!(attempts, (3..=10).collect::<Vec<_>>());
+    let last = trouble.history.last().expect("eight");
+    assert_eq!((last.duration_ms, last.code.as_ref(), last.run), (7, "E_NO", 3));
+    assert_eq!(last.at_ms, at(story.now).wall.0);
+
+    let mut story =
+        Story::resumed(1, restored(vec![trouble.clone()]), 1, |tuning| tuning.max_attempts = n(11));
+    fail(&mut story);
+    let SideRecord::Abandoned(next) = story.save().side.remove(0) else { panic!("its last attempt") };
+    assert_eq!(next.history[..7], trouble.history[1..]);
+    assert_eq!(next.history[7].attempt, 11);
+}
+
+#[test]
+fn an_item_that_succeeds_at_first_leaves_no_timeline() {
+    let mut story = Story::new(20, |_| {});
+    story.exchange(64);
+    story.succeed_but(|_| false);
+    story.exchange(64);
+    assert!(story.save().side.is_empty());
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use windrow::domain::counters::Counters;
 use windrow::domain::execution::{CheckpointDraft, Restored};
 use windrow::domain::ids::{ItemIndex, WallMs};
+use windrow::domain::task::Canary;
 use windrow::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -30,19 +31,24 @@ pub(crate) struct Store {
     pub(crate) above: Vec<u64>,
     pub(crate) rows: BTreeMap<u64, Row>,
     pub(crate) finish_at: Option<ItemIndex>,
+    /// The task's, until it has passed.
+    pub(crate) canary: Option<Canary>,
     stalls: u32,
     seen_at_claim: Option<u64>,
 }
 
 impl Store {
-    pub(crate) fn new(start: u64) -> Store {
-        Store { low: start, high: start, ..Store::default() }
+    pub(crate) fn new(start: u64, canary: Option<Canary>) -> Store {
+        Store { low: start, high: start, canary, ..Store::default() }
     }
 
     pub(crate) fn apply(&mut self, draft: &CheckpointDraft) {
         (self.low, self.high) = (draft.low_water.0, draft.high_water.0);
         (self.counters, self.above) = (draft.counters, draft.above.clone());
         self.finish_at = draft.finish_at.or(self.finish_at);
+        if draft.canary_passed {
+            self.canary = None;
+        }
         for record in &draft.side {
             let index = record.index().0;
             match record {
@@ -91,6 +97,7 @@ impl Store {
                     index: ItemIndex(*index),
                     attempts: trouble.attempts,
                     due_at: *due_at,
+                    history: trouble.history.clone(),
                 }),
                 Row::Abandoned(_) => {}
             }

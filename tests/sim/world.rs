@@ -6,7 +6,7 @@ use std::time::Duration;
 use windrow::domain::execution::{
     CheckpointDraft, Command, Effects, Event, Execution, Now, Reports, RunEnd, Start, Wait,
 };
-use windrow::domain::ids::{Attempt, ItemCount, ItemIndex, Moment, ShardId, TaskId, WallMs};
+use windrow::domain::ids::{Attempt, ItemCount, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::lifecycle::StopReason;
 use windrow::domain::run::IndexRun;
 use windrow::domain::settings::{OnExhausted, Rate};
@@ -78,13 +78,15 @@ fn start(plan: &Plan, store: &mut Store, tuning: &Tuning, crashed: bool) -> Star
         tuning: tuning.clone(),
         restored: store.restored(),
         has_data: plan.has_data,
+        run: RunNo(1),
+        canary: store.canary,
         stalls: if plan.killer.is_some() { stalls } else { 3 * u32::from(crashed && plan.solo_after_crash) },
     }
 }
 
 impl World {
     pub(crate) fn new(plan: Plan) -> World {
-        let mut store = Store::new(plan.start);
+        let mut store = Store::new(plan.start, plan.canary);
         let tuning = plan.tuning.clone();
         let core = Execution::new(start(&plan, &mut store, &tuning, false), at(0));
         let mut world = World {
@@ -227,6 +229,7 @@ impl World {
         for dispatch in &self.fx.dispatch {
             for index in dispatch.run.iter() {
                 let attempt = dispatch.attempt.get();
+                self.auditor.on_canary(index.0, self.plan.start, &self.store);
                 self.auditor.on_dispatch(index.0, attempt, self.tuning.ordered, end);
             }
         }
@@ -333,7 +336,8 @@ impl World {
         } else if hopeless || gives_up || fails {
             let wish = if gives_up { Wish::Abandon } else { Wish::Retry { after } };
             let failure = Failure::new("E_SIM", "it failed");
-            reports.failed.push(Failed { index: ItemIndex(index), attempt, failure, wish });
+            let took = Duration::from_millis(7);
+            reports.failed.push(Failed { index: ItemIndex(index), attempt, failure, wish, took });
         } else {
             reports.settle(Settled { run, attempt, outcome });
             reports.signals.push(Signal::Answered);
@@ -388,6 +392,10 @@ impl World {
     fn store_draft(&mut self, draft: &CheckpointDraft, told: &Told) {
         let old = self.store.clone();
         self.store.apply(draft);
+        if old.canary.is_some() && draft.canary_passed {
+            self.auditor.check_canary_done(self.plan.start, &old);
+            self.saw("canary passed");
+        }
         self.auditor.on_stored(&old, &self.store, told, (self.plan.start, self.end()));
         for record in &draft.side {
             match record {
@@ -546,6 +554,11 @@ impl World {
             Some(RunEnd::Stopped { reason: StopReason::ErrorBudget, .. }) => {
                 self.tuning.error_budget.abandoned = None;
                 self.saw("stopped: error budget");
+            }
+            Some(RunEnd::Stopped { reason: StopReason::CanaryDone, .. }) => {
+                self.auditor.check_canary_done(self.plan.start, &self.store);
+                self.store.canary = None;
+                self.saw("stopped: canary done");
             }
             Some(RunEnd::Recovering { .. }) => {
                 self.tuning.error_budget.failed_attempts = None;

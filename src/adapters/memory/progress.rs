@@ -27,6 +27,9 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
     advance(shard, checkpoint);
     if let Some(task) = state.tasks.get_mut(&checkpoint.shard.task) {
         let lines = items::apply(task, checkpoint);
+        if checkpoint.canary_passed && task.canary.take().is_some() {
+            task.version += 1;
+        }
         state.write_lines(lines);
     }
     if let Some(close) = &checkpoint.close {

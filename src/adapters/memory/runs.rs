@@ -86,7 +86,8 @@ fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
     let mut parked: Vec<ParkedItem> = Vec::new();
     for (index, item) in task.items.iter().filter(|(_, item)| item.shard == id.no) {
         if let ItemState::Parked(due_at) = item.state {
-            parked.push(ParkedItem { index: *index, attempts: item.trouble.attempts, due_at });
+            let (attempts, history) = (item.trouble.attempts, item.trouble.history.clone());
+            parked.push(ParkedItem { index: *index, attempts, due_at, history });
         }
     }
     parked.sort_by_key(|item| (item.due_at, item.index));

@@ -10,9 +10,9 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryS
 
 use super::entity::item;
 use super::failure_groups::{self, Places};
-use super::{data_log, error, words};
+use super::{damaged, data_log, error, words};
 use crate::domain::ids::{ItemIndex, WallMs};
-use crate::domain::verdict::{Failure, ItemTrouble, SideRecord};
+use crate::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use crate::ports::StoreError;
 use crate::ports::run_store::ShardCheckpoint;
 
@@ -46,8 +46,8 @@ pub(super) async fn apply(
     });
     let abandoned: Vec<&ItemTrouble> = abandoned.collect();
     let places = failure_groups::count(transaction, checkpoint.shard.task, &abandoned).await?;
-    let rows: Vec<item::ActiveModel> =
-        last.values().filter_map(|record| row(checkpoint, record, &places)).collect();
+    let rows = last.values().filter_map(|record| row(checkpoint, record, &places).transpose());
+    let rows: Vec<item::ActiveModel> = rows.collect::<Result<_, _>>()?;
     upsert(transaction, rows).await?;
     data_log::note_abandoned(transaction, checkpoint.shard, &abandoned).await
 }
@@ -91,16 +91,20 @@ async fn delete(
     Ok(())
 }
 
-fn row(checkpoint: &ShardCheckpoint, record: &SideRecord, places: &Places) -> Option<item::ActiveModel> {
+fn row(
+    checkpoint: &ShardCheckpoint,
+    record: &SideRecord,
+    places: &Places,
+) -> Result<Option<item::ActiveModel>, StoreError> {
     let (state, trouble, due_at) = match record {
         SideRecord::Retrying(trouble) => (RETRYING, trouble, 0),
         SideRecord::Parked { trouble, due_at } => (PARKED, trouble, due_at.0),
         SideRecord::Abandoned(trouble) => (ABANDONED, trouble, 0),
-        SideRecord::Cleared(_) => return None,
+        SideRecord::Cleared(_) => return Ok(None),
     };
     let failure = trouble.failure.as_ref();
     let place = places.get(&trouble.index);
-    Some(item::ActiveModel {
+    Ok(Some(item::ActiveModel {
         task_id: Set(checkpoint.shard.task.0),
         idx: Set(trouble.index.0.cast_signed()),
         shard_no: Set(words::shard_no(checkpoint.shard)),
@@ -113,10 +117,10 @@ fn row(checkpoint: &ShardCheckpoint, record: &SideRecord, places: &Places) -> Op
         epoch: Set(checkpoint.epoch.0.cast_signed()),
         first_at: Set(trouble.at.0),
         last_at: Set(trouble.at.0),
-        history: Set(None),
+        history: Set(history_text(&trouble.history)?),
         grp: Set(place.map(|(group, _)| group.clone())),
         grp_no: Set(place.map(|(_, number)| number.cast_signed())),
-    })
+    }))
 }
 
 async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>) -> Result<(), StoreError> {
@@ -133,6 +137,7 @@ async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>)
             C::Output,
             C::Epoch,
             C::LastAt,
+            C::History,
             C::Grp,
             C::GrpNo,
         ];
@@ -147,12 +152,24 @@ async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>)
 }
 
 /// What a row remembers of an item's failure.
-pub(super) fn trouble(row: item::Model) -> ItemTrouble {
+pub(super) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
     let (message, output) = (row.message.unwrap_or_default(), row.output);
-    ItemTrouble {
+    Ok(ItemTrouble {
         index: ItemIndex(row.idx.cast_unsigned()),
         attempts: row.attempts.cast_unsigned(),
         failure: row.code.map(|code| Failure { code: code.into(), message, output }),
         at: WallMs(row.last_at),
-    }
+        history: history(row.history.as_deref())?,
+    })
+}
+
+/// The failed attempts that a row keeps.
+pub(super) fn history(text: Option<&str>) -> Result<Vec<AttemptNote>, StoreError> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|fault| damaged("an item's history", &fault.to_string()))
+}
+
+fn history_text(notes: &[AttemptNote]) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(notes).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!notes.is_empty()).then(text).transpose()
 }

@@ -18,6 +18,8 @@ mod failure_groups;
 mod failure_list;
 mod idempotency;
 mod items;
+mod node_audit;
+mod report_store;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;

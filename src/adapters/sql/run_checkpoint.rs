@@ -4,7 +4,7 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, UpdateMany};
 
 use super::entity::{shard, shard_head};
-use super::{Store, error, items, run_close, words};
+use super::{Store, error, items, run_close, task_record, words};
 use crate::domain::lifecycle::ShardState;
 use crate::ports::StoreError;
 use crate::ports::run_store::{CHECKPOINT_SHARDS_MAX, CheckpointAck, ShardCheckpoint};
@@ -38,10 +38,25 @@ async fn write(
         return Ok(classify(checkpoint, &row));
     }
     items::apply(transaction, checkpoint).await?;
+    if checkpoint.canary_passed {
+        pass_canary(transaction, checkpoint).await?;
+    }
     if let Some(close) = &checkpoint.close {
         run_close::close(transaction, checkpoint, close).await?;
     }
     Ok(CheckpointAck::Stored)
+}
+
+/// The task has no canary any more. Its owner knows, so the revision of its settings stays.
+async fn pass_canary(
+    transaction: &DatabaseTransaction,
+    checkpoint: &ShardCheckpoint,
+) -> Result<(), StoreError> {
+    let mut task = task_record::load(transaction, checkpoint.shard.task).await?;
+    if task.canary.take().is_some() {
+        task_record::save(transaction, &task, checkpoint.now).await?;
+    }
+    Ok(())
 }
 
 async fn read(

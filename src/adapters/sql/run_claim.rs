@@ -172,5 +172,5 @@ async fn retrying(
         .all(transaction)
         .await
         .map_err(error)?;
-    Ok(rows.into_iter().map(items::trouble).collect())
+    rows.into_iter().map(items::trouble).collect()
 }

@@ -51,7 +51,7 @@ impl RunStore for Store {
             query = query.filter(Condition::any().add(C::DueAt.gt(due_at.0)).add(same));
         }
         let rows = query.limit(u64::from(limit)).all(&self.readers).await.map_err(error)?;
-        Ok(rows.into_iter().map(parked_item).collect())
+        rows.into_iter().map(parked_item).collect()
     }
 
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
@@ -78,10 +78,11 @@ fn parked(shard: ShardId) -> sea_orm::Select<item::Entity> {
         .order_by_asc(C::Idx)
 }
 
-fn parked_item(row: item::Model) -> ParkedItem {
-    ParkedItem {
+fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
+    Ok(ParkedItem {
         index: ItemIndex(row.idx.cast_unsigned()),
         attempts: row.attempts.cast_unsigned(),
         due_at: WallMs(row.due_at),
-    }
+        history: items::history(row.history.as_deref())?,
+    })
 }

@@ -13,6 +13,7 @@ impl Execution {
             Command::Tune(tuning) => self.tune(*tuning, now),
             Command::Stop(end) => self.stop(end),
             Command::Finish(end) => self.finish(end),
+            Command::Canary(canary) => self.set_canary(canary),
         }
     }
 
@@ -60,6 +61,7 @@ impl Execution {
                 place: Place::Window,
                 doing: Doing::Waiting(now.moment),
                 failure: row.failure,
+                history: row.history,
                 at: row.at,
                 due_at: now.wall,
                 has_row: true,
@@ -73,6 +75,7 @@ impl Execution {
                 place: Place::Outside,
                 doing: Doing::Waiting(now.moment.plus(row.due_at.since(now.wall))),
                 failure: None,
+                history: row.history,
                 at: now.wall,
                 due_at: row.due_at,
                 has_row: true,

@@ -27,6 +27,8 @@ pub struct CheckpointDraft {
     pub side: Vec<SideRecord>,
     /// Where an early finish cuts the shard.
     pub finish_at: Option<ItemIndex>,
+    /// The canary has passed: the task has none any more.
+    pub canary_passed: bool,
     /// Set in the last draft of a run.
     pub end: Option<RunEnd>,
 }
@@ -46,7 +48,8 @@ impl Execution {
         self.outstanding.is_none()
             && (self.side.len() >= SIDE_RECORDS_MAX / 2
                 || self.unsaved > 0 && self.unsaved >= self.unsaved_max() / 2
-                || self.is_mark_due())
+                || self.is_mark_due()
+                || self.is_pass_due())
     }
 
     /// How many completions may be unsaved.
@@ -62,7 +65,7 @@ impl Execution {
             Phase::Ended(end) => Some(end.clone()),
             Phase::Running | Phase::Stopping(_) => None,
         };
-        let changed = self.unsaved > 0 || !self.side.is_empty() || end.is_some();
+        let changed = self.unsaved > 0 || !self.side.is_empty() || self.is_pass_due() || end.is_some();
         if self.outstanding.is_some() || !changed {
             return None;
         }
@@ -82,6 +85,7 @@ impl Execution {
             span,
             side: side.values().cloned().collect(),
             finish_at: self.finish_at,
+            canary_passed: self.draft_pass(self.draft_no),
             end,
         };
         let finish_at = self.finish_at.take();
@@ -94,6 +98,7 @@ impl Execution {
         if let Some(outstanding) = self.outstanding.take_if(|outstanding| outstanding.no == no) {
             self.unsaved = self.unsaved.saturating_sub(outstanding.unsaved);
             self.on_mark_stored(no);
+            self.on_pass_stored(no);
         }
     }
 
@@ -105,6 +110,7 @@ impl Execution {
             }
             self.finish_at = self.finish_at.or(outstanding.finish_at);
             self.on_mark_lost(outstanding.no);
+            self.on_pass_lost(outstanding.no);
         }
     }
 

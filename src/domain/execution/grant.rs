@@ -143,7 +143,7 @@ impl Execution {
 
     /// An upper bound on the items that may still leave, but for those that came back.
     fn left(&self) -> u64 {
-        self.end.0.saturating_sub(self.cursor.0) + self.troubles.len() as u64
+        self.fresh_end().0.saturating_sub(self.cursor.0) + self.troubles.len() as u64
     }
 
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
@@ -196,7 +196,7 @@ impl Execution {
     #[inline]
     fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
-        let to = self.window.limit().min(self.end).min(self.source_ready);
+        let to = self.window.limit().min(self.fresh_end()).min(self.source_ready);
         while granted < room {
             let Some(run) = self.window.unsettled(self.cursor, to, room - granted) else {
                 self.cursor = self.cursor.max(to.min(self.high));
@@ -265,6 +265,7 @@ impl Execution {
             place: Place::Window,
             doing: Doing::InFlight,
             failure: None,
+            history: Vec::new(),
             at: now.wall,
             due_at: now.wall,
             has_row: false,
@@ -279,6 +280,9 @@ impl Execution {
     fn why_nothing_is_left(&mut self) -> Option<StallReason> {
         if self.cursor >= self.end {
             return (self.counters.in_flight == 0).then_some(StallReason::RetryWait);
+        }
+        if self.cursor >= self.fresh_end() {
+            return Some(StallReason::Canary);
         }
         if self.tuning.ordered && !self.troubles.is_empty() {
             return Some(StallReason::RetryWait);

@@ -5,8 +5,10 @@
 //! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
 //!
 //! `report` takes in what calls came to, `grant` decides what leaves, `draft` makes checkpoints, `control` obeys
-//! commands, `progress` tells people, `solo` finds the item that kills the node. Invariants: `domain::invariants`.
+//! commands, `progress` tells people, `solo` finds the item that kills the node, `canary` holds all but the first
+//! items back. Invariants: `domain::invariants`.
 
+mod canary;
 mod control;
 mod draft;
 mod grant;
@@ -25,7 +27,7 @@ pub use types::{
 
 use super::counters::Counters;
 use super::error_budget::Meter;
-use super::ids::{ItemIndex, Moment, ShardId};
+use super::ids::{ItemIndex, Moment, RunNo, ShardId};
 use super::invariants::Invariant;
 use super::latency::Latencies;
 use super::pace::Pace;
@@ -40,6 +42,7 @@ use super::window::Window;
 #[derive(Debug)]
 pub struct Execution {
     shard: ShardId,
+    run: RunNo,
     range: ShardRange,
     /// One past the last index that will ever be dispatched: `range.end` unless the task was finished early.
     end: ItemIndex,
@@ -80,6 +83,7 @@ pub struct Execution {
     short_since: Option<Moment>,
     starved: bool,
     solo: Option<solo::Solo>,
+    canary: Option<canary::Held>,
     /// Begun after a crash loop: few completions may be unsaved, so that the next crash is near its cause.
     careful: bool,
 }
@@ -87,11 +91,12 @@ pub struct Execution {
 impl Execution {
     /// A run that begins, or goes on from what was saved.
     pub fn new(start: Start, now: Now) -> Execution {
-        let Start { shard, range, tuning, restored, has_data, stalls } = start;
+        let Start { shard, range, tuning, restored, has_data, stalls, run, canary } = start;
         let limits = Limits::of(&tuning);
         let low = restored.low_water.max(range.start);
         let mut execution = Execution {
             shard,
+            run,
             range,
             end: range.end,
             phase: Phase::Running,
@@ -121,6 +126,7 @@ impl Execution {
             short_since: None,
             starved: false,
             solo: None,
+            canary: None,
             careful: stalls >= solo::STALLS_MAX,
             tuning,
             limits,
@@ -128,6 +134,7 @@ impl Execution {
         execution.counters.excluded = 0;
         execution.restore_troubles(restored.retrying, restored.parked, now);
         execution.exclude(restored.excluded);
+        execution.set_canary(canary);
         execution.begin_solo(now);
         execution
     }
@@ -155,6 +162,9 @@ impl Execution {
 
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
         self.on_reports(reports, now, fx);
+        if self.canary.is_some() {
+            self.judge_canary();
+        }
         self.on_time(now);
         self.grant(want, now, fx);
         fx.checkpoint_due |= self.is_checkpoint_due();

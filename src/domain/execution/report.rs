@@ -11,7 +11,7 @@ use crate::domain::retry::{self, Verdict};
 use crate::domain::run::IndexRun;
 use crate::domain::settings::OnExhausted;
 use crate::domain::verdict::{
-    Dispatch, Failed, Failure, HandlerCommand, ItemTrouble, Outcome, Settled, SideRecord, Signal,
+    AttemptNote, Dispatch, Failed, Failure, HandlerCommand, ItemTrouble, Outcome, Settled, SideRecord, Signal,
 };
 use crate::domain::waiting::{Doing, Place, Trouble};
 
@@ -124,7 +124,7 @@ impl Execution {
     }
 
     fn on_failed(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
-        let Failed { index, attempt, failure, wish } = failed;
+        let Failed { index, attempt, failure, wish, took } = failed;
         let known = self.troubles.take(index);
         let was_in_flight = match &known {
             Some(t) => t.doing == Doing::InFlight && t.attempts + 1 == attempt.get(),
@@ -139,6 +139,13 @@ impl Execution {
         self.on_suspect_answered(index);
         let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
         trouble.attempts = attempt.get();
+        trouble.note(AttemptNote {
+            attempt: attempt.get(),
+            at_ms: now.wall.0,
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            code: failure.code.clone(),
+            run: self.run.0,
+        });
         trouble.failure = Some(failure);
         trouble.at = now.wall;
         if self.budget.on_failed_attempt(now.moment) {
@@ -332,6 +339,7 @@ pub(super) fn fresh_trouble(now: Now) -> Trouble {
         place: Place::Window,
         doing: Doing::Waiting(Moment(0)),
         failure: None,
+        history: Vec::new(),
         at: now.wall,
         due_at: now.wall,
         has_row: false,
@@ -339,5 +347,6 @@ pub(super) fn fresh_trouble(now: Now) -> Trouble {
 }
 
 pub(super) fn item_trouble(index: ItemIndex, trouble: &Trouble) -> ItemTrouble {
-    ItemTrouble { index, attempts: trouble.attempts, failure: trouble.failure.clone(), at: trouble.at }
+    let (failure, history) = (trouble.failure.clone(), trouble.history.clone());
+    ItemTrouble { index, attempts: trouble.attempts, failure, at: trouble.at, history }
 }

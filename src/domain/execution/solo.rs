@@ -62,7 +62,7 @@ impl Execution {
         let parked = self.troubles.iter().filter(|(_, t)| due(t)).map(|(index, _)| index).collect();
         // A careful run before may have had as many unsaved as in flight.
         let reach = 2 * u64::from(self.limits.concurrency);
-        let until = self.high.max(self.window.low_water().plus(reach)).min(self.end);
+        let until = self.high.max(self.window.low_water().plus(reach)).min(self.fresh_end());
         self.solo = Some(Solo { until, parked, mark: None });
     }
 
@@ -106,7 +106,7 @@ impl Execution {
     /// The marked item until it answers, then what holds low water, then what is parked.
     fn next_suspect(&self) -> Option<ItemIndex> {
         let solo = self.solo.as_ref()?;
-        let low = Some(self.window.low_water()).filter(|low| *low < solo.until.min(self.end));
+        let low = Some(self.window.low_water()).filter(|low| *low < solo.until.min(self.fresh_end()));
         solo.mark.map(|(index, _)| index).or(low).or_else(|| solo.parked.first().copied())
     }
 
@@ -175,7 +175,7 @@ impl Execution {
             attempts: trouble.attempts.saturating_add(1),
             failure: Some(Failure::new(MARK_CODES[marks.min(MARK_CODES.len() - 1)], NODE_CRASH_TEXT)),
             at: now.wall,
-            ..trouble
+            ..trouble.clone()
         };
         self.record(index, &begun);
         self.high = self.high.max(index.plus(1));

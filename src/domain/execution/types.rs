@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::domain::counters::Counters;
-use crate::domain::ids::{ItemCount, ItemIndex, Moment, ShardId, WallMs};
+use crate::domain::ids::{ItemCount, ItemIndex, Moment, RunNo, ShardId, WallMs};
 use crate::domain::invariants::Invariant;
 use crate::domain::latency::Latencies;
 use crate::domain::lifecycle::StopReason;
 use crate::domain::pace::Pace;
 use crate::domain::settings::Auto;
-use crate::domain::task::{ShardRange, Tuning};
+use crate::domain::task::{Canary, ShardRange, Tuning};
 use crate::domain::verdict::{Dispatch, Failed, ItemTrouble, ParkedItem, Settled, Signal};
 
 use super::draft::CheckpointDraft;
@@ -48,6 +48,10 @@ pub struct Start {
     pub has_data: bool,
     /// Claims of the shard in a row without progress, this one included (`execution::solo`).
     pub stalls: u32,
+    /// The number of this run, for the timelines of troubled items.
+    pub run: RunNo,
+    /// The first items of the range, which are settled before any other leaves (`execution::canary`).
+    pub canary: Option<Canary>,
 }
 
 /// Saved progress.
@@ -123,6 +127,8 @@ pub enum Command {
     Stop(RunEnd),
     /// The task ends at this index for good.
     Finish(ItemIndex),
+    /// The canary as the task has it now; none lifts it.
+    Canary(Option<Canary>),
 }
 
 /// Something that happened.
