@@ -6,6 +6,7 @@
 
 pub mod access;
 mod actors;
+mod audit;
 pub mod body;
 mod businesses;
 mod csv;
@@ -16,9 +17,8 @@ mod events;
 mod export;
 mod failures;
 pub mod front;
-pub mod front;
 mod html;
-mod html;
+mod idempotency;
 mod logs;
 mod nodes;
 mod outside;
@@ -32,6 +32,7 @@ pub mod schema;
 mod seen_task;
 pub mod server;
 mod stamp;
+mod tasks;
 pub mod time;
 mod tokens;
 mod uploads;
@@ -82,6 +83,8 @@ const UPLOADS: &str = "/v1/uploads";
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
+        .merge(tasks::routes())
+        .merge(audit::routes())
         .merge(events::routes())
         .merge(nodes::routes())
         .merge(actors::routes())
@@ -101,6 +104,7 @@ fn routes() -> OpenApiRouter<App> {
 /// The façade: a router, and the document that describes it.
 pub fn facade(app: App) -> (Router, Arc<Document>) {
     let (router, mut document) = routes().split_for_parts();
+    idempotency::describe(&mut document);
     let written = Arc::new(document::finish(&mut document));
     let document = Arc::new(document);
     let policy = Arc::new(access::Policy::of(&document));
@@ -110,6 +114,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(DefaultBodyLimit::max(body_limit))
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
+        .route_layer(from_fn_with_state(app.clone(), idempotency::remember))
         .route_layer(from_fn_with_state((app.clone(), policy), access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))
