@@ -18,6 +18,7 @@ use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, 
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
+use windrow::ports::failure_list::FailureList;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
@@ -26,8 +27,8 @@ use windrow::ports::source_store::SourceStore;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView};
 
 /// All store ports of one adapter.
-pub trait Stores: TaskStore + RunStore + SessionStore + SourceStore + DataLog {}
-impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog> Stores for T {}
+pub trait Stores: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList {}
+impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList> Stores for T {}
 
 /// A fresh store with a business, and what keeps it alive.
 pub struct Harness {

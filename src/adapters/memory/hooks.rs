@@ -69,5 +69,5 @@ fn body(kind: HookKind, view: &TaskView) -> Value {
 fn leave(state: &mut State, id: TaskId, kind: HookKind, body: Value, expires_at: WallMs) {
     let start_no = state.tasks.get(&id).map_or(0, |task| task.start_no);
     let delivery = format!("{}-{id}-s{start_no}-{}", state.id.0, kind.as_str());
-    state.outbox.push(LeftCall { task: id, start_no, kind, body, delivery, expires_at });
+    state.outbox.push(LeftCall { task: id, body, delivery, expires_at });
 }
