@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::one_task::OneTask;
-use crate::actors::context::{NodeContext, RunDirectory, Serving};
+use crate::actors::context::{Heartbeats, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving};
 use crate::actors::handle::{NotStarted, SupervisorHandle};
 use crate::actors::tree::Tree;
 use crate::domain::capacity::{Capacity, Ledger};
@@ -136,6 +136,13 @@ impl Node {
             serving: Serving::default(),
             exclusive: true,
             directory: RunDirectory::default(),
+            place: NodePlace::default(),
+            hooks: None,
+            upkeep: store.clone(),
+            uploads: None,
+            keep: None,
+            room: RoomBoard::default(),
+            heartbeats: Heartbeats::default(),
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
         let supervisor = SupervisorHandle::start(Arc::new(context), ledger).await?;

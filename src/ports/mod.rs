@@ -15,6 +15,7 @@ pub mod handler;
 pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
+pub mod outbox;
 pub mod provision;
 pub mod run_store;
 pub mod session_store;
@@ -25,6 +26,7 @@ pub mod task_command;
 pub mod task_list;
 pub mod task_store;
 pub mod token_store;
+pub mod upkeep;
 pub mod uploads;
 pub mod vault;
 

@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use windrow::actors::context::{NodeContext, RunDirectory, Serving, Times};
+use windrow::actors::context::{
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
+};
 use windrow::actors::handle::SupervisorHandle;
 use windrow::actors::tree::Tree;
 use windrow::adapters::memory::MemoryStore;
@@ -171,6 +173,12 @@ pub struct World {
     name: String,
     bomb: Arc<Mutex<Option<Bomb>>>,
     source: Option<Arc<dyn Source>>,
+    /// What the next boot delivers hooks with.
+    pub hooks: Option<HookParts>,
+    /// How long things are kept after the next boot.
+    pub keep: Option<Keep>,
+    pub serving: Serving,
+    pub capacity: Capacity,
     /// How often providing still panics.
     pub provider_panics: Arc<AtomicU32>,
 }
@@ -210,6 +218,10 @@ impl World {
             name: name.to_owned(),
             bomb: Arc::default(),
             source,
+            hooks: None,
+            keep: None,
+            serving: Serving::default(),
+            capacity: Capacity::Unlimited,
             provider_panics: Arc::default(),
         };
         world.boot().await;
@@ -239,11 +251,18 @@ impl World {
                 panics: self.provider_panics.clone(),
             }),
             times: Times::default(),
-            serving: Serving::default(),
+            serving: self.serving.clone(),
             exclusive: true,
             directory: RunDirectory::default(),
+            place: NodePlace::default(),
+            hooks: self.hooks.clone(),
+            upkeep: self.store.clone(),
+            uploads: None,
+            keep: self.keep,
+            room: RoomBoard::default(),
+            heartbeats: Heartbeats::default(),
         };
-        let ledger = Ledger::new(Capacity::Unlimited, Rate::per_second(1000).expect("not zero"));
+        let ledger = Ledger::new(self.capacity, Rate::per_second(1000).expect("not zero"));
         self.node = Some(SupervisorHandle::start(Arc::new(context), ledger).await.expect("the tree starts"));
     }
 
@@ -374,7 +393,7 @@ impl World {
         let tree = self.node().tree().view();
         let root = tree.iter().find(|actor| actor.path == self.name).expect("the supervisor lives");
         assert_eq!(root.text, "0 runs, 0/s reserved");
-        assert_eq!(tree.len(), 6, "the supervisor and its five: {:#?}", tree);
+        assert_eq!(tree.len(), 8, "the supervisor and its seven: {:#?}", tree);
         let (opened, closed) =
             (*self.handler.opened.lock().expect("ok"), *self.handler.closed.lock().expect("ok"));
         assert_eq!(opened, closed, "handlers opened and closed");

@@ -18,6 +18,7 @@ mod failure_groups;
 mod failure_list;
 mod idempotency;
 mod items;
+mod outbox;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
@@ -38,6 +39,7 @@ mod task_store;
 mod task_view;
 mod task_wait;
 mod token_store;
+mod upkeep;
 mod uploads;
 mod words;
 
