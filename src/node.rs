@@ -2,10 +2,14 @@
 //!
 //! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
 
+pub mod bootstrap;
+pub mod fair_share;
 pub mod handler_log;
 pub mod handlers;
 mod one_task;
+pub mod provider;
 pub mod sources;
+pub mod systemd;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +105,7 @@ pub enum StartError {
 
 /// A running node.
 pub struct Node {
-    supervisor: SupervisorHandle,
+    supervisor: Arc<SupervisorHandle>,
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     times: Times,
@@ -115,6 +119,14 @@ impl Node {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(options: NodeOptions) -> Result<Node, StartError> {
+        Node::start_service(options, Serving::default()).await
+    }
+
+    /// The same for a node that takes only some tasks.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    async fn start_service(options: NodeOptions, serving: Serving) -> Result<Node, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let store = options.store.clone();
         let context = NodeContext {
@@ -133,7 +145,7 @@ impl Node {
             data_log: store.clone(),
             provider: options.provider,
             times: options.times,
-            serving: Serving::default(),
+            serving,
             exclusive: true,
             directory: RunDirectory::default(),
             place: NodePlace::default(),
@@ -145,7 +157,7 @@ impl Node {
             heartbeats: Heartbeats::default(),
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
-        let supervisor = SupervisorHandle::start(Arc::new(context), ledger).await?;
+        let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);
         Ok(Node { supervisor, store, clock, times: options.times, _state: options.state })
     }
 
@@ -179,6 +191,11 @@ impl Node {
         self.supervisor.tree()
     }
 
+    /// The node's actors.
+    pub fn supervisor(&self) -> &Arc<SupervisorHandle> {
+        &self.supervisor
+    }
+
     /// Whether the supervisor is gone: nothing will run any more.
     pub fn is_over(&self) -> bool {
         self.supervisor.is_over()
@@ -186,7 +203,20 @@ impl Node {
 
     /// Drains and ends; says whether everything ended in time.
     pub async fn drain(self) -> bool {
-        self.supervisor.drain(self.times.drain_timeout + Duration::from_secs(10)).await
+        self.supervisor.drain_now(self.times.drain_timeout + Duration::from_secs(10)).await
+    }
+
+    /// Gives the store back, once the tree has ended, where nobody else holds it; otherwise the next start reads its
+    /// journal.
+    async fn close(self) {
+        let Node { supervisor, store, .. } = self;
+        drop(supervisor);
+        let Some(store) = Arc::into_inner(store) else {
+            return tracing::debug!("the store is still in use; its journal is read at the next start");
+        };
+        if let Err(error) = store.close().await {
+            tracing::warn!(%error, "the database was not closed; nothing saved is lost");
+        }
     }
 }
 

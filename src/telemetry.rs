@@ -1,8 +1,13 @@
-//! The process's own log: which lines, and where they go. The only place that knows `tracing-subscriber`.
+//! The process's own log: which lines, how they look, and where they go. The only place that knows
+//! `tracing-subscriber`.
+
+mod lines;
 
 use std::io::Write;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, reload};
+
+use self::lines::{Json, Logfmt};
 
 /// Which lines are logged.
 #[derive(Debug)]
@@ -21,14 +26,56 @@ impl std::str::FromStr for Filter {
     }
 }
 
-/// Starts the log of this process; a second call changes nothing.
+/// How lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// For people; in colours on a terminal.
+    Pretty {
+        /// Whether it is one.
+        colours: bool,
+    },
+    /// One object a line.
+    Json,
+    /// `key=value`.
+    Logfmt,
+}
+
+/// Changes which lines a started log has.
+pub struct LogControl(Box<dyn Fn(Filter) -> bool + Send + Sync>);
+
+impl LogControl {
+    /// Changes which lines are logged from now on; says whether the log is still there.
+    pub fn change(&self, filter: Filter) -> bool {
+        (self.0)(filter)
+    }
+}
+
+/// Starts the log of this process; none when it was started before.
 pub fn start_log<W: Write + 'static>(
     filter: Filter,
-    is_terminal: bool,
+    style: Style,
     writer: impl Fn() -> W + Send + Sync + 'static,
-) {
-    let log = tracing_subscriber::fmt().with_env_filter(filter.0).with_ansi(is_terminal).with_writer(writer);
-    if log.try_init().is_err() {
-        tracing::debug!("the log was started before");
+) -> Option<LogControl> {
+    let log = tracing_subscriber::fmt().with_env_filter(filter.0).with_writer(writer);
+    match style {
+        Style::Pretty { colours } => {
+            let log = log.with_ansi(colours).with_filter_reloading();
+            let handle = log.reload_handle();
+            log.try_init().ok().map(|()| control(handle))
+        }
+        Style::Json => {
+            let log = log.event_format(Json).with_filter_reloading();
+            let handle = log.reload_handle();
+            log.try_init().ok().map(|()| control(handle))
+        }
+        Style::Logfmt => {
+            let log = log.event_format(Logfmt).with_filter_reloading();
+            let handle = log.reload_handle();
+            log.try_init().ok().map(|()| control(handle))
+        }
     }
+}
+
+fn control<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> LogControl {
+    LogControl(Box::new(move |filter| handle.reload(filter.0).is_ok()))
 }

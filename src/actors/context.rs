@@ -10,7 +10,8 @@ use super::run_cell::RunCell;
 use super::tree::Tree;
 use crate::domain::capacity::{Ledger, Load};
 use crate::domain::execution::Progress;
-use crate::domain::ids::{Moment, SessionId, ShardId, StoreId, TaskId};
+use crate::domain::ids::{Moment, RunNo, SessionId, ShardId, StoreId, TaskId};
+use crate::domain::task::Tuning;
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
@@ -265,7 +266,39 @@ impl Heartbeats {
 #[derive(Clone, Default)]
 pub struct RunDirectory(Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>);
 
+/// A run that is live on this node, as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunView {
+    /// Its shard.
+    pub shard: ShardId,
+    /// Its number.
+    pub run: RunNo,
+    /// The business's slug.
+    pub business: String,
+    /// The task's name when the run began.
+    pub task_name: Option<String>,
+    /// The settings in force.
+    pub tuning: Tuning,
+    /// How far it is, and whether it drains.
+    pub progress: Progress,
+}
+
 impl RunDirectory {
+    /// Every live run.
+    pub fn runs(&self) -> Vec<RunView> {
+        let cells: Vec<Arc<RunCell>> =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let view = |cell: Arc<RunCell>| RunView {
+            shard: cell.shard,
+            run: cell.about.run,
+            business: cell.about.business.clone(),
+            task_name: cell.about.task_name.clone(),
+            tuning: cell.peek(|execution| execution.tuning().clone()),
+            progress: cell.progress(),
+        };
+        cells.into_iter().map(view).collect()
+    }
+
     /// The progress of each live shard of a task.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         let cells: Vec<Arc<RunCell>> = {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
-use super::context::{NodeContext, Room, ServingNow};
+use super::context::{NodeContext, Room, RunView, ServingNow};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
@@ -118,6 +118,11 @@ impl SupervisorHandle {
     /// How much of the node is taken.
     pub fn room(&self) -> Room {
         self.node.room.read()
+    }
+
+    /// Every run that is live here.
+    pub fn runs(&self) -> Vec<RunView> {
+        self.node.directory.runs()
     }
 
     /// Whether the tree has ended (drained, or its supervisor failed).

@@ -175,7 +175,8 @@ fn branches(path: &str, later: &[ActorView]) -> String {
 }
 
 impl ActorView {
-    fn line(&self) -> String {
+    /// The actor in one line, for people.
+    pub fn line(&self) -> String {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         let up = humantime::format_duration(Duration::from_secs(self.uptime.as_secs()));
         let ago = humantime::format_duration(Duration::from_millis(self.last_handled.as_millis() as u64));

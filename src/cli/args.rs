@@ -60,6 +60,17 @@ Examples:
   windrow try --csv users.csv --items 0..3 -- python3 -u handler.py
   windrow try --cmd 'python3 -u handler.py' --items 7";
 
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  windrow serve --config /etc/windrow/config.toml
+  windrow serve --data-dir ./data --listen 127.0.0.1:7700
+  WINDROW_NODE__CAPACITY_RATE=3000/s windrow serve
+
+Without --config, ./config.toml is read if there is one; else defaults and the environment hold (WINDROW_NODE__DATA_DIR
+is node.data_dir). The API is described at /docs of the address that is printed, with the file of the first token.
+SIGTERM or Ctrl-C drains: no new work, calls under way end, progress is saved; a second one ends at once.
+SIGHUP reads the configuration anew, SIGUSR1 prints the tree of actors.";
+
 /// How much is printed beside the outcome.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Talk {
@@ -226,6 +237,20 @@ fn job_name(text: &str) -> Result<String, String> {
         return Err(format!("a name has 1 to {NAME_BYTES_MAX} bytes without control characters"));
     }
     Ok(text.to_owned())
+}
+
+/// `windrow serve`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The configuration; without it ./config.toml if there is one
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where to listen, instead of http.listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// Where the database and its lock are, instead of node.data_dir
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
 }
 
 /// `windrow try`

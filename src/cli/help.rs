@@ -45,7 +45,7 @@ fn command_help(words: &[String]) -> Result<String, Fault> {
                 "there is no such help",
                 format!("{word:?} is neither a command nor a topic"),
             )
-            .hint("windrow help, windrow help run, windrow help exit-codes")
+            .hint("windrow help, windrow help run, windrow help serve, windrow help exit-codes")
         })?;
     }
     Ok(found.render_long_help().to_string())

@@ -5,6 +5,7 @@
 //! | `args`, `choice` | reads the command line |
 //! | `run` | one job in this process |
 //! | `trial` | `windrow try` |
+//! | `serve` | `windrow serve` |
 //! | `settings` | `windrow config` |
 //! | `help` | topics, completions |
 //! | `source`, `handler`, `place` | makes what a job needs from flags |
@@ -79,7 +80,9 @@ fn execute(cli: Cli) -> Exit {
     };
     let env: Vec<(String, String)> = process_env().collect();
     let log_filter = env.iter().find(|(name, _)| name == "WINDROW_LOG").map(|(_, filter)| filter.as_str());
-    let screen = match Screen::open(talk, log_filter) {
+    // A node starts its log when it knows its configuration.
+    let opened = Screen::open(talk, log_filter);
+    let screen = match opened {
         Ok(screen) => Arc::new(screen),
         Err(fault) => {
             eprintln!("{fault}");

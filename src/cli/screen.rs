@@ -41,6 +41,15 @@ impl Screen {
         Ok(Screen { bars, quiet: talk.quiet, live })
     }
 
+    /// A screen without a bar, for a program whose log is started when its configuration is known.
+    pub(super) fn plain() -> Screen {
+        Screen {
+            bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
+            quiet: false,
+            live: false,
+        }
+    }
+
     /// Says a line.
     pub(super) fn say(&self, line: &str) {
         if !self.quiet {
@@ -171,7 +180,10 @@ fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> 
 
 fn start_log(bars: MultiProgress, filter: telemetry::Filter) {
     let writer = move || Between { bars: bars.clone() };
-    telemetry::start_log(filter, io::stderr().is_terminal(), writer);
+    let style = telemetry::Style::Pretty { colours: io::stderr().is_terminal() };
+    if telemetry::start_log(filter, style, writer).is_none() {
+        tracing::debug!("the log was started before");
+    }
 }
 
 /// Writes log lines between two drawings of the bar.

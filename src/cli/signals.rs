@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM, SIGHUP and SIGUSR1.
+//! Ctrl-C, SIGTERM, SIGHUP and SIGUSR1. To a job, SIGHUP means that its terminal was closed; to a node, that its
+//! configuration was changed.
 
 use std::io;
 
@@ -11,6 +12,8 @@ pub(super) enum Asked {
     Stop,
     /// SIGUSR1: print the tree of actors.
     Tree,
+    /// SIGHUP to a node: read the configuration anew.
+    Reload,
 }
 
 /// The signals of this process, caught from the moment it is made.
@@ -20,6 +23,8 @@ pub(super) struct Signals {
     /// None under `nohup`: the job is to outlive its terminal.
     hang_up: Option<Signal>,
     tree: Signal,
+    /// What SIGHUP means.
+    hang_up_means: Asked,
 }
 
 impl Signals {
@@ -33,7 +38,17 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             hang_up: (!ignores_hang_up()).then(|| signal(SignalKind::hangup())).transpose()?,
             tree: signal(SignalKind::user_defined1())?,
+            hang_up_means: Asked::Stop,
         })
+    }
+
+    /// Catches them for a node: SIGHUP reloads, also under `nohup`.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(super) fn catch_for_a_node() -> io::Result<Signals> {
+        let hang_up = Some(signal(SignalKind::hangup())?);
+        Ok(Signals { hang_up, hang_up_means: Asked::Reload, ..Signals::catch()? })
     }
 
     /// The next one. Cancel safe.
@@ -41,7 +56,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => Asked::Stop,
             _ = self.terminate.recv() => Asked::Stop,
-            () = hung_up(&mut self.hang_up) => Asked::Stop,
+            () = hung_up(&mut self.hang_up) => self.hang_up_means,
             _ = self.tree.recv() => Asked::Tree,
         }
     }

@@ -15,11 +15,13 @@ mod fault;
 mod layers;
 mod load;
 mod read;
+mod reload;
 mod sections;
 mod values;
 
 pub use fault::{Fault, Origin};
 pub use load::{load, process_env, process_env_os};
+pub use reload::Reload;
 pub use sections::{
     Auth, Cluster, Command, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node,
     Retention, Store, TaskDefaults, Telemetry,

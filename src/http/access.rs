@@ -3,7 +3,7 @@
 //! nothing is refused to everybody.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
@@ -22,6 +22,7 @@ use super::problem::{Problem, RequestId};
 use crate::domain::access::Role;
 use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
+use crate::service::access::Credentials;
 
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";
@@ -162,7 +163,8 @@ pub async fn guard(
         Access::Local(roles) | Access::Roles(roles) => roles,
     };
     let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
-    let caller = match authenticate(&app, request.headers(), request_id).await {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let caller = match authenticate(&app, request.headers(), peer, request_id).await {
         Ok(caller) => caller,
         Err(error) => return Problem::from(error).into_response(),
     };
@@ -185,15 +187,36 @@ fn is_local(request: &Request) -> bool {
     peer.is_some_and(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback()) && !is_forwarded
 }
 
-async fn authenticate(app: &App, headers: &HeaderMap, request_id: String) -> Result<Caller, ServiceError> {
-    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = bearer.and_then(|text| text.strip_prefix("Bearer "));
-    let identity = app.service.authenticate(token).await?;
-    let client = headers.get("windrow-client").and_then(|value| value.to_str().ok());
-    let source = match client {
+async fn authenticate(
+    app: &App,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+    request_id: String,
+) -> Result<Caller, ServiceError> {
+    let config = app.service.config();
+    let credentials = Credentials {
+        token: header(headers, AUTHORIZATION.as_str()).and_then(bearer),
+        peer,
+        proxy_user: header(headers, &config.auth.proxy_header),
+    };
+    let identity = app.service.authenticate(credentials).await?;
+    let source = match header(headers, "windrow-client") {
         Some("cli") => "cli",
         Some("ui") => "ui",
         _ => "api",
     };
     Ok(Caller { name: identity.name, role: identity.role, business: identity.business, source, request_id })
+}
+
+/// The one value of a header; none when it is absent, repeated (whom to believe?) or no text.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().filter(|_| values.next().is_none());
+    value.and_then(|value| value.to_str().ok())
+}
+
+/// The token of `Bearer …`; the word counts in any case (RFC 9110, §11.1).
+fn bearer(text: &str) -> Option<&str> {
+    let (scheme, token) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

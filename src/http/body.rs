@@ -4,7 +4,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 
 use super::problem::{Problem, Slug};
 use crate::service::{FieldFault, ServiceError};
@@ -76,4 +76,30 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
             read.map_err(|rejection| Problem::from(ServiceError::invalid("query", rejection.body_text())))?;
         Ok(Params(value))
     }
+}
+
+/// The longest reason of a change. Unit: characters.
+pub const REASON_MAX: usize = 1000;
+
+/// Reads the `reason` of a change: none, or a text that isn't too long.
+///
+/// # Errors
+/// When it is something else.
+pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    match text {
+        Some(text) if text.chars().count() > REASON_MAX => {
+            Err(D::Error::custom(format!("a reason has at most {REASON_MAX} characters")))
+        }
+        text => Ok(text),
+    }
+}
+
+/// The same, of a member that was taken out of a body.
+///
+/// # Errors
+/// When it is something else.
+pub fn reason_of(member: Option<serde_json::Value>) -> Result<Option<String>, ServiceError> {
+    let value = member.unwrap_or_default();
+    reason(value).map_err(|error| ServiceError::invalid("/reason", error.to_string()))
 }

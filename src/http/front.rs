@@ -1,10 +1,13 @@
 //! What the façade knows of the process around it: whether it ends, and since when it is there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::domain::ids::Moment;
+use super::events::Hub;
+use crate::domain::ids::{Moment, WallMs};
+use crate::telemetry::{Filter, LogControl};
 
 /// See the module. Shared by every request; changed by whoever runs the process.
 pub struct Front {
@@ -12,14 +15,76 @@ pub struct Front {
     pub node: String,
     /// When the process began to serve.
     pub since: Moment,
+    pub(super) hub: Hub,
     ending: watch::Sender<bool>,
     drained: AtomicBool,
+    log: Option<LogControl>,
+    /// The log's filter, once it was changed.
+    log_filter: Mutex<Option<String>>,
 }
 
 impl Front {
-    /// A façade that serves.
-    pub fn new(node: impl Into<String>, since: Moment) -> Front {
-        Front { node: node.into(), since, ending: watch::Sender::new(false), drained: AtomicBool::new(false) }
+    /// A façade that serves from now on.
+    pub fn new(node: impl Into<String>, since: Moment, now: WallMs) -> Front {
+        // Ids of events grow through restarts: a node tells fewer than a thousand in a millisecond.
+        let hub = Hub::new(now.0.unsigned_abs().saturating_mul(1000));
+        Front {
+            node: node.into(),
+            since,
+            hub,
+            ending: watch::Sender::new(false),
+            drained: AtomicBool::new(false),
+            log: None,
+            log_filter: Mutex::new(None),
+        }
+    }
+
+    /// The same with the log of this process.
+    #[must_use]
+    pub fn with_log(self, log: Option<LogControl>) -> Front {
+        Front { log, ..self }
+    }
+
+    /// Reads a filter of the log.
+    ///
+    /// # Errors
+    /// A sentence when it is none, or the log is not ours to change.
+    pub(super) fn check_log(&self, filter: &str) -> Result<Filter, String> {
+        if self.log.is_none() {
+            return Err("the log of this process can't be changed".to_owned());
+        }
+        filter.parse::<Filter>().map_err(|error| error.to_string())
+    }
+
+    /// Changes which lines the log has.
+    pub(super) fn set_log(&self, text: &str, filter: Filter) {
+        if self.log.as_ref().is_some_and(|log| log.change(filter)) {
+            *self.log_filter.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+        }
+    }
+
+    /// Changes which lines the log has.
+    ///
+    /// # Errors
+    /// A sentence when the filter can't be read; nothing is changed then.
+    pub fn change_log(&self, text: &str) -> Result<(), String> {
+        let filter = self.check_log(text)?;
+        self.set_log(text, filter);
+        Ok(())
+    }
+
+    /// The log's filter, if it was changed.
+    pub(super) fn log_filter(&self) -> Option<String> {
+        self.log_filter.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// `serving`, `drained` or `draining`.
+    pub fn state(&self) -> &'static str {
+        match (self.is_ending(), self.is_drained()) {
+            (true, _) => "draining",
+            (false, true) => "drained",
+            (false, false) => "serving",
+        }
     }
 
     /// From now on changes are refused, streams say goodbye, and the node isn't ready.

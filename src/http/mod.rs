@@ -5,18 +5,25 @@
 //! can't be called by anybody.
 
 pub mod access;
+mod actors;
 pub mod body;
+mod businesses;
 mod docs_page;
 mod document;
 pub mod etag;
+mod events;
 pub mod front;
 mod html;
+mod nodes;
 mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
+pub mod schema;
 pub mod server;
 mod stamp;
+pub mod time;
+mod tokens;
 mod whoami;
 
 use std::sync::Arc;
@@ -64,6 +71,11 @@ const UPLOADS: &str = "/v1/uploads";
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
+        .merge(events::routes())
+        .merge(nodes::routes())
+        .merge(actors::routes())
+        .merge(businesses::routes())
+        .merge(tokens::routes())
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())

@@ -1,6 +1,8 @@
 //! Pages of lists: keyset cursors, opaque to callers.
 
-use axum::http::{HeaderValue, header};
+use axum::Json;
+use axum::http::{HeaderValue, Uri, header};
+use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
@@ -69,4 +71,15 @@ pub fn link(path: &str, query: &str, cursor: &str) -> Option<(header::HeaderName
     let query: String = kept.iter().map(|pair| format!("{pair}&")).collect();
     let text = format!("<{path}?{query}cursor={cursor}>; rel=\"next\"");
     Some((header::LINK, HeaderValue::from_str(&text).ok()?))
+}
+
+/// The answer that a page is, with the link to the next one.
+pub fn answer<T: Serialize>(uri: &Uri, page: Page<T>) -> Response {
+    let query = uri.query().unwrap_or_default();
+    let link = page.next_cursor.as_deref().and_then(|cursor| link(uri.path(), query, cursor));
+    let mut response = Json(page).into_response();
+    if let Some((name, value)) = link {
+        response.headers_mut().insert(name, value);
+    }
+    response
 }

@@ -50,15 +50,29 @@ pub fn open(
 }
 
 impl HandlerLog {
+    /// Leaves the writer to itself: it ends when the sink is gone, and then tells what was lost.
+    pub fn detach(self, work: &tokio::runtime::Handle) {
+        work.spawn(async move {
+            if let Err(error) = self.writer.await {
+                tracing::error!(%error, "the writer of the handler's lines failed");
+            }
+            tell_dropped(&self.dropped);
+        });
+    }
+
     /// Waits for the last lines; the sink must be gone.
     pub async fn close(mut self) {
         if tokio::time::timeout(CLOSE_PATIENCE, &mut self.writer).await.is_err() {
             self.writer.abort();
         }
-        let dropped = self.dropped.load(Ordering::Relaxed);
-        if dropped > 0 {
-            tracing::warn!(dropped, "the handler printed more than could be kept");
-        }
+        tell_dropped(&self.dropped);
+    }
+}
+
+fn tell_dropped(dropped: &AtomicU64) {
+    let dropped = dropped.load(Ordering::Relaxed);
+    if dropped > 0 {
+        tracing::warn!(dropped, "the handler printed more than could be kept");
     }
 }
 

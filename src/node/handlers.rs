@@ -9,11 +9,9 @@ use tokio::runtime::Handle as Runtime;
 
 pub use crate::adapters::handler::command::{COMMAND_NOT_STARTED, Sink};
 use crate::adapters::handler::command::{CommandHandlerFactory, Environment, Inherit, Settings};
-use crate::adapters::handler::egress::Egress;
 use crate::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
-use crate::config::{CommandHandler, Config, HttpHandler};
+use crate::config::{CommandHandler, Config};
 use crate::domain::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
-use crate::domain::verdict::Failure;
 use crate::ports::clock::Clock;
 use crate::ports::gate::Gate;
 use crate::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
@@ -63,7 +61,7 @@ pub struct Making<'a> {
 pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn HandlerFactory>, OpenError> {
     let inner: Arc<dyn HandlerFactory> = match wanted {
         Wanted::Url { url, headers, secrets, batch } => {
-            let mut options = http_options(url, &making.config.http_handler)?;
+            let mut options = HttpOptions::of(&making.config.http_handler, *url);
             options.headers = headers.clone();
             options.secrets = secrets.clone();
             options.batch = batch.get();
@@ -74,12 +72,10 @@ pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn Handle
         Wanted::Worker { argv, workers } => {
             let environment =
                 Environment { inherit: Inherit::All(making.environment), variables: Vec::new() };
-            let mut settings = Settings::new(argv.clone(), environment, making.clock, making.sink);
-            let CommandHandler { startup_timeout, kill_grace, max_line, .. } = &making.config.command_handler;
+            let commands = &making.config.command_handler;
+            let mut settings =
+                command_settings(commands, argv.clone(), environment, making.clock, making.sink);
             settings.workers = *workers;
-            settings.startup_timeout = *startup_timeout;
-            settings.kill_grace = *kill_grace;
-            settings.max_line = usize::try_from(max_line.0).unwrap_or(usize::MAX);
             settings.leftovers = making.leftovers;
             let factory = CommandHandlerFactory::new(settings);
             factory.check()?;
@@ -87,6 +83,22 @@ pub fn factory(wanted: &Wanted<'_>, making: Making<'_>) -> Result<Arc<dyn Handle
         }
     };
     Ok(Arc::new(OnWork { inner, work: making.work }))
+}
+
+/// What the configuration says of all commands, for one of them.
+pub(super) fn command_settings(
+    config: &CommandHandler,
+    argv: Vec<OsString>,
+    environment: Environment,
+    clock: Arc<dyn Clock>,
+    sink: Sink,
+) -> Settings {
+    Settings {
+        startup_timeout: config.startup_timeout,
+        kill_grace: config.kill_grace,
+        max_line: usize::try_from(config.max_line.0).unwrap_or(usize::MAX),
+        ..Settings::new(argv, environment, clock, sink)
+    }
 }
 
 /// What a handler is told when nothing is recorded.
@@ -107,9 +119,9 @@ pub fn preview_context() -> RunContext {
 }
 
 /// Opens handlers on the runtime for work: whatever opens them, their tasks never load the actors' thread.
-struct OnWork {
-    inner: Arc<dyn HandlerFactory>,
-    work: Runtime,
+pub(super) struct OnWork {
+    pub(super) inner: Arc<dyn HandlerFactory>,
+    pub(super) work: Runtime,
 }
 
 impl HandlerFactory for OnWork {
@@ -117,24 +129,4 @@ impl HandlerFactory for OnWork {
         let _entered = self.work.enter();
         self.inner.open(context)
     }
-}
-
-fn http_options(url: &str, config: &HttpHandler) -> Result<HttpOptions, OpenError> {
-    if config.proxy.is_some() {
-        return Err(refusal(
-            "calls through a forward proxy are not possible yet; try handler.http.proxy = \"\"",
-        ));
-    }
-    let mut options = HttpOptions::new(url);
-    options.connect_timeout = config.connect_timeout;
-    options.pool_idle = config.pool_idle;
-    options.http2 = config.http2;
-    options.ca_file = config.ca_file.clone();
-    options.insecure_skip_verify = config.insecure_skip_verify;
-    options.egress = Egress { allow: config.allow_networks.clone(), deny: config.deny_networks.clone() };
-    Ok(options)
-}
-
-fn refusal(message: impl AsRef<str>) -> OpenError {
-    OpenError { failure: Failure::new("BAD_HANDLER", message) }
 }

@@ -71,6 +71,8 @@ pub struct TaskEdit {
     pub skip_first: Option<ItemIndex>,
     /// The source's description and meaning; only before the first dispatch.
     pub source: Option<(String, u64)>,
+    /// The live settings.
+    pub tuning: Option<Tuning>,
 }
 
 impl TaskEdit {

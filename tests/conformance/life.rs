@@ -32,9 +32,18 @@ async fn refused(harness: &Harness, id: ShardId, command: TaskCommand) -> Comman
 }
 
 async fn is_candidate(harness: &Harness, shard: ShardId, now: WallMs) -> bool {
-    let hunt = Hunt { alive: Vec::new(), now, restore_window: DAY, pools: None, after: None, limit: 100 };
-    let game = harness.store.candidates(&hunt).await.unwrap();
-    game.found.iter().any(|candidate| candidate.shard == shard)
+    let mut hunt =
+        Hunt { alive: Vec::new(), now, restore_window: DAY * 2, pools: None, after: None, limit: 100 };
+    loop {
+        let game = harness.store.candidates(&hunt).await.unwrap();
+        if game.found.iter().any(|candidate| candidate.shard == shard) {
+            return true;
+        }
+        if game.next.is_none() {
+            return false;
+        }
+        hunt.after = game.next;
+    }
 }
 
 fn fields(error: &CommandError) -> Vec<&'static str> {
@@ -216,7 +225,7 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
         params: Some("{}".to_owned()),
         total: Some(ItemCount(8)),
         skip_first: Some(ItemIndex(3)),
-        source: None,
+        ..no_edit()
     };
     let view = harness.command(made.id, edit(all.clone())).await;
     assert_eq!((view.total, view.skip_first, view.counters.excluded), (ItemCount(8), ItemIndex(3), 3));

@@ -193,6 +193,30 @@ fn actor() -> Actor {
     Actor { name: "test".into(), source: "cli", reason: None, request_id: None }
 }
 
+fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
+    let mut tuning = Config::default().task_defaults.tuning.clone();
+    tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
+    tune(&mut tuning);
+    NewTask {
+        business: "run".into(),
+        name: None,
+        total: ItemCount(total),
+        skip_first: ItemIndex(0),
+        tuning,
+        params: None,
+        source: "{}".into(),
+        meaning: 0,
+        idempotency_key: None,
+        labels: std::collections::BTreeMap::new(),
+        send_params: true,
+        canary,
+        start_at: None,
+        deadline: None,
+        parent: None,
+        priority: 0,
+    }
+}
+
 impl World {
     /// A node of this name (unique in the process) whose handler follows the script.
     pub async fn start(
@@ -202,14 +226,36 @@ impl World {
         World::start_with(name, None, script).await
     }
 
+    /// The same, arranged before it boots.
+    pub async fn start_as(
+        name: &str,
+        arrange: impl FnOnce(&mut World),
+        script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
+    ) -> World {
+        let mut world = World::new(name, None, script);
+        arrange(&mut world);
+        world.boot().await;
+        world
+    }
+
     /// The same, with items that have data.
     pub async fn start_with(
         name: &str,
         source: Option<Arc<dyn Source>>,
         script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
     ) -> World {
+        let mut world = World::new(name, source, script);
+        world.boot().await;
+        world
+    }
+
+    fn new(
+        name: &str,
+        source: Option<Arc<dyn Source>>,
+        script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
+    ) -> World {
         let store = Arc::new(MemoryStore::new());
-        let mut world = World {
+        World {
             runs: Arc::new(Stubborn::new(store.clone())),
             store,
             clock: Arc::new(VirtualClock { start: Instant::now() }),
@@ -223,9 +269,7 @@ impl World {
             serving: Serving::default(),
             capacity: Capacity::Unlimited,
             provider_panics: Arc::default(),
-        };
-        world.boot().await;
-        world
+        }
     }
 
     /// Starts the node (again).
@@ -293,6 +337,11 @@ impl World {
         panic!("{path} never got {fuse} messages");
     }
 
+    /// The wall clock after a while.
+    pub fn clock_in(&self, wait: Duration) -> WallMs {
+        self.clock.wall().plus(wait)
+    }
+
     pub fn node(&self) -> &SupervisorHandle {
         self.node.as_ref().expect("the node runs")
     }
@@ -302,6 +351,15 @@ impl World {
         self.task_of(total, None, tune).await
     }
 
+    /// A task that was never started.
+    pub async fn made(&self, total: u64, change: impl FnOnce(&mut NewTask)) -> TaskId {
+        let now = self.clock.wall();
+        self.store.ensure_business("run", &actor(), now).await.expect("memory");
+        let mut new = new_task(total, None, |_| {});
+        change(&mut new);
+        self.store.create(&new, &actor(), now).await.expect("created").id
+    }
+
     /// The same, with a canary.
     pub async fn task_of(
         &self,
@@ -309,29 +367,9 @@ impl World {
         canary: Option<Canary>,
         tune: impl FnOnce(&mut Tuning),
     ) -> TaskId {
-        let mut tuning = Config::default().task_defaults.tuning.clone();
-        tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
-        tune(&mut tuning);
         let now = self.clock.wall();
         self.store.ensure_business("run", &actor(), now).await.expect("memory");
-        let new = NewTask {
-            business: "run".into(),
-            name: None,
-            total: ItemCount(total),
-            skip_first: ItemIndex(0),
-            tuning,
-            params: None,
-            source: "{}".into(),
-            meaning: 0,
-            idempotency_key: None,
-            labels: std::collections::BTreeMap::new(),
-            send_params: true,
-            canary,
-            start_at: None,
-            deadline: None,
-            parent: None,
-            priority: 0,
-        };
+        let new = new_task(total, canary, tune);
         let task = self.store.create(&new, &actor(), now).await.expect("created");
         self.command(task.id, TaskCommand::Start).await;
         task.id

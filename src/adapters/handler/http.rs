@@ -5,7 +5,9 @@
 //! | `options` | what a person may set, and its check |
 //! | `request` | headers and body of a call, from a head that is built once per run |
 //! | `client` | sends it within the deadline; the only place that knows how connections are kept |
-//! | `connect`, `tls` | connects to a checked address, with TLS |
+//! | `transport` | pools of connections, shared by runs |
+//! | `connect`, `proxy`, `tls` | connects to a checked address, through a proxy, with TLS |
+//! | `hook`, `contract`, `desk` | hooks; whether a handler keeps to the protocol; what can't be called at all |
 //! | `fault` | what a request without a usable answer means |
 //!
 //! What holds: nothing leaves once the gate is shut; a call ends by its deadline whatever the other side does;
@@ -13,17 +15,21 @@
 
 mod client;
 mod connect;
+mod contract;
+mod desk;
 mod fault;
+mod hook;
 mod options;
+mod proxy;
 mod request;
 mod tls;
+mod transport;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use rustls::ClientConfig;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -31,20 +37,20 @@ use self::client::CallbackClient;
 use self::fault::Fault;
 use self::request::Requests;
 use super::classify::{Asked, Pointer, classify};
-use crate::domain::verdict::Failure;
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext};
 
 pub(in crate::adapters) use connect::Connector;
+pub use hook::HookClient;
 pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};
 pub(in crate::adapters) use tls::config as tls_config;
+pub use transport::Transports;
 
-/// Makes `http` handlers, one for each run. Each has its own connections.
+/// Makes `http` handlers, one for each run.
 pub struct HttpHandlerFactory {
     options: HttpOptions,
     clock: Arc<dyn Clock>,
-    /// Read from disk at the first https run; then the same for all.
-    tls: OnceLock<Result<ClientConfig, String>>,
+    transports: Arc<Transports>,
 }
 
 impl fmt::Debug for HttpHandlerFactory {
@@ -56,22 +62,32 @@ impl fmt::Debug for HttpHandlerFactory {
 impl HttpHandlerFactory {
     /// A factory for one business's handler. The options are checked when a run is opened.
     pub fn new(options: HttpOptions, clock: Arc<dyn Clock>) -> HttpHandlerFactory {
-        HttpHandlerFactory { options, clock, tls: OnceLock::new() }
+        HttpHandlerFactory::sharing(options, clock, Arc::default())
     }
 
-    fn tls(&self, is_https: bool) -> Result<ClientConfig, OpenError> {
-        if !is_https {
-            return Ok(tls::trusting_nobody());
-        }
-        let config = self.tls.get_or_init(|| tls::config(&self.options));
-        config.clone().map_err(|why| OpenError { failure: Failure::new("TLS", why) })
+    /// The same, with connections that other factories may use too.
+    pub fn sharing(
+        options: HttpOptions,
+        clock: Arc<dyn Clock>,
+        transports: Arc<Transports>,
+    ) -> HttpHandlerFactory {
+        HttpHandlerFactory { options, clock, transports }
+    }
+
+    /// Looks whether a call can be made at all; makes none.
+    ///
+    /// # Errors
+    /// When no call can ever succeed.
+    pub fn check(&self) -> Result<(), OpenError> {
+        self.options.check().map(drop)
     }
 }
 
 impl HandlerFactory for HttpHandlerFactory {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let checked = self.options.check()?;
-        let client = CallbackClient::new(&self.options, self.tls(checked.is_https)?);
+        let lease = self.transports.lease(&self.options, checked.is_https)?;
+        let client = CallbackClient::new(lease, self.options.reply_bytes_max);
         let pointer = checked.pointer.clone();
         let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone());
         let (slots, _) = watch::channel(None);

@@ -207,7 +207,7 @@ fn edit_task(
         return Err(CommandError::NameTaken(name, holder));
     }
     let next = meaning(task, edit)?;
-    let before = described(task, edit);
+    let before = described(task, edit)?;
     if let Some(name) = &edit.name {
         task.name = (!name.is_empty()).then(|| name.clone());
     }
@@ -217,6 +217,10 @@ fn edit_task(
     task.new.priority = edit.priority.unwrap_or(task.new.priority);
     task.new.deadline = edit.deadline.unwrap_or(task.new.deadline);
     task.new.params = edit.params.clone().or_else(|| task.new.params.take());
+    if let Some(tuning) = &edit.tuning {
+        task.tuning = tuning.clone();
+        task.control_rev += 1;
+    }
     if let Some(next) = next {
         let has_run = next.has_run;
         (task.new.total, task.new.skip_first, task.new.source) = (next.total, next.skip_first, next.source);
@@ -225,7 +229,7 @@ fn edit_task(
         }
         if has_run { extend(task) } else { cut(task) }
     }
-    Ok((Some(before), Some(described(task, edit))))
+    Ok((Some(before), Some(described(task, edit)?)))
 }
 
 fn meaning(task: &Task, edit: &TaskEdit) -> Result<Option<Meaning>, CommandError> {
@@ -262,24 +266,26 @@ fn extend(task: &mut Task) {
     }
 }
 
-fn described(task: &Task, edit: &TaskEdit) -> String {
-    use serde_json::{Value, json};
+fn described(task: &Task, edit: &TaskEdit) -> Result<String, StoreError> {
+    use serde_json::Value;
     let read = |text: Option<&str>| -> Value {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     };
-    let labels = if task.new.labels.is_empty() { Value::Null } else { json!(task.new.labels) };
+    let labels = if task.new.labels.is_empty() { Value::Null } else { serde_json::json!(task.new.labels) };
+    let settings = json(&task.tuning)?;
     let members = [
-        ("name", edit.name.is_some(), json!(task.name)),
+        ("settings", edit.tuning.is_some(), read(settings.as_deref())),
+        ("name", edit.name.is_some(), serde_json::json!(task.name)),
         ("labels", edit.labels.is_some(), labels),
-        ("priority", edit.priority.is_some(), json!(task.new.priority)),
-        ("deadline_ms", edit.deadline.is_some(), json!(task.new.deadline.map(|at| at.0))),
+        ("priority", edit.priority.is_some(), serde_json::json!(task.new.priority)),
+        ("deadline_ms", edit.deadline.is_some(), serde_json::json!(task.new.deadline.map(|at| at.0))),
         ("params", edit.params.is_some(), read(task.new.params.as_deref())),
-        ("total", edit.total.is_some(), json!(task.new.total.0)),
-        ("skip_first", edit.skip_first.is_some(), json!(task.new.skip_first.0)),
+        ("total", edit.total.is_some(), serde_json::json!(task.new.total.0)),
+        ("skip_first", edit.skip_first.is_some(), serde_json::json!(task.new.skip_first.0)),
         ("source", edit.source.is_some(), read(Some(task.new.source.as_str()))["kind"].take()),
     ];
     let named = members.into_iter().filter(|(_, is_named, _)| *is_named);
-    Value::Object(named.map(|(name, _, value)| (name.to_owned(), value)).collect()).to_string()
+    Ok(Value::Object(named.map(|(name, _, value)| (name.to_owned(), value)).collect()).to_string())
 }
 
 fn finish(task: &mut Task, standing: Standing, end: ItemIndex, now: WallMs) -> Result<(), CommandError> {

@@ -46,7 +46,7 @@ impl Fetcher {
         let uri = checked(url)?;
         let host = uri.host().unwrap_or_default().to_owned();
         let tls = tls_config(&self.options)?;
-        let tcp = Connector::new(self.options.egress.clone(), self.options.connect_timeout);
+        let tcp = Connector::direct(self.options.egress.clone(), self.options.connect_timeout);
         let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())

@@ -47,6 +47,9 @@ pub(super) async fn apply(
     if let Some(params) = &edit.params {
         row.params = Some(params.clone());
     }
+    if let Some(tuning) = &edit.tuning {
+        tune(transaction, row, tuning).await?;
+    }
     if !edit.meaning().is_empty() {
         mean(transaction, row, edit).await?;
     }
@@ -159,6 +162,7 @@ fn described(row: &task::Model, edit: &TaskEdit) -> String {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     };
     let members = [
+        ("settings", edit.tuning.is_some(), read(Some(row.tuning.as_str()))),
         ("name", edit.name.is_some(), json!(row.name)),
         ("labels", edit.labels.is_some(), read(row.labels.as_deref())),
         ("priority", edit.priority.is_some(), json!(row.priority)),

@@ -121,7 +121,7 @@ impl TaskStore for Store {
     }
 }
 
-fn group(row: failure_group::Model) -> FailureGroup {
+pub(super) fn group(row: failure_group::Model) -> FailureGroup {
     FailureGroup {
         code: row.code,
         count: row.n.cast_unsigned(),

@@ -77,7 +77,8 @@ impl Watch<'_> {
                 asked = signals.next() => match asked {
                     Asked::Tree => self.screen.must_say(&self.node.tree().render("")),
                     Asked::Stop if stopping != Stopping::No => return self.cut(id).await,
-                    Asked::Stop => stopping = self.stop(id).await?,
+                    // SIGHUP means to a job that its terminal was closed.
+                    Asked::Stop | Asked::Reload => stopping = self.stop(id).await?,
                 },
                 _ = looks.tick() => {}
             }

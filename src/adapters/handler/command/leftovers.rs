@@ -3,7 +3,7 @@
 //!
 //! A worker is known by its process id, its start time and the boot of the machine: a process id alone could by
 //! now be somebody else's. Never kills what it cannot prove to be ours. One file belongs to one process at a
-//! time (the state directory's lock sees to that) and to one factory.
+//! time (the state directory's lock sees to that) and to one `Leftovers`, which factories may share.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use std::{fs, io};
 
 use super::group::ProcessGroup;
 
-/// The live workers of one factory.
+/// The live workers of one factory, or of all that share it.
 #[derive(Debug)]
-pub(super) struct Leftovers {
+pub struct Leftovers {
     file: Option<PathBuf>,
     /// Leader's process id → start time.
     live: Mutex<BTreeMap<i32, u64>>,
@@ -22,7 +22,7 @@ pub(super) struct Leftovers {
 
 impl Leftovers {
     /// Ends what an earlier process left behind according to `file`, then takes the file over.
-    pub(super) fn take_over(file: Option<PathBuf>) -> Leftovers {
+    pub fn take_over(file: Option<PathBuf>) -> Leftovers {
         if let Some(file) = &file {
             for mut group in recorded(file) {
                 tracing::warn!(pgid = group.pid(), "ended a worker that an earlier windrow left behind");

@@ -43,7 +43,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::answer::{Answer, Judged};
-use self::leftovers::Leftovers;
 use self::pool::{Pool, Sending};
 use self::program::Program;
 use self::protocol::{CallText, ItemLine, Trace};
@@ -53,6 +52,7 @@ use crate::domain::verdict::Failure;
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, Handler, HandlerFactory, LogLine, OpenError, Reply, RunContext};
 
+pub use self::leftovers::Leftovers;
 pub use self::program::{COMMAND_NOT_STARTED, Environment, Inherit};
 
 /// The code of an item whose worker died.
@@ -128,13 +128,26 @@ impl CommandHandlerFactory {
         CommandHandlerFactory { settings: Arc::new(settings), leftovers: OnceLock::new() }
     }
 
+    /// The same, with one list of live workers for several factories; that of the settings isn't used.
+    pub fn sharing(settings: Settings, leftovers: Arc<Leftovers>) -> CommandHandlerFactory {
+        CommandHandlerFactory { settings: Arc::new(settings), leftovers: OnceLock::from(leftovers) }
+    }
+
     /// Looks for the command without starting it.
     ///
     /// # Errors
     /// When it isn't there or may not be executed.
     pub fn check(&self) -> Result<(), OpenError> {
-        Program::check(&self.settings.argv, &self.settings.environment)
+        check_program(&self.settings.argv, &self.settings.environment)
     }
+}
+
+/// Looks for a command without starting it.
+///
+/// # Errors
+/// When it isn't there or may not be executed.
+pub fn check_program(argv: &[OsString], environment: &Environment) -> Result<(), OpenError> {
+    Program::check(argv, environment)
 }
 
 impl HandlerFactory for CommandHandlerFactory {

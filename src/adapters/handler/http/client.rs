@@ -1,10 +1,11 @@
-//! Sends requests over kept connections. The only place that knows which client does it, so that another kind of
-//! pool can take its place.
+//! Sends requests over kept connections. With `transport` the only place that knows which client does it, so that
+//! another kind of pool can take its place.
 //!
 //! Redirects are never followed and no compression is asked for. A request that was given up on (deadline, or its
 //! future dropped) closes its connection instead of returning it.
 
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,47 +15,29 @@ use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::http::response::Parts;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::ClientConfig;
 use tokio::time::{Instant, timeout_at};
 
-use super::HttpOptions;
-use super::connect::Connector;
 use super::fault::Fault;
+use super::transport::{Lease, Pool};
 use crate::adapters::handler::classify::{Answer, needs_body};
 use crate::ports::clock::Clock;
 use crate::ports::handler::RunContext;
 
 /// The longest headers of an answer. Unit: bytes. (`reliability.md` §6.)
-const HEADER_BYTES_MAX: usize = 64 * 1024;
+pub(super) const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// What is read of a body that decides nothing: enough to quote it and to keep the connection. Unit: bytes.
 const QUOTED_BYTES_MAX: usize = 64 * 1024;
-
-type Pool = Client<HttpsConnector<Connector>, GatedBody>;
 
 /// The connections of one handler.
 pub(super) struct CallbackClient {
     /// None once closed.
-    pool: RwLock<Option<Arc<Pool>>>,
+    pool: RwLock<Option<Lease>>,
     reply_bytes_max: usize,
 }
 
 impl CallbackClient {
-    pub(super) fn new(options: &HttpOptions, tls: ClientConfig) -> CallbackClient {
-        let tcp = Connector::new(options.egress.clone(), options.connect_timeout);
-        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-        let connector =
-            if options.http2 { https.enable_http2().wrap_connector(tcp) } else { https.wrap_connector(tcp) };
-        let pool = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .timer(TokioTimer::new())
-            .pool_idle_timeout(options.pool_idle)
-            .http1_max_buf_size(HEADER_BYTES_MAX)
-            .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
-            .build(connector);
-        CallbackClient { pool: RwLock::new(Some(Arc::new(pool))), reply_bytes_max: options.reply_bytes_max }
+    pub(super) fn new(lease: Lease, reply_bytes_max: usize) -> CallbackClient {
+        CallbackClient { pool: RwLock::new(Some(lease)), reply_bytes_max }
     }
 
     /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. Cancel safe: dropping
@@ -65,8 +48,7 @@ impl CallbackClient {
         deadline: Instant,
         timeout: Duration,
     ) -> Result<Answer, Fault> {
-        let pool = self.pool.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Fault::NotSent)?;
-        let answered = timeout_at(deadline, pool.request(request)).await;
+        let answered = timeout_at(deadline, self.pool()?.client.request(request)).await;
         let answered = answered.map_err(|_| Fault::late(timeout, "the handler did not begin to answer"))?;
         let (parts, body) = answered.map_err(|why| Fault::of_request(&why))?.into_parts();
         if is_too_long(&parts) {
@@ -83,10 +65,20 @@ impl CallbackClient {
         Ok(answer(parts, quoted.freeze()))
     }
 
+    fn pool(&self) -> Result<Arc<Pool>, Fault> {
+        let lease = self.pool.read().unwrap_or_else(PoisonError::into_inner);
+        lease.as_ref().map(|lease| lease.pool.clone()).ok_or(Fault::NotSent)
+    }
+
+    /// How many connections were made so far.
+    pub(super) fn connections(&self) -> usize {
+        self.pool().map_or(0, |pool| pool.made.load(Ordering::Relaxed))
+    }
+
     /// Lets go of all connections; those in use end with their calls.
     pub(super) fn close(&self) {
-        let pool = self.pool.write().unwrap_or_else(PoisonError::into_inner).take();
-        drop(pool);
+        let lease = self.pool.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(lease);
     }
 }
 
@@ -146,13 +138,18 @@ pub(super) struct GateShut;
 /// A refusal leaves the request without its body, which no server can take for a request.
 pub(super) struct GatedBody {
     bytes: Option<Bytes>,
-    context: Arc<RunContext>,
-    clock: Arc<dyn Clock>,
+    /// None for calls that belong to no run.
+    gate: Option<(Arc<RunContext>, Arc<dyn Clock>)>,
 }
 
 impl GatedBody {
     pub(super) fn new(bytes: Bytes, context: Arc<RunContext>, clock: Arc<dyn Clock>) -> GatedBody {
-        GatedBody { bytes: Some(bytes), context, clock }
+        GatedBody { bytes: Some(bytes), gate: Some((context, clock)) }
+    }
+
+    /// A body that always leaves: of a hook or a ping.
+    pub(super) fn free(bytes: Bytes) -> GatedBody {
+        GatedBody { bytes: Some(bytes), gate: None }
     }
 }
 
@@ -165,7 +162,7 @@ impl Body for GatedBody {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, GateShut>>> {
         let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
-        let is_open = self.context.gate.is_open(self.clock.now());
+        let is_open = self.gate.as_ref().is_none_or(|(run, clock)| run.gate.is_open(clock.now()));
         Poll::Ready(Some(if is_open { Ok(Frame::data(bytes)) } else { Err(GateShut) }))
     }
 

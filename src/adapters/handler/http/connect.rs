@@ -1,19 +1,25 @@
 //! Connects to an address that was checked: a name is resolved once, each address is judged, and the connection
 //! goes to one of those, never to the name again. Environment proxies are not looked at.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hyper::Uri;
 use hyper::http::uri::Scheme;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tower_service::Service;
 
+use super::proxy::{Proxy, tunnel};
 use crate::adapters::handler::egress::Egress;
 
 /// No connection came about.
@@ -28,6 +34,9 @@ pub(in crate::adapters) enum ConnectError {
     /// Refused, unreachable or silent.
     #[error("{0} can't be connected to: {1}; is the handler running and listening there?")]
     Unreachable(SocketAddr, String),
+    /// The forward proxy makes no connection to the handler.
+    #[error("the proxy {0} doesn't connect to {1}: {2}; check `proxy`, and what the proxy allows")]
+    Proxy(String, String, String),
 }
 
 /// Makes TCP connections.
@@ -35,11 +44,24 @@ pub(in crate::adapters) enum ConnectError {
 pub(in crate::adapters) struct Connector {
     egress: Arc<Egress>,
     timeout: Duration,
+    proxy: Option<Arc<Proxy>>,
+    made: Arc<AtomicUsize>,
 }
 
 impl Connector {
-    pub(in crate::adapters) fn new(egress: Egress, timeout: Duration) -> Connector {
-        Connector { egress: Arc::new(egress), timeout }
+    /// A connector that goes straight to the host.
+    pub(in crate::adapters) fn direct(egress: Egress, timeout: Duration) -> Connector {
+        Connector::new(egress, timeout, None, Arc::default())
+    }
+
+    /// A connector that counts in `made`.
+    pub(super) fn new(
+        egress: Egress,
+        timeout: Duration,
+        proxy: Option<Proxy>,
+        made: Arc<AtomicUsize>,
+    ) -> Connector {
+        Connector { egress: Arc::new(egress), timeout, proxy: proxy.map(Arc::new), made }
     }
 
     /// The allowed addresses of a host.
@@ -61,19 +83,114 @@ impl Connector {
         }
     }
 
-    async fn connect(self, uri: Uri) -> Result<TokioIo<TcpStream>, ConnectError> {
-        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        let port_usual = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
-        let addresses = self.addresses(host, uri.port_u16().unwrap_or(port_usual)).await?;
+    async fn connect(self, uri: Uri) -> Result<Stream, ConnectError> {
+        let is_https = uri.scheme() == Some(&Scheme::HTTPS);
+        let host = uri.host().unwrap_or_default();
+        let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+        let stream = match &self.proxy {
+            None => Stream { io: TokioIo::new(self.reach(host, port).await?), is_proxied: false },
+            Some(proxy) => self.through(proxy, host, port, is_https).await?,
+        };
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Ok(stream)
+    }
+
+    /// Connects to an allowed address of a host.
+    async fn reach(&self, host: &str, port: u16) -> Result<TcpStream, ConnectError> {
+        let host = bare(host);
+        let addresses = self.addresses(host, port).await?;
         let each = self.timeout / u32::try_from(addresses.len()).unwrap_or(u32::MAX);
         let mut last = None;
         for address in addresses {
             match connect_to(address, each).await {
-                Ok(stream) => return Ok(TokioIo::new(stream)),
+                Ok(stream) => return Ok(stream),
                 Err(why) => last = Some(why),
             }
         }
         Err(last.unwrap_or_else(|| ConnectError::Unresolved(host.to_owned(), "it has no address".into())))
+    }
+
+    async fn through(
+        &self,
+        proxy: &Proxy,
+        host: &str,
+        port: u16,
+        is_https: bool,
+    ) -> Result<Stream, ConnectError> {
+        // A name is resolved by the proxy; an address can be judged here.
+        if let Ok(address) = bare(host).parse::<IpAddr>()
+            && let Some(why) = self.egress.refusal(address)
+        {
+            return Err(ConnectError::Denied(host.to_owned(), why));
+        }
+        let mut stream = self.reach(&proxy.host, proxy.port).await?;
+        if is_https {
+            let refused = |why: String| {
+                let at = format!("{}:{}", proxy.host, proxy.port);
+                ConnectError::Proxy(at, format!("{host}:{port}"), why)
+            };
+            let asked = timeout(self.timeout, tunnel(&mut stream, host, port)).await;
+            asked.map_err(|_| refused("it didn't answer in time".into()))?.map_err(refused)?;
+        }
+        Ok(Stream { io: TokioIo::new(stream), is_proxied: !is_https })
+    }
+}
+
+/// An IPv6 address without its brackets.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// A connection; a proxied one wants whole URLs in the first line of requests.
+#[derive(Debug)]
+pub(in crate::adapters) struct Stream {
+    io: TokioIo<TcpStream>,
+    is_proxied: bool,
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        self.io.connected().proxy(self.is_proxied)
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, buffer)
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(context, parts)
     }
 }
 
@@ -98,9 +215,9 @@ async fn connect_to(address: SocketAddr, wait: Duration) -> Result<TcpStream, Co
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<TcpStream>;
+    type Response = Stream;
     type Error = ConnectError;
-    type Future = BoxFuture<'static, Result<TokioIo<TcpStream>, ConnectError>>;
+    type Future = BoxFuture<'static, Result<Stream, ConnectError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         Poll::Ready(Ok(()))

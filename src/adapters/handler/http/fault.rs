@@ -83,6 +83,7 @@ impl From<Fault> for CallFailure {
             }
             Fault::Unconnected(why @ ConnectError::Unresolved(..)) => charged("DNS", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Unreachable(..)) => charged("CONNECT", why.to_string()),
+            Fault::Unconnected(why @ ConnectError::Proxy(..)) => charged("PROXY", why.to_string()),
             Fault::Tls(why) => {
                 charged("TLS", format!("no secure connection: {why}; check the url's host and port"))
             }

@@ -9,9 +9,14 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::Scheme;
 use hyper::{Method, Uri};
 
+use super::proxy::Proxy;
 use crate::adapters::handler::classify::Pointer;
 use crate::adapters::handler::egress::Egress;
 use crate::adapters::handler::sign::Signer;
+use crate::config::HttpHandler;
+use crate::domain::business::{BusinessSpec, HandlerSpec};
+use crate::domain::business_secrets::BusinessSecrets;
+use crate::domain::ids::WallMs;
 use crate::domain::verdict::Failure;
 use crate::ports::handler::OpenError;
 
@@ -59,8 +64,12 @@ pub struct HttpOptions {
     pub http2: bool,
     /// Certificates (PEM) that are trusted instead of the system's.
     pub ca_file: Option<PathBuf>,
+    /// The same as text; wins over `ca_file`.
+    pub ca_pem: Option<String>,
     /// Trusts any certificate. For a test system only.
     pub insecure_skip_verify: bool,
+    /// A forward proxy, `http://host:port`; none connects directly.
+    pub proxy: Option<String>,
     /// The largest reply that is read. Unit: bytes.
     pub reply_bytes_max: usize,
     /// Addresses that may and may not be connected to.
@@ -84,7 +93,9 @@ impl HttpOptions {
             pool_idle: Duration::from_secs(90),
             http2: true,
             ca_file: None,
+            ca_pem: None,
             insecure_skip_verify: false,
+            proxy: None,
             reply_bytes_max: REPLY_BYTES_MAX_DEFAULT,
             egress: Egress::default(),
             node: "n1".into(),
@@ -92,9 +103,51 @@ impl HttpOptions {
         }
     }
 
+    /// What the configuration says of all handlers, for a url.
+    pub fn of(config: &HttpHandler, url: impl Into<String>) -> HttpOptions {
+        HttpOptions {
+            connect_timeout: config.connect_timeout,
+            pool_idle: config.pool_idle,
+            http2: config.http2,
+            ca_file: config.ca_file.clone(),
+            insecure_skip_verify: config.insecure_skip_verify,
+            proxy: config.proxy.clone(),
+            egress: Egress { allow: config.allow_networks.clone(), deny: config.deny_networks.clone() },
+            ..HttpOptions::new(url)
+        }
+    }
+
+    /// What a business says of its calls, over what the configuration says of all; for its own url or a hook's. A
+    /// business whose handler is a command says nothing.
+    pub fn for_business(
+        config: &HttpHandler,
+        url: &str,
+        spec: &BusinessSpec,
+        secrets: &BusinessSecrets,
+        now: WallMs,
+    ) -> HttpOptions {
+        let mut options = HttpOptions { secrets: secrets.signing(now), ..HttpOptions::of(config, url) };
+        let HandlerSpec::Http(http) = &spec.handler else { return options };
+        let own = http.headers.iter().chain(&secrets.headers);
+        options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        options.response_pointer = http.response_pointer.clone();
+        options.insecure_skip_verify |= http.insecure_skip_verify;
+        options.ca_pem = http.ca_pem.clone();
+        if http.proxy.is_some() {
+            options.proxy = http.proxy.clone();
+        }
+        options
+    }
+
+    /// The proxy, parsed.
+    pub(super) fn proxy(&self) -> Result<Option<Proxy>, OpenError> {
+        self.proxy.as_deref().map(Proxy::parse).transpose().map_err(refuse)
+    }
+
     /// Parses what is text.
     pub(super) fn check(&self) -> Result<Checked, OpenError> {
-        let (uri, is_https) = self.uri()?;
+        let (uri, is_https) = uri(&self.url).map_err(refuse)?;
+        self.proxy()?;
         let method = Method::from_bytes(self.method.as_bytes());
         let method =
             method.map_err(|_| refuse(format!("{:?} is not an HTTP method; POST is usual", self.method)))?;
@@ -103,54 +156,14 @@ impl HttpOptions {
         Ok(Checked { uri, is_https, method, headers: self.header_map()?, signer, pointer })
     }
 
-    fn uri(&self) -> Result<(Uri, bool), OpenError> {
-        let bad = |why: &str| {
-            let shown =
-                self.url.split_once('@').map_or(self.url.as_str(), |_| "(not shown: it has a password)");
-            refuse(format!(
-                "the handler's url {shown:?} can't be used: {why}; one looks like http://127.0.0.1:9000/windrow"
-            ))
-        };
-        let uri: Uri = self.url.parse().map_err(|why: hyper::http::uri::InvalidUri| bad(&why.to_string()))?;
-        let is_https = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(scheme) if *scheme == Scheme::HTTPS => true,
-            Some(scheme) => return Err(bad(&format!("the scheme {scheme} is neither http nor https"))),
-            None => return Err(bad("it begins with neither http:// nor https://")),
-        };
-        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-            return Err(bad(
-                "it has a user or password in it; set `authorization` in the handler's headers instead",
-            ));
-        }
-        let host = uri.host().unwrap_or_default();
-        let after_host = uri.authority().and_then(|authority| authority.as_str().strip_prefix(host));
-        if host.is_empty() || !after_host.is_some_and(is_port) {
-            return Err(bad("it names no host, or a port that is not 1 to 65535"));
-        }
-        Ok((uri, is_https))
-    }
-
     fn header_map(&self) -> Result<HeaderMap, OpenError> {
         let mut map = HeaderMap::with_capacity(self.headers.len() + 20);
         let mut seen = HashSet::new();
         for (name, value) in &self.headers {
-            let parsed = HeaderName::from_bytes(name.as_bytes());
-            let name = parsed.map_err(|_| refuse(format!("{name:?} is not the name of a header")))?;
-            let is_ours = RESERVED_HEADERS.contains(&name.as_str())
-                || RESERVED_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
-            if is_ours {
-                return Err(refuse(format!(
-                    "the header {name} can't be set: windrow sets it itself; remove it"
-                )));
-            }
+            let (name, value) = header(name, value).map_err(refuse)?;
             if !seen.insert(name.clone()) {
                 return Err(refuse(format!("the header {name} is set twice; remove one")));
             }
-            let mut value = HeaderValue::from_str(value).map_err(|_| {
-                refuse(format!("the value of header {name} has characters that no header may have"))
-            })?;
-            value.set_sensitive(true);
             map.insert(name, value);
         }
         Ok(map)
@@ -169,6 +182,55 @@ impl fmt::Debug for HttpOptions {
             .field("insecure_skip_verify", &self.insecure_skip_verify)
             .finish_non_exhaustive()
     }
+}
+
+/// A handler's url, and whether it is https.
+///
+/// # Errors
+/// A sentence for people, without passwords.
+pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
+    let bad = |why: &str| {
+        let shown = url.split_once('@').map_or(url, |_| "(not shown: it has a password)");
+        format!(
+            "the handler's url {shown:?} can't be used: {why}; one looks like http://127.0.0.1:9000/windrow"
+        )
+    };
+    let uri: Uri = url.parse().map_err(|why: hyper::http::uri::InvalidUri| bad(&why.to_string()))?;
+    let is_https = match uri.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTP => false,
+        Some(scheme) if *scheme == Scheme::HTTPS => true,
+        Some(scheme) => return Err(bad(&format!("the scheme {scheme} is neither http nor https"))),
+        None => return Err(bad("it begins with neither http:// nor https://")),
+    };
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(bad(
+            "it has a user or password in it; set `authorization` in the handler's headers instead",
+        ));
+    }
+    let host = uri.host().unwrap_or_default();
+    let after_host = uri.authority().and_then(|authority| authority.as_str().strip_prefix(host));
+    if host.is_empty() || !after_host.is_some_and(is_port) {
+        return Err(bad("it names no host, or a port that is not 1 to 65535"));
+    }
+    Ok((uri, is_https))
+}
+
+/// A header that a person may set.
+///
+/// # Errors
+/// A sentence for people, without the value.
+pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let parsed = HeaderName::from_bytes(name.as_bytes());
+    let name = parsed.map_err(|_| format!("{name:?} is not the name of a header"))?;
+    let is_ours = RESERVED_HEADERS.contains(&name.as_str())
+        || RESERVED_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
+    if is_ours {
+        return Err(format!("the header {name} can't be set: windrow sets it itself; remove it"));
+    }
+    let mut value = HeaderValue::from_str(value)
+        .map_err(|_| format!("the value of header {name} has characters that no header may have"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 /// Whether it is nothing or `:` and a port; the parser of urls lets any number pass and then forgets it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper_rustls::ConfigBuilderExt;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme, WantsVerifier,
@@ -22,28 +22,41 @@ pub(in crate::adapters) fn config(options: &HttpOptions) -> Result<ClientConfig,
         let verifier = Arc::new(TrustAnyone(Arc::new(ring::default_provider())));
         return Ok(builder().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
     }
+    if let Some(pem) = &options.ca_pem {
+        return Ok(builder().with_root_certificates(authorities(pem)?).with_no_client_auth());
+    }
     if let Some(path) = &options.ca_file {
-        let bad = |why: String| {
-            format!(
-                "`ca_file` {} can't be used: {why}; it must hold certificates in PEM form",
-                path.display()
-            )
-        };
-        let mut roots = RootCertStore::empty();
+        let bad = |why: String| format!("`ca_file` {} can't be used: {why}; {PEM_HINT}", path.display());
         let found = CertificateDer::pem_file_iter(path).map_err(|why| bad(why.to_string()))?;
-        for certificate in found {
-            let certificate = certificate.map_err(|why| bad(why.to_string()))?;
-            roots.add(certificate).map_err(|why| bad(why.to_string()))?;
-        }
-        if roots.is_empty() {
-            return Err(bad("it holds no certificate".into()));
-        }
+        let roots = roots(found).map_err(bad)?;
         return Ok(builder().with_root_certificates(roots).with_no_client_auth());
     }
     let trusted = builder().with_native_roots().map_err(|why| {
         format!("this machine has no certificates to trust: {why}; install ca-certificates or set `ca_file`")
     })?;
     Ok(trusted.with_no_client_auth())
+}
+
+/// The certificates of a `ca_pem`.
+///
+/// # Errors
+/// A message for people when it holds none, or one that is damaged.
+pub(super) fn authorities(pem: &str) -> Result<RootCertStore, String> {
+    let found = CertificateDer::pem_slice_iter(pem.as_bytes());
+    roots(found).map_err(|why| format!("`ca_pem` can't be used: {why}; {PEM_HINT}"))
+}
+
+const PEM_HINT: &str = "it must hold certificates in PEM form";
+
+fn roots(
+    found: impl Iterator<Item = Result<CertificateDer<'static>, pem::Error>>,
+) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in found {
+        let certificate = certificate.map_err(|why| why.to_string())?;
+        roots.add(certificate).map_err(|why| why.to_string())?;
+    }
+    if roots.is_empty() { Err("it holds no certificate".into()) } else { Ok(roots) }
 }
 
 /// Settings for a handler that never speaks TLS.

@@ -1,0 +1,119 @@
+//! `GET /v1/events`: one stream of what happens, for many topics. Ids grow; who comes back with the last one is told
+//! what happened since, if that is still known, else everything anew.
+
+mod hub;
+mod look;
+mod node;
+mod stream;
+mod task;
+#[cfg(test)]
+mod tests;
+mod topic;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(crate) use self::hub::Hub;
+use self::look::check;
+use self::stream::Wish;
+use self::topic::{Look, Topic};
+use super::App;
+use super::access::Caller;
+use super::body::Params;
+use super::problem::Problem;
+use crate::service::ServiceError;
+
+/// Topics of one stream.
+const TOPICS_MAX: usize = 32;
+/// Streams of the node.
+const STREAMS_MAX: usize = 256;
+/// Batches a second when the caller names no number, and at most. (`ux.md` §2.4.)
+const HZ_DEFAULT: u32 = 4;
+const HZ_MAX: u32 = 10;
+/// Between comments on a quiet stream. (`ux.md` §2.4.)
+const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
+
+/// The routes of this resource.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(events))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// Comma-separated: `cluster`, `task:t42`, `node:n1`
+    #[param(max_length = 1024)]
+    topics: String,
+    /// Batches a second
+    #[param(minimum = 1, maximum = 10)]
+    hz: Option<u32>,
+}
+
+/// What happens, as it happens
+///
+/// Events: `snapshot`, `stats`, `status`, `failure`, `log`, `audit`, `node`, and `bye` when the node ends. Each has the
+/// topic in its data.
+#[utoipa::path(
+    get, path = "/v1/events", tag = "node", params(Wanted, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),
+    security(("bearer" = ["viewer", "business"])),
+    responses(
+        (status = 200, description = "A stream of server-sent events", body = String, content_type = "text/event-stream"),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 429, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn events(
+    State(app): State<App>,
+    caller: Caller,
+    Params(wanted): Params<Wanted>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let topics = topics(&wanted.topics)?;
+    for topic in &topics {
+        check(&app, &caller, topic).await?;
+    }
+    let hz = wanted.hz.unwrap_or(HZ_DEFAULT);
+    if !(1..=HZ_MAX).contains(&hz) {
+        return Err(ServiceError::invalid("hz", format!("{hz} is not within 1 and {HZ_MAX}")).into());
+    }
+    if app.front.hub.listeners() >= STREAMS_MAX {
+        return Err(ServiceError::TooMany(format!("{STREAMS_MAX} streams are open")).into());
+    }
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    let look: Arc<dyn Look> = Arc::new(app.clone());
+    let front = app.front.clone();
+    let ended = async move { front.ended().await };
+    let stream = stream::stream(&app.front.hub, look, Wish { topics, hz, last }, ended);
+    let mut response =
+        Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive")).into_response();
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+fn topics(text: &str) -> Result<Vec<Topic>, ServiceError> {
+    let mut topics = Vec::new();
+    for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let unknown = |()| {
+            ServiceError::invalid("topics", format!("{word:?} is no topic; cluster, task:t42, node:n1 are"))
+        };
+        let topic = word.parse().map_err(unknown)?;
+        if !topics.contains(&topic) {
+            topics.push(topic);
+        }
+    }
+    match topics.len() {
+        1..=TOPICS_MAX => Ok(topics),
+        count => Err(ServiceError::invalid("topics", format!("1 to {TOPICS_MAX} are needed, not {count}"))),
+    }
+}

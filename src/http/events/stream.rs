@@ -1,0 +1,149 @@
+//! One listener's stream.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::hub::{Batch, Event, Hub, Listening};
+use super::topic::{Kind, Look, Topic};
+use crate::service::ServiceError;
+
+/// How long a client waits before it connects again. (`ux.md` §2.4.)
+const RETRY: Duration = Duration::from_secs(2);
+
+/// What a listener asked for.
+pub(super) struct Wish {
+    pub(super) topics: Vec<Topic>,
+    /// Batches a second.
+    pub(super) hz: u32,
+    /// The id of the last event that it has seen.
+    pub(super) last: Option<u64>,
+}
+
+struct Listener {
+    listening: Listening,
+    look: Arc<dyn Look>,
+    newest: watch::Receiver<u64>,
+    every: Duration,
+    next_at: Instant,
+    cursor: u64,
+    ready: VecDeque<Event>,
+    ended: Pin<Box<dyn Future<Output = ()> + Send>>,
+    is_over: bool,
+    /// Nothing was told yet: what there is, is told without waiting for more.
+    is_new: bool,
+    /// Topics that are to be told in full.
+    fresh: Vec<Topic>,
+}
+
+/// The stream; it says `bye` and ends when `ended` is over.
+pub(super) fn stream<E: Future<Output = ()> + Send + 'static>(
+    hub: &Hub,
+    look: Arc<dyn Look>,
+    wish: Wish,
+    ended: E,
+) -> impl Stream<Item = Result<sse::Event, Infallible>> + Send + use<E> {
+    let listening = hub.listen(wish.topics.clone(), wish.hz, &look);
+    // An id that nobody has given out yet says as little as none.
+    let last = wish.last.filter(|last| *last < listening.snapshot_id());
+    let fresh = if last.is_some() { Vec::new() } else { wish.topics };
+    let listener = Listener {
+        newest: listening.newest(),
+        listening,
+        look,
+        every: Duration::from_secs(1) / wish.hz.max(1),
+        next_at: Instant::now(),
+        cursor: last.unwrap_or(0),
+        is_new: true,
+        ready: VecDeque::new(),
+        ended: Box::pin(ended),
+        is_over: false,
+        fresh,
+    };
+    unfold(listener, |mut listener| async move {
+        let event = listener.next().await?;
+        Some((Ok(written(&event)), listener))
+    })
+}
+
+impl Listener {
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.is_over {
+                return None;
+            }
+            self.gather().await;
+        }
+    }
+
+    /// Waits for something to tell, at the pace that was asked for.
+    async fn gather(&mut self) {
+        let is_urgent = self.is_new || !self.fresh.is_empty();
+        self.is_new = false;
+        let (newest, next_at, cursor) = (&mut self.newest, self.next_at, self.cursor);
+        let news = async {
+            tokio::time::sleep_until(next_at).await;
+            is_urgent || newest.wait_for(|newest| *newest > cursor).await.is_ok()
+        };
+        tokio::select! {
+            biased;
+            () = &mut self.ended => return self.say_goodbye(),
+            // The hub outlives its listeners; without it there is nothing more to tell.
+            heard = news => if !heard { return self.say_goodbye() },
+        }
+        self.next_at = Instant::now() + self.every;
+        let Batch { events, mut lost, cursor } = self.listening.after(self.cursor);
+        self.cursor = cursor;
+        let asked = std::mem::take(&mut self.fresh)
+            .into_iter()
+            .filter(|topic| !lost.contains(topic))
+            .collect::<Vec<_>>();
+        lost.extend(asked);
+        self.ready.extend(events.into_iter().filter(|event| !lost.contains(&event.topic)));
+        for topic in lost {
+            self.tell_all(topic).await;
+        }
+    }
+
+    async fn tell_all(&mut self, topic: Topic) {
+        let id = self.listening.snapshot_id();
+        let data = match self.look.snapshot(&topic).await {
+            Ok(data) => data,
+            // It was deleted meanwhile: there is nothing.
+            Err(ServiceError::NotFound { .. }) => Value::Null,
+            Err(error) => {
+                tracing::debug!(%topic, %error, "no snapshot; it is taken with the next batch");
+                return self.fresh.push(topic);
+            }
+        };
+        self.ready.push_back(Event { id, kind: Kind::Snapshot, topic, data: Arc::new(data) });
+        self.cursor = self.cursor.max(id);
+    }
+
+    fn say_goodbye(&mut self) {
+        self.is_over = true;
+        let data = Arc::new(json!({"text": "the node ends; connect again"}));
+        let id = self.cursor;
+        self.ready.push_back(Event { id, kind: Kind::Bye, topic: Topic::Cluster, data });
+    }
+}
+
+fn written(event: &Event) -> sse::Event {
+    let data: Value = json!({"topic": event.topic.to_string(), "data": &*event.data});
+    let written =
+        sse::Event::default().id(event.id.to_string()).event(event.kind.as_str()).data(data.to_string());
+    // Once is enough, and every stream begins with a snapshot or a replay; repeating it costs little.
+    if event.kind == Kind::Snapshot { written.retry(RETRY) } else { written }
+}

@@ -1,0 +1,198 @@
+//! Schemas of what the façade takes and gives as the domain's own types. Only their descriptions are used.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// `auto`, or a number as text.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(pattern = "^(auto|[1-9][0-9]{0,8})$")]
+pub struct AutoText(String);
+
+/// A number of items.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(minimum = 1, maximum = 4294967295_u64)]
+pub struct Items(u32);
+
+/// Such as `100ms` or `50 items`.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(max_length = 40)]
+pub struct BurstText(String);
+
+/// Such as `10/s`, `1%`, `10/s 1%` or `none`.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(max_length = 60)]
+pub struct BudgetText(String);
+
+/// A number, or one that windrow derives.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum NumberOrAuto {
+    /// Derived.
+    Auto(AutoText),
+    /// Chosen.
+    Number(Items),
+}
+
+/// A number of items, or a span of time of the rate.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum Burst {
+    /// A span, or items in words.
+    Text(BurstText),
+    /// Items.
+    Number(Items),
+}
+
+/// Failed attempts in a time, abandoned items, or both.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum ErrorBudget {
+    /// In words.
+    Text(BudgetText),
+    /// Abandoned items.
+    Number(u64),
+}
+
+/// Some of the live settings of a task; what isn't named stays. Keys and defaults: `[task_defaults]`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TuningSettings {
+    /// Attempts in a time, such as `500/s`; or `unlimited`.
+    #[schema(pattern = "^([0-9_]+k? ?/ ?[0-9]*(ms|s|m|h|d)|unlimited)$", max_length = 40)]
+    pub rate: Option<String>,
+    /// What may leave at once above the steady rate.
+    pub burst: Option<Burst>,
+    /// Items in flight at the same time.
+    pub concurrency: Option<NumberOrAuto>,
+    /// Bounds `concurrency = "auto"`.
+    #[schema(minimum = 1)]
+    pub max_concurrency: Option<u32>,
+    /// The distance from low water to the highest dispatchable index.
+    pub window: Option<NumberOrAuto>,
+    /// Items of one call.
+    #[schema(minimum = 1)]
+    pub batch: Option<u32>,
+    /// How long an item may wait for its batch to fill.
+    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    pub batch_linger: Option<String>,
+    /// How long a call may take.
+    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    pub timeout: Option<String>,
+    /// Attempts of an item before it is exhausted.
+    #[schema(minimum = 1)]
+    pub max_attempts: Option<u32>,
+    /// The wait between attempts, such as `1s..60s x2 jitter 20%`.
+    #[schema(max_length = 60)]
+    pub backoff: Option<String>,
+    /// What exhaustion means: `abandon` or `stop`.
+    #[schema(pattern = "^(abandon|stop)$")]
+    pub on_exhausted: Option<String>,
+    /// The errors that are tolerated.
+    pub error_budget: Option<ErrorBudget>,
+    /// The window of the error budget.
+    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    pub error_window: Option<String>,
+    /// How often progress is saved.
+    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    pub checkpoint_interval: Option<String>,
+    /// Completions that may be unsaved.
+    pub unsaved_max: Option<NumberOrAuto>,
+    /// How long an item may hold a full window before it is parked although in flight.
+    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    pub straggler_after: Option<String>,
+    /// A longer retry wait parks the item.
+    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    pub park_after: Option<String>,
+    /// Parked items per shard.
+    #[schema(minimum = 0)]
+    pub parked_max: Option<u32>,
+    /// One at a time, in index order.
+    pub ordered: Option<bool>,
+}
+
+/// One hook.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HookSettings {
+    /// Where it is called; none is the business's own URL.
+    #[schema(pattern = "^https?://[^@#]+$", max_length = 2048)]
+    pub url: Option<String>,
+    /// `prepare`: until when the business must be ready; else how long one call may take.
+    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    pub timeout: Option<String>,
+}
+
+/// What a business wants to hear of its tasks; none is not called.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HooksSettings {
+    /// Before a task is made or changed; may refuse.
+    pub validate: Option<HookSettings>,
+    /// Before a task runs: it waits until the business is ready.
+    pub prepare: Option<HookSettings>,
+    /// After a task stopped.
+    pub stopped: Option<HookSettings>,
+    /// After a task finished.
+    pub finished: Option<HookSettings>,
+}
+
+/// What all tasks of a business may have together; none is unlimited.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsSettings {
+    /// The sum of the rates of its running tasks.
+    #[schema(pattern = "^[0-9_]+k? ?/ ?[0-9]*(ms|s|m|h|d)$", max_length = 40)]
+    pub rate: Option<String>,
+    /// Items in flight over all its tasks on a node; each run has at least one.
+    #[schema(minimum = 1)]
+    pub concurrency: Option<u32>,
+}
+
+/// A change of a business (JSON merge-patch, RFC 7396): what is named is set, null takes away, the rest stays.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BusinessPatch {
+    /// Its slug, if it is said: it never changes.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    pub name: Option<String>,
+    /// A name for people.
+    #[schema(min_length = 1, max_length = 190)]
+    pub display_name: Option<String>,
+    /// The nodes that run its tasks.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    pub pool: Option<String>,
+    /// What is called.
+    #[schema(pattern = "^https?://[^@#]+$", max_length = 2048)]
+    pub url: Option<String>,
+    /// What is started.
+    #[schema(max_length = 64)]
+    pub command: Option<String>,
+    /// Headers to send; null takes one away.
+    pub headers: Option<BTreeMap<String, Option<String>>>,
+    /// Secret headers; `***` leaves a stored value.
+    pub secret_headers: Option<BTreeMap<String, Option<String>>>,
+    /// Where in a reply the result lies (RFC 6901).
+    #[schema(max_length = 256)]
+    pub response_pointer: Option<String>,
+    /// Whether the contract check insists on verified signatures.
+    pub require_signature: Option<bool>,
+    /// A forward proxy.
+    #[schema(pattern = "^http://[^@#]+$", max_length = 300)]
+    pub proxy: Option<String>,
+    /// Certificates (PEM) that are trusted instead of the system's.
+    #[schema(max_length = 65536)]
+    pub ca_pem: Option<String>,
+    /// Trusts any certificate. For a test system only.
+    pub insecure_skip_verify: Option<bool>,
+    /// What it wants to hear of its tasks.
+    pub hooks: Option<HooksSettings>,
+    /// What its tasks begin with.
+    pub defaults: Option<TuningSettings>,
+    /// What all its tasks may have together.
+    pub limits: Option<LimitsSettings>,
+    /// Why, for the audit.
+    #[schema(max_length = 1000)]
+    pub reason: Option<String>,
+}

@@ -1,0 +1,219 @@
+//! Handlers and sources of the tasks of registered businesses.
+//!
+//! A business is looked up for each run, so that what was changed of it (URL, secrets, limits, TLS) holds from its next
+//! run on. Connections, trusted certificates and the list of live workers are shared by all runs of the node.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::runtime::Handle as Runtime;
+
+use super::fair_share::FairShares;
+use super::handler_log;
+use super::handlers::{OnWork, Sink, command_settings};
+use super::sources::{IndexWatch, OpenSourceError, Opening, SourceSpec, open};
+use crate::adapters::handler::command::{CommandHandlerFactory, Environment, Inherit};
+use crate::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
+use crate::config::{Command, Config};
+use crate::domain::business::HandlerSpec;
+use crate::domain::business_secrets::BusinessSecrets;
+use crate::ports::business_store::{Business, BusinessStore};
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
+use crate::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
+use crate::ports::provision::{Provider, Provision, ProvisionError};
+use crate::ports::source::Source;
+use crate::ports::source_store::SourceStore;
+use crate::ports::task_store::TaskView;
+use crate::ports::vault::Vault;
+
+pub use crate::adapters::handler::command::Leftovers;
+pub use crate::adapters::handler::http::{HookClient, Transports};
+pub use crate::adapters::vault::{KeyError, KeyVault};
+
+/// What handlers and sources are made with.
+pub struct ServiceProvider {
+    /// Businesses.
+    pub businesses: Arc<dyn BusinessStore>,
+    /// Opens their secrets.
+    pub vault: Arc<dyn Vault>,
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The node's name, which handlers are told.
+    pub node: String,
+    /// This process's environment: commands get `PATH`, `HOME` and `LANG` of it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Where handlers' own lines go.
+    pub data_log: Arc<dyn DataLog>,
+    /// Connections.
+    pub transports: Arc<Transports>,
+    /// What the runs of a business share.
+    pub shares: Arc<FairShares>,
+    /// Live workers.
+    pub workers: Arc<Leftovers>,
+    /// Indexed sources.
+    pub sources: Arc<dyn SourceStore>,
+    /// Where piped input is kept.
+    pub spool: PathBuf,
+    /// Where handlers work.
+    pub work: Runtime,
+}
+
+#[async_trait]
+impl Provider for ServiceProvider {
+    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
+        let business = self.business(task).await?;
+        let limit = business.spec.limits.concurrency;
+        let make = self.maker(&business, task)?;
+        let handlers = RunHandlers {
+            make,
+            business: business.slug,
+            limit,
+            shares: self.shares.clone(),
+            data_log: self.data_log.clone(),
+            clock: self.clock.clone(),
+            work: self.work.clone(),
+        };
+        let handler = OnWork { inner: Arc::new(handlers), work: self.work.clone() };
+        Ok(Provision { handler: Arc::new(handler), source: self.source(task).await? })
+    }
+}
+
+/// Makes the factory of a run's handler, with a sink for the handler's own lines.
+type Maker = Box<dyn Fn(Sink) -> Arc<dyn HandlerFactory> + Send + Sync>;
+
+impl ServiceProvider {
+    async fn business(&self, task: &TaskView) -> Result<Business, ProvisionError> {
+        let found = self.businesses.business(&task.business).await;
+        let found = found.map_err(|error| ProvisionError::Unavailable(error.to_string()))?;
+        found.ok_or_else(|| {
+            let text =
+                format!("{} has no handler; register the business with a url or a command", task.business);
+            ProvisionError::HandlerUnusable(text)
+        })
+    }
+
+    fn maker(&self, business: &Business, task: &TaskView) -> Result<Maker, ProvisionError> {
+        match &business.spec.handler {
+            HandlerSpec::Http(http) => self.http(business, &http.url, task),
+            HandlerSpec::Command(name) => self.command(name),
+        }
+    }
+
+    fn http(&self, business: &Business, url: &str, task: &TaskView) -> Result<Maker, ProvisionError> {
+        let secrets = self.secrets(business)?;
+        let config = &self.config.http_handler;
+        let now = self.clock.wall();
+        let mut options = HttpOptions::for_business(config, url, &business.spec, &secrets, now);
+        options.node = self.node.clone();
+        options.batch = task.tuning.batch.get();
+        let factory = HttpHandlerFactory::sharing(options, self.clock.clone(), self.transports.clone());
+        factory.check().map_err(unusable)?;
+        let factory = Arc::new(factory);
+        Ok(Box::new(move |_| factory.clone()))
+    }
+
+    fn secrets(&self, business: &Business) -> Result<BusinessSecrets, ProvisionError> {
+        let Some(sealed) = &business.sealed else { return Ok(BusinessSecrets::default()) };
+        let place = BusinessSecrets::place(&business.slug);
+        let opened = self.vault.open(&place, sealed);
+        let opened = opened.map_err(|why| ProvisionError::HandlerUnusable(why.to_string()))?;
+        BusinessSecrets::from_bytes(&opened)
+            .ok_or_else(|| ProvisionError::HandlerUnusable("the stored secrets can't be read".to_owned()))
+    }
+
+    fn command(&self, name: &str) -> Result<Maker, ProvisionError> {
+        let config = &self.config.command_handler;
+        let found = config.commands.get(name).filter(|_| config.enabled);
+        let command = found.cloned().ok_or_else(|| {
+            let text = format!("this node has no command {name}, or starts none; look at [handler.command]");
+            ProvisionError::HandlerUnusable(text)
+        })?;
+        let settings = {
+            let (config, clock, given) = (config.clone(), self.clock.clone(), self.environment.clone());
+            move |sink: Sink| {
+                let environment = environment(&command, &given);
+                let argv = command.cmd.iter().map(OsString::from).collect();
+                let mut settings = command_settings(&config, argv, environment, clock.clone(), sink);
+                settings.workers = command.workers;
+                settings
+            }
+        };
+        CommandHandlerFactory::new(settings(Arc::new(|_| {}))).check().map_err(unusable)?;
+        let workers = self.workers.clone();
+        Ok(Box::new(move |sink| Arc::new(CommandHandlerFactory::sharing(settings(sink), workers.clone()))))
+    }
+
+    async fn source(&self, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError> {
+        let spec: SourceSpec = serde_json::from_str(&task.source)
+            .map_err(|why| ProvisionError::SourceChanged(format!("the source can't be understood: {why}")))?;
+        let watch = IndexWatch::default();
+        let now = self.clock.wall();
+        let opening = Opening { store: &*self.sources, spool: &self.spool, watch, reuse: true, now };
+        let opened = open(&spec, &opening).await.map_err(|error| not_opened(&error))?;
+        if opened.meaning != task.meaning {
+            let text = "the source is not what it was when the task was made".to_owned();
+            return Err(ProvisionError::SourceChanged(text));
+        }
+        Ok(opened.source)
+    }
+}
+
+fn environment(command: &Command, given: &[(OsString, OsString)]) -> Environment {
+    let variables = command.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    Environment { inherit: Inherit::Clean(given.to_vec()), variables }
+}
+
+fn unusable(error: OpenError) -> ProvisionError {
+    ProvisionError::HandlerUnusable(error.failure.message)
+}
+
+fn not_opened(error: &OpenSourceError) -> ProvisionError {
+    let text = format!("{}: {error}", error.what());
+    match error {
+        OpenSourceError::Store(_) | OpenSourceError::Unreadable { .. } | OpenSourceError::Spool { .. } => {
+            ProvisionError::Unavailable(text)
+        }
+        _ => ProvisionError::SourceChanged(text),
+    }
+}
+
+/// Opens the handlers of a task's runs.
+struct RunHandlers {
+    make: Maker,
+    business: String,
+    limit: Option<std::num::NonZeroU32>,
+    shares: Arc<FairShares>,
+    data_log: Arc<dyn DataLog>,
+    clock: Arc<dyn Clock>,
+    work: Runtime,
+}
+
+impl HandlerFactory for RunHandlers {
+    fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
+        let sink = self.sink(&context);
+        let handler = (self.make)(sink).open(context)?;
+        Ok(self.shares.wrap(&self.business, self.limit, handler, &self.work))
+    }
+}
+
+impl RunHandlers {
+    /// Where the handler's own lines go: of a preview, nothing is recorded.
+    fn sink(&self, context: &RunContext) -> Sink {
+        if context.mode == Mode::Preview {
+            return Arc::new(|line| tracing::debug!(target: "windrow::handler", "{}", line.message));
+        }
+        let (sink, log) =
+            handler_log::open(self.data_log.clone(), context.shard, self.clock.clone(), &self.work);
+        log.detach(&self.work);
+        sink
+    }
+}
+
+#[cfg(test)]
+#[path = "provider_tests.rs"]
+mod tests;

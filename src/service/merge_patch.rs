@@ -1,0 +1,56 @@
+//! JSON merge-patch (RFC 7396): what a change names is set, `null` takes away, what it doesn't name stays.
+
+use serde_json::{Map, Value};
+
+/// Applies a patch. A patch that is no object replaces the whole.
+pub fn apply(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(target) = target else { return };
+    for (name, change) in patch {
+        if change.is_null() {
+            target.remove(name);
+        } else {
+            apply(target.entry(name.clone()).or_insert(Value::Null), change);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of RFC 7396, appendix A.
+    const EXAMPLES: [(&str, &str, &str); 15] = [
+        (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+        (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+        (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+        (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+        (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+        (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+        (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+        (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+        (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+        (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+        (r#"{"a":"foo"}"#, "null", "null"),
+        (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
+        (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
+        ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+        ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+    ];
+
+    #[test]
+    fn the_examples_of_the_standard_come_out_as_it_says() {
+        let read = |text: &str| serde_json::from_str::<Value>(text).expect(text);
+        for (before, patch, after) in EXAMPLES {
+            let mut target = read(before);
+            apply(&mut target, &read(patch));
+            assert_eq!(target, read(after), "{before} with {patch}");
+        }
+    }
+}

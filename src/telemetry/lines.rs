@@ -1,0 +1,155 @@
+//! Lines for machines: fixed keys `ts`, `level`, `target`, `msg`, then the fields of the event. (`ux.md` §2.10.)
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+/// One JSON object a line.
+pub(super) struct Json;
+
+/// `key=value`, quoted where need be.
+pub(super) struct Logfmt;
+
+impl<S, N> FormatEvent<S, N> for Json
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        writeln!(out, "{}", Value::Object(members(event)?))
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for Logfmt
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        writeln!(out, "{}", logfmt(&members(event)?))
+    }
+}
+
+fn members(event: &Event<'_>) -> Result<Map<String, Value>, fmt::Error> {
+    let mut time = String::new();
+    SystemTime.format_time(&mut Writer::new(&mut time))?;
+    let mut members = Map::new();
+    let meta = event.metadata();
+    members.insert("ts".to_owned(), time.into());
+    members.insert("level".to_owned(), meta.level().as_str().into());
+    members.insert("target".to_owned(), meta.target().into());
+    members.insert("msg".to_owned(), "".into());
+    event.record(&mut Fields(&mut members));
+    Ok(members)
+}
+
+/// Collects fields; the message is one of them under another name.
+struct Fields<'a>(&'a mut Map<String, Value>);
+
+impl Fields<'_> {
+    fn put(&mut self, field: &Field, value: impl Into<Value>) {
+        let name = if field.name() == "message" { "msg" } else { field.name() };
+        self.0.insert(name.to_owned(), value.into());
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value);
+    }
+}
+
+fn logfmt(members: &Map<String, Value>) -> String {
+    let pair = |(name, value): (&String, &Value)| match value {
+        Value::String(text) if is_plain(text) => format!("{name}={text}"),
+        // As JSON: quotes and control characters are escaped, so a line stays a line.
+        value => format!("{name}={value}"),
+    };
+    members.iter().map(pair).collect::<Vec<_>>().join(" ")
+}
+
+fn is_plain(text: &str) -> bool {
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '"' || c == '=' || c == '\\';
+    !text.is_empty() && !text.chars().any(is_odd)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged<E>(format: E) -> String
+    where
+        E: FormatEvent<tracing_subscriber::Registry, tracing_subscriber::fmt::format::DefaultFields>
+            + Send
+            + Sync
+            + 'static,
+    {
+        let page = Page::default();
+        let writer = page.clone();
+        let log = tracing_subscriber::fmt().event_format(format).with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(log, || {
+            tracing::info!(task = %"t42", dur_ms = 7, reason = "two\nlines", "stopped");
+        });
+        let bytes = page.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        String::from_utf8(bytes).expect("text")
+    }
+
+    #[test]
+    fn an_event_is_one_object_with_the_fixed_keys() {
+        let text = logged(Json);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((value["msg"].as_str(), value["level"].as_str()), (Some("stopped"), Some("INFO")));
+        assert_eq!((value["task"].as_str(), value["dur_ms"].as_u64()), (Some("t42"), Some(7)));
+        assert!(value["ts"].as_str().is_some_and(|ts| ts.ends_with('Z')), "{text}");
+    }
+
+    #[test]
+    fn a_value_can_not_break_out_of_its_line() {
+        let text = logged(Logfmt);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains(r#"reason="two\nlines""#) && text.contains(" task=t42"), "{text}");
+    }
+}
