@@ -135,7 +135,9 @@ impl HttpOptions {
         let own = http.headers.iter().chain(&secrets.headers);
         options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         options.response_pointer = http.response_pointer.clone();
-        options.insecure_skip_verify |= http.insecure_skip_verify;
+        // Who names an authority wants it looked at, whatever holds for the others.
+        let by_config = options.insecure_skip_verify && http.ca_pem.is_none();
+        options.insecure_skip_verify = http.insecure_skip_verify || by_config;
         options.ca_pem = http.ca_pem.clone();
         if http.proxy.is_some() {
             options.proxy = http.proxy.clone();
