@@ -14,6 +14,7 @@ pub mod etag;
 mod events;
 pub mod front;
 mod html;
+pub mod metrics;
 mod nodes;
 mod outside;
 pub mod page;
@@ -74,6 +75,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(events::routes())
         .merge(nodes::routes())
         .merge(actors::routes())
+        .merge(metrics::routes())
         .merge(businesses::routes())
         .merge(tokens::routes())
         .merge(outside::routes())
@@ -97,6 +99,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(from_fn_with_state(app.clone(), turn_away))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))
         .layer(from_fn_with_state(app.clone(), stamp::stamp))
+        .layer(from_fn_with_state(app.clone(), metrics::measure))
         .with_state(app);
     (router, document)
 }
