@@ -47,7 +47,7 @@ fn columns() -> Vec<(&'static str, ColumnDef)> {
 }
 
 /// The tables of this step.
-const TABLES: [&str; 2] = ["upload", "data_log_drop"];
+const TABLES: [&str; 3] = ["upload", "data_log_drop", "start_token"];
 
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
@@ -60,6 +60,7 @@ impl MigrationTrait for Migration {
         }
         manager.create_table(upload()).await?;
         manager.create_table(data_log_drop()).await?;
+        manager.create_table(start_token()).await?;
         for index in indexes() {
             manager.create_index(index).await?;
         }
@@ -111,8 +112,17 @@ fn data_log_drop() -> TableCreateStatement {
         .to_owned()
 }
 
+/// Every token that a start of a task had, so that one of an earlier start can be told from one that never was.
+fn start_token() -> TableCreateStatement {
+    table("start_token")
+        .col(string_len("token_hash", 64).primary_key())
+        .col(number("task_id"))
+        .col(small("start_no"))
+        .to_owned()
+}
+
 /// The indexes of older tables, by name and table.
-const INDEXES: [(&str, &str); 7] = [
+const INDEXES: [(&str, &str); 8] = [
     ("idx_item_grp", "item"),
     ("idx_task_business", "task"),
     ("idx_task_parent", "task"),
@@ -120,6 +130,7 @@ const INDEXES: [(&str, &str); 7] = [
     ("idx_data_log_seq", "data_log"),
     ("idx_audit_business", "audit"),
     ("idx_outbox_task", "outbox"),
+    ("idx_start_token_task", "start_token"),
 ];
 
 fn indexes() -> Vec<IndexCreateStatement> {
@@ -131,5 +142,6 @@ fn indexes() -> Vec<IndexCreateStatement> {
         index("data_log", "seq", &["task_id", "id"]),
         index("audit", "business", &["business_id", "id"]),
         index("outbox", "task", &["task_id", "id"]),
+        index("start_token", "task", &["task_id", "start_no"]),
     ]
 }

@@ -48,12 +48,21 @@ pub(crate) enum LaneNote {
     RowFault(SourceError),
 }
 
+/// How a lane ended in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneEnd {
+    /// The run is over.
+    Drained,
+    /// Fewer lanes are wanted, and it had nothing out.
+    Retired,
+}
+
 /// What a lane needs.
 pub(crate) struct Lane {
     pub(crate) cell: Arc<RunCell>,
     pub(crate) generation: Generation,
-    /// How many lanes share the concurrency.
-    pub(crate) lanes: u32,
+    /// Which one, from 0.
+    pub(crate) no: usize,
     pub(crate) note: Arc<dyn Fn(LaneNote) + Send + Sync>,
 }
 
@@ -120,7 +129,7 @@ fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
 ///
 /// # Errors
 /// `Superseded` when its executor is no more.
-pub(crate) async fn run_lane(lane: Lane) -> Result<(), Superseded> {
+pub(crate) async fn run_lane(lane: Lane) -> Result<LaneEnd, Superseded> {
     let cell: &RunCell = &lane.cell;
     let mut flight: FuturesUnordered<Flight<'_>> = FuturesUnordered::new();
     let mut round = Round {
@@ -133,11 +142,14 @@ pub(crate) async fn run_lane(lane: Lane) -> Result<(), Superseded> {
         rounds: 0,
     };
     loop {
+        if lane.no >= cell.lanes_wanted() && flight.is_empty() && round.reports.is_empty() {
+            return Ok(LaneEnd::Retired);
+        }
         let exchanged = exchange(&lane, &mut round)?;
         if !round.fx.dispatch.is_empty() {
             start(&lane, &mut round, &mut flight, exchanged.moment).await;
         } else if round.fx.wait == Wait::Ended {
-            return Ok(());
+            return Ok(LaneEnd::Drained);
         } else if round.reports.is_empty() {
             park(&lane, &mut round, &mut flight).await?;
         }
@@ -161,7 +173,8 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     round.last = exchanged.moment;
     if took < ROUND_SHORT {
         // Half of this lane's share at most: one that takes all there is leaves the others to park and wake.
-        let share = (round.fx.concurrency / (2 * lane.lanes)).clamp(1, CHUNK_MAX);
+        let lanes = u32::try_from(lane.cell.lanes_wanted()).unwrap_or(u32::MAX);
+        let share = (round.fx.concurrency / lanes.saturating_mul(2)).clamp(1, CHUNK_MAX);
         round.chunk = (round.chunk * 2).min(share);
     } else if took > ROUND_LONG {
         round.chunk = (round.chunk / 2).max(1);

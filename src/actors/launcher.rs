@@ -125,7 +125,9 @@ impl Actor for Launcher {
             Msg::Row(row, sent) => state.on_row(row, sent),
             Msg::NotListed(sent) => state.on_not_listed(sent),
             Msg::Look => state.look(),
-            Msg::Controlled(control) => state.with_run(|run, _| run.on_control(*control)),
+            Msg::Controlled(control) => {
+                state.with_run(|run, state| run.on_control(*control, &state.arguments.node));
+            }
             Msg::RestartExecutor => return Run::start_executor(state, &me).await,
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
             Msg::Drop => state.finish(LauncherEnd::Fenced),

@@ -157,9 +157,10 @@ impl Run {
         }
     }
 
-    pub(crate) fn on_control(&mut self, control: Control) {
+    pub(crate) fn on_control(&mut self, control: Control, node: &NodeContext) {
         use std::sync::atomic::Ordering;
-        if control.rev != self.control.rev {
+        let is_tuned = control.rev != self.control.rev;
+        if is_tuned {
             let timeout = u64::try_from(control.tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
             self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
             self.cell.batch.store(control.tuning.batch.get() as usize, Ordering::Relaxed);
@@ -173,6 +174,10 @@ impl Run {
         }
         let wish = control.wish;
         self.control = control;
+        if let Some(executor) = self.executor.as_ref().filter(|_| is_tuned) {
+            let (interval, lanes) = (self.control.tuning.checkpoint_interval, self.lanes(node));
+            executor.address.tell(window_executor::Msg::Paced(interval, lanes));
+        }
         self.on_wish(wish);
     }
 

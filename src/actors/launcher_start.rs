@@ -88,14 +88,13 @@ impl Run {
     ) -> Result<(), ActorProcessingErr> {
         let Some(run) = &state.run else { return Ok(()) };
         let node = &state.arguments.node;
-        let unpaced = run.control.tuning.rate == RateLimit::Unlimited;
         let (launcher, owner) = (state.me.clone(), state.me.clone());
         let leaf = node.tree.enter(&state.leaf.child(Kind::WindowExecutor.as_str()), Kind::WindowExecutor);
         let arguments = window_executor::Arguments {
             cell: run.cell.clone(),
             leaf: leaf.clone(),
             work: node.work.clone(),
-            lanes: if unpaced { run.lanes(node) } else { 1 },
+            lanes: run.lanes(node),
             interval: run.control.tuning.checkpoint_interval,
             drafts: Arc::new(move |draft| {
                 launcher.tell(Msg::Draft(Box::new(draft)));
@@ -142,9 +141,10 @@ impl Run {
         Ok(())
     }
 
-    /// More than one lane helps only a handler that answers at once, in this process.
-    fn lanes(&self, node: &NodeContext) -> usize {
-        if self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
+    /// More than one lane helps only a handler that answers at once, in this process, and that no rate slows down.
+    pub(super) fn lanes(&self, node: &NodeContext) -> usize {
+        let unpaced = self.control.tuning.rate == RateLimit::Unlimited;
+        if unpaced && self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct RunCell {
     pub(crate) timeout_ns: AtomicU64,
     /// Items of one call; changes live.
     pub(crate) batch: AtomicUsize,
+    /// Lanes that there should be: those of higher numbers retire. At least one.
+    lanes_wanted: AtomicUsize,
     core: Mutex<Guarded>,
     wake: Notify,
     lanes: AtomicUsize,
@@ -76,6 +78,7 @@ impl RunCell {
             logs: parts.logs,
             timeout_ns: AtomicU64::new(u64::try_from(parts.timeout.as_nanos()).unwrap_or(u64::MAX)),
             batch: AtomicUsize::new(parts.batch as usize),
+            lanes_wanted: AtomicUsize::new(1),
             core: Mutex::new(Guarded { execution: parts.execution, generation: Generation(0) }),
             wake: Notify::new(),
             lanes: AtomicUsize::new(0),
@@ -166,6 +169,18 @@ impl RunCell {
     pub(crate) fn peek<T>(&self, look: impl FnOnce(&Execution) -> T) -> T {
         let core: MutexGuard<'_, Guarded> = self.core.lock().unwrap_or_else(PoisonError::into_inner);
         look(&core.execution)
+    }
+
+    /// How many lanes there should be.
+    #[inline]
+    pub(crate) fn lanes_wanted(&self) -> usize {
+        self.lanes_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Changes how many lanes there should be; those above it retire once they have nothing out.
+    pub(crate) fn want_lanes(&self, lanes: usize) {
+        self.lanes_wanted.store(lanes.max(1), Ordering::Relaxed);
+        self.wake.notify_waiters();
     }
 
     /// Wakes parked lanes.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::supervisor::{Msg, State};
 use crate::domain::capacity::{Obstacle, Refusal};
 use crate::domain::ids::TaskId;
+use crate::ports::task_store::WaitNote;
 
 /// Reasons of one write; what is left is told after the next scan.
 const REASONS_PER_WRITE: usize = 1_000;
@@ -36,6 +37,11 @@ fn slug(obstacle: Obstacle) -> &'static str {
     }
 }
 
+fn note((task, refusal): &(TaskId, Refusal)) -> WaitNote {
+    let reason = slug(refusal.obstacle).to_owned();
+    WaitNote { task: *task, reason, text: refusal.waiting_text() }
+}
+
 /// Whether people would read the same.
 fn is_same(one: &Refusal, other: &Refusal) -> bool {
     (one.obstacle, one.need, one.capacity) == (other.obstacle, other.need, other.capacity)
@@ -59,16 +65,14 @@ impl State {
         self.waits.telling = true;
         let (node, me) = (self.node.clone(), self.me.clone());
         tokio::spawn(self.me.guard(async move {
-            let now = node.clock.wall();
-            let mut told = Vec::with_capacity(news.len());
-            for (task, refusal) in news {
-                let (slug, text) = (slug(refusal.obstacle), refusal.waiting_text());
-                if let Err(error) = node.tasks.explain_wait(task, slug, &text, now).await {
-                    tracing::warn!(%task, %error, "the reason for waiting was not stored; after the next scan");
-                    break;
+            let notes: Vec<WaitNote> = news.iter().map(note).collect();
+            let told = match node.tasks.explain_waits(&notes, node.clock.wall()).await {
+                Ok(()) => news,
+                Err(error) => {
+                    tracing::warn!(%error, "reasons for waiting were not stored; again after the next scan");
+                    Vec::new()
                 }
-                told.push((task, refusal));
-            }
+            };
             me.tell(Msg::Explained(told));
         }));
     }

@@ -3,6 +3,7 @@
 //! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft; its parent
 //! restarts it on the same `RunCell`, after the old lanes are gone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::lane::{Lane, LaneNote, REREAD_AFTER, run_lane};
+use super::lane::{Lane, LaneEnd, LaneNote, REREAD_AFTER, run_lane};
 use super::run_cell::{CoreBroken, RunCell, Superseded};
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::execution::{CheckpointDraft, Command, Effects, Event, RunEnd};
@@ -24,10 +25,14 @@ const FIRST_TICK: Duration = Duration::from_millis(50);
 
 /// What it hears.
 pub(crate) enum Msg {
-    Tick,
+    /// Time for a checkpoint; only the newest series of ticks counts.
+    Tick(u64),
     CheckpointDue,
     Stored(u64),
-    LaneEnded(Generation, Result<Result<(), Superseded>, tokio::task::JoinError>),
+    /// Of this generation, the lane of this number.
+    LaneEnded(Generation, usize, Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>),
+    /// The settings were changed: so often a checkpoint, so many lanes.
+    Paced(Duration, usize),
     /// Reading ahead ended with a block that can't be read.
     SourceFault(SourceError),
     /// The rows of one call can't be read.
@@ -59,7 +64,9 @@ pub(crate) struct State {
     me: Address<Msg>,
     generation: Generation,
     tasks: Vec<AbortHandle>,
-    lanes_open: usize,
+    lanes_open: BTreeSet<usize>,
+    /// The series of ticks that counts.
+    ticks: u64,
     wait: Duration,
     fx: Effects,
     ended: bool,
@@ -86,7 +93,8 @@ impl Actor for WindowExecutor {
             me,
             generation,
             tasks: Vec::new(),
-            lanes_open: 0,
+            lanes_open: BTreeSet::new(),
+            ticks: 0,
             wait: FIRST_TICK,
             fx,
             ended: false,
@@ -94,7 +102,7 @@ impl Actor for WindowExecutor {
         state.start_lanes();
         state.watch_slots();
         state.read_ahead();
-        state.me.tell_after(state.wait, Msg::Tick);
+        state.me.tell_after(state.wait, Msg::Tick(state.ticks));
         Ok(state)
     }
 
@@ -106,10 +114,15 @@ impl Actor for WindowExecutor {
     ) -> Result<(), ActorProcessingErr> {
         state.leaf.handled();
         match message {
-            Msg::Tick => state.on_tick(),
+            Msg::Tick(series) if series == state.ticks => state.on_tick(),
+            Msg::Tick(_) => Ok(()),
             Msg::CheckpointDue => state.draft(),
             Msg::Stored(no) => state.on_stored(no),
-            Msg::LaneEnded(generation, end) => state.on_lane_ended(generation, end),
+            Msg::LaneEnded(generation, no, end) => state.on_lane_ended(generation, no, end),
+            Msg::Paced(interval, lanes) => {
+                state.on_paced(interval, lanes);
+                Ok(())
+            }
             Msg::SourceFault(error) => {
                 if error.class() == ErrorClass::Transient {
                     state.me.tell_after(REREAD_AFTER, Msg::Reread);
@@ -138,29 +151,55 @@ fn broken(_: CoreBroken) -> ActorProcessingErr {
 }
 
 impl State {
+    /// Starts the lanes that are missing.
     fn start_lanes(&mut self) {
-        for _ in 0..self.arguments.lanes.max(1) {
-            let me = self.me.clone();
-            let note = Arc::new(move |note: LaneNote| {
-                me.tell(match note {
-                    LaneNote::CheckpointDue => Msg::CheckpointDue,
-                    LaneNote::RowFault(error) => Msg::RowFault(error),
-                });
+        let wanted = self.arguments.lanes.max(1);
+        self.arguments.cell.want_lanes(wanted);
+        for no in 0..wanted {
+            if !self.lanes_open.contains(&no) {
+                self.start_lane(no);
+            }
+        }
+    }
+
+    fn start_lane(&mut self, no: usize) {
+        let me = self.me.clone();
+        let note = Arc::new(move |note: LaneNote| {
+            me.tell(match note {
+                LaneNote::CheckpointDue => Msg::CheckpointDue,
+                LaneNote::RowFault(error) => Msg::RowFault(error),
             });
-            let cell = self.arguments.cell.clone();
-            let guard = cell.count_lane();
-            let lanes = u32::try_from(self.arguments.lanes.max(1)).unwrap_or(u32::MAX);
-            let lane = Lane { cell, generation: self.generation, lanes, note };
-            let running = self.arguments.work.spawn(async move {
-                let _counted = guard;
-                tokio::task::unconstrained(run_lane(lane)).await
-            });
-            self.tasks.push(running.abort_handle());
-            self.lanes_open += 1;
-            let (me, generation) = (self.me.clone(), self.generation);
-            tokio::spawn(async move {
-                me.tell(Msg::LaneEnded(generation, running.await));
-            });
+        });
+        let cell = self.arguments.cell.clone();
+        let guard = cell.count_lane();
+        let lane = Lane { cell, generation: self.generation, no, note };
+        let running = self.arguments.work.spawn(async move {
+            let _counted = guard;
+            tokio::task::unconstrained(run_lane(lane)).await
+        });
+        self.tasks.retain(|task| !task.is_finished());
+        self.tasks.push(running.abort_handle());
+        self.lanes_open.insert(no);
+        let (me, generation) = (self.me.clone(), self.generation);
+        tokio::spawn(async move {
+            me.tell(Msg::LaneEnded(generation, no, running.await));
+        });
+    }
+
+    /// The next checkpoint comes after the new interval at the latest, however long the old one was.
+    fn on_paced(&mut self, interval: Duration, lanes: usize) {
+        if self.ended {
+            return;
+        }
+        if interval != self.arguments.interval {
+            self.arguments.interval = interval;
+            self.wait = self.wait.min(interval);
+            self.ticks += 1;
+            self.me.tell_after(self.wait, Msg::Tick(self.ticks));
+        }
+        if lanes != self.arguments.lanes {
+            self.arguments.lanes = lanes;
+            self.start_lanes();
         }
     }
 
@@ -203,7 +242,7 @@ impl State {
 
     fn on_tick(&mut self) -> Result<(), CoreBroken> {
         self.wait = (self.wait * 2).min(self.arguments.interval);
-        self.me.tell_after(self.wait, Msg::Tick);
+        self.me.tell_after(self.wait, Msg::Tick(self.ticks));
         let progress = self.arguments.cell.progress();
         let draining = self.arguments.cell.peek(|execution| execution.ending().is_some());
         let activity = if draining { Activity::Draining } else { Activity::Ok };
@@ -236,21 +275,23 @@ impl State {
     /// The last draft may have had to wait for the one before it.
     fn on_stored(&mut self, no: u64) -> Result<(), CoreBroken> {
         self.tell(Event::CheckpointStored(no))?;
-        if self.lanes_open == 0 && !self.ended { self.draft() } else { Ok(()) }
+        if self.lanes_open.is_empty() && !self.ended { self.draft() } else { Ok(()) }
     }
 
     fn on_lane_ended(
         &mut self,
         generation: Generation,
-        end: Result<Result<(), Superseded>, tokio::task::JoinError>,
+        no: usize,
+        end: Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>,
     ) -> Result<(), CoreBroken> {
         if generation != self.generation {
             return Ok(());
         }
-        self.lanes_open -= 1;
+        self.lanes_open.remove(&no);
         match end {
-            Ok(Ok(())) if self.lanes_open == 0 => self.draft(),
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(LaneEnd::Drained)) if self.lanes_open.is_empty() => self.draft(),
+            Ok(Ok(LaneEnd::Drained)) => Ok(()),
+            Ok(Ok(LaneEnd::Retired)) => self.on_lane_retired(no),
             // Its core was poisoned, or it panicked: this executor is over, its parent decides.
             Ok(Err(Superseded)) => Err(CoreBroken),
             Err(error) => {
@@ -258,6 +299,15 @@ impl State {
                 Err(CoreBroken)
             }
         }
+    }
+
+    /// More lanes may be wanted again by now; and the others may have drained before.
+    fn on_lane_retired(&mut self, no: usize) -> Result<(), CoreBroken> {
+        if no < self.arguments.lanes {
+            self.start_lane(no);
+            return Ok(());
+        }
+        if self.lanes_open.is_empty() { self.draft() } else { Ok(()) }
     }
 
     fn on_source_fault(&mut self, error: SourceError) -> Result<(), CoreBroken> {
@@ -280,7 +330,7 @@ impl State {
         }
         self.tasks.drain(..).for_each(|task| task.abort());
         self.generation = self.arguments.cell.begin_generation(&mut self.fx)?;
-        self.lanes_open = 0;
+        self.lanes_open.clear();
         self.draft()
     }
 }

@@ -16,5 +16,6 @@ pub mod handler;
 pub mod memory;
 pub mod source;
 pub mod sql;
+pub mod start_token;
 pub mod state_dir;
 pub mod vault;

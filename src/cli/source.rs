@@ -82,8 +82,11 @@ pub(super) fn early_name(spec: &SourceSpec) -> Option<String> {
 pub(super) fn opened_name(spec: &SourceSpec) -> String {
     match spec {
         SourceSpec::Range { total } => format!("total-{}", total.0),
-        SourceSpec::Inline { .. } => format!("inline-{:016x}", xxh3_64(spec.to_text().as_bytes())),
+        SourceSpec::Inline { .. } | SourceSpec::Redrive(_) => {
+            format!("{}-{:016x}", spec.kind(), xxh3_64(spec.to_text().as_bytes()))
+        }
         SourceSpec::File { input: Input::Spooled(name), .. } => name.clone(),
+        SourceSpec::File { input: Input::Upload(id), format } => format!("{}-{id}", format.kind()),
         SourceSpec::File { input: Input::Path(path), format } => file_name(Path::new(path), format),
         SourceSpec::File { input: Input::Stdin, format } => format!("stdin.{}", format.kind()),
     }

@@ -100,6 +100,15 @@ impl WallMs {
         WallMs(self.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// As RFC 3339 in UTC with milliseconds, `2026-11-20T17:02:11.500Z`; a time that this can't show is shown as the
+    /// nearest one that it can.
+    pub fn to_rfc3339(self) -> String {
+        const LAST_MS: u64 = 253_402_300_799_999;
+        let millis = u64::try_from(self.0).unwrap_or(0).min(LAST_MS);
+        let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        humantime::format_rfc3339_millis(time).to_string()
+    }
+
     /// The time from `earlier` to this one; zero when `earlier` is later.
     pub fn since(self, earlier: WallMs) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

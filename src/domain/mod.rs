@@ -1,8 +1,8 @@
 //! L0, the pure core: no I/O, clock, async, randomness or logging. It decides; the layers above act.
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
-//! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `business_secrets`, `access`,
-//! `lifecycle`, `network`.
+//! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `business_secrets`,
+//! `access`, `lifecycle`, `meaning`, `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 
@@ -20,6 +20,7 @@ pub mod ids;
 pub mod invariants;
 pub mod latency;
 pub mod lifecycle;
+pub mod meaning;
 pub mod network;
 pub mod pace;
 pub mod retry;

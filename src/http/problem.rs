@@ -309,6 +309,7 @@ impl From<ServiceError> for Problem {
             ServiceError::WrongState(refusal) => {
                 Problem::new(Slug::WrongState, text).with("allowed", refusal.allowed.into())
             }
+            ServiceError::FieldsRefused(faults) => Problem::new(Slug::Conflict, text).with_fields(faults),
             ServiceError::Conflict { advice, .. } => Problem::new(Slug::Conflict, text).advise(advice),
             ServiceError::NameTaken(_) => Problem::new(Slug::NameTaken, text),
             ServiceError::NoCapacity { max_rate, .. } => {

@@ -1,13 +1,20 @@
 //! Sources as whoever composes a job names and opens them.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use super::handlers::Sink;
+pub use crate::adapters::handler::origin::OriginView;
 use crate::adapters::memory::MemoryStore;
 pub use crate::adapters::source::{
-    CsvFormat, Format, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec,
-    open,
+    CsvFormat, Desk, Fetcher, Format, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource,
+    Opening, SourceSpec, StoredSourceError, StoredSources, open,
 };
 use crate::domain::ids::WallMs;
+use crate::ports::handler::HandlerFactory;
+use crate::ports::provision::ProvisionError;
+use crate::ports::source::Source;
+use crate::ports::task_store::TaskView;
 
 /// Opens a file for a look: it is read anew, and nothing is remembered of it.
 ///
@@ -17,4 +24,49 @@ pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSou
     let store = MemoryStore::new();
     let watch = IndexWatch::default();
     open(spec, &Opening { store: &store, spool: Path::new(""), watch, reuse: false, now }).await
+}
+
+/// Opens the source that a task was made with, for a run or a preview; the last ones stay open.
+///
+/// # Errors
+/// `SourceChanged` when it isn't what it was, `Unavailable` when another try may help.
+pub async fn open_stored(
+    sources: &StoredSources,
+    task: &TaskView,
+) -> Result<Arc<dyn Source>, ProvisionError> {
+    sources.open(task).await.map_err(|error| match error {
+        StoredSourceError::Changed(text) => ProvisionError::SourceChanged(text),
+        StoredSourceError::Unavailable(text) => ProvisionError::Unavailable(text),
+    })
+}
+
+/// How the handler of a task has to be wrapped: a redrive's sees the items of the first task. None for other tasks.
+///
+/// # Errors
+/// When the task's source can't be understood.
+pub fn origin_view(task: &TaskView) -> Result<Option<OriginView>, ProvisionError> {
+    match SourceSpec::parse(&task.source) {
+        Ok(SourceSpec::Redrive(spec)) => Ok(Some(OriginView::new(spec.keys_of))),
+        Ok(_) => Ok(None),
+        Err(why) => Err(ProvisionError::SourceChanged(format!("the source can't be understood: {why}"))),
+    }
+}
+
+/// Makes a task's handler so that a redrive's sees the items of the first task; `make` gets the sink for the handler's own
+/// log lines.
+///
+/// # Errors
+/// When the task's source can't be understood, or `make` fails.
+pub fn with_origin_view(
+    task: &TaskView,
+    sink: Sink,
+    make: impl FnOnce(Sink) -> Result<Arc<dyn HandlerFactory>, ProvisionError>,
+) -> Result<Arc<dyn HandlerFactory>, ProvisionError> {
+    match origin_view(task)? {
+        Some(view) => {
+            let inner = make(view.sink(sink))?;
+            Ok(view.wrap(inner))
+        }
+        None => make(sink),
+    }
 }

@@ -1,8 +1,8 @@
 //! What the actors need from the world, as traits, and the values that they pass. No implementations.
 //!
 //! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`.
-//! For people: `task_store`, `business_store`, `token_store`, `idempotency`, `data_log`, `source_store`, `hook`, `vault`,
-//! `failure_list`, `source_desk`, `uploads`.
+//! For people: `task_store` (with `task_command`), `task_list`, `business_store`, `token_store`, `idempotency`,
+//! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`.
 
 #![warn(missing_docs)]
 
@@ -17,11 +17,14 @@ pub mod idempotency;
 pub mod lease_store;
 pub mod node_audit;
 pub mod provision;
+pub mod report_store;
 pub mod run_store;
 pub mod session_store;
 pub mod source;
 pub mod source_desk;
 pub mod source_store;
+pub mod task_command;
+pub mod task_list;
 pub mod task_store;
 pub mod token_store;
 pub mod uploads;

@@ -1,6 +1,8 @@
 //! Turns the source of a request into what is stored with a task.
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use serde_json::value::RawValue;
 
 use super::StoreError;
@@ -33,7 +35,7 @@ pub enum SourceRequest {
         format: RowFormat,
     },
     /// Failures of another task.
-    Redrive(RedriveSource),
+    Redrive(RedriveSpec),
 }
 
 /// How bytes become rows.
@@ -54,7 +56,7 @@ pub enum RowFormat {
 
 /// Failures of a task, by their places or by their indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RedriveSource {
+pub struct RedriveSpec {
     /// The task whose failures they are.
     pub origin: TaskId,
     /// The task whose keys the items carry; none gives them keys of the new task.
@@ -118,10 +120,31 @@ pub enum SourceDeskError {
     Store(#[from] StoreError),
 }
 
+/// The bytes of an upload as they come in; an error says why no more come.
+pub type UploadBytes<'a> = BoxStream<'a, Result<Bytes, String>>;
+
+/// An upload that is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its number.
+    pub id: UploadId,
+    /// Rows, which are items.
+    pub rows: u64,
+    /// Size. Unit: bytes.
+    pub bytes: u64,
+    /// Column names of a CSV; empty otherwise.
+    pub columns: Vec<String>,
+    /// The first rows as a JSON array.
+    pub sample: String,
+    /// SHA-256 of all bytes in hexadecimal.
+    pub sha256: String,
+}
+
 /// Where sources are looked at before a task is made of them.
 #[async_trait]
 pub trait SourceDesk: Send + Sync {
-    /// Looks at a source, fetches it where it is a URL, and says what to store. An upload counts as taken then.
+    /// Looks at a source, fetches it (at most `bytes_max`) where it is a URL, and says what to store. An upload counts
+    /// as taken then.
     ///
     /// # Errors
     /// See [`SourceDeskError`]; nothing is kept of a source that was refused.
@@ -129,12 +152,33 @@ pub trait SourceDesk: Send + Sync {
         &self,
         request: &SourceRequest,
         by: &str,
+        bytes_max: u64,
         now: WallMs,
     ) -> Result<ResolvedSource, SourceDeskError>;
+
+    /// Takes in an upload in constant memory: stores it in parts, counts and indexes its rows in the same pass. Cancel
+    /// safe: what was received stays open and is removed later.
+    ///
+    /// # Errors
+    /// See [`SourceDeskError`]; nothing is kept then.
+    async fn receive(
+        &self,
+        format: &RowFormat,
+        by: &str,
+        bytes_max: u64,
+        now: WallMs,
+        body: UploadBytes<'_>,
+    ) -> Result<Received, SourceDeskError>;
+
+    /// An upload that is ready; none where it isn't, or isn't there.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn received(&self, id: UploadId) -> Result<Option<Received>, SourceDeskError>;
 
     /// The redrive that a stored description is; none when it is another kind.
     ///
     /// # Errors
     /// When it can't be read.
-    fn redrive_of(&self, json: &str) -> Result<Option<RedriveSource>, SourceDeskError>;
+    fn redrive_of(&self, json: &str) -> Result<Option<RedriveSpec>, SourceDeskError>;
 }

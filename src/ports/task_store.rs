@@ -10,6 +10,8 @@ use crate::domain::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
 use crate::domain::task::{Canary, Tuning};
 
+pub use super::task_command::{CommandError, TaskCommand, TaskEdit};
+
 /// Who changes something, for the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
@@ -134,83 +136,30 @@ pub struct TaskView {
     pub awaiting_until: Option<WallMs>,
     /// Where an early finish cuts the task, once it was asked for.
     pub finish_at: Option<ItemIndex>,
+    /// How often its most troubled shard recovered by itself since the task was last started.
+    pub recoveries: u32,
 }
 
-/// What people (and the system) may do to a task.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TaskCommand {
-    /// Run, or run on.
-    Start,
-    /// Drain and stop.
-    Stop {
-        /// Why.
-        reason: StopReason,
-    },
-    /// Stop without waiting for calls in flight.
-    StopNow,
-    /// End for good.
-    Cancel,
-    /// Change the live settings.
-    Tune(Box<Tuning>),
-    /// End early: what was not dispatched at or above this index is excluded.
-    Finish {
-        /// The new end.
-        end: ItemIndex,
-    },
-    /// Try a recovering task now.
-    Recover,
-    /// Change what is not given to the handler as pace: name, labels, priority, deadline; and, while it doesn't
-    /// run, what it means.
-    Edit(Box<TaskEdit>),
-    /// The business is ready for the present start.
-    Ready {
-        /// Which start it answers.
-        start_no: u32,
-        /// What it changes before shards are cut.
-        edit: Box<TaskEdit>,
-    },
-    /// The business refused the present start, or never answered.
-    NotReady {
-        /// Which start it answers.
-        start_no: u32,
-        /// The sentence shown to people.
-        text: String,
-    },
+/// Why a queued task waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitNote {
+    /// The task.
+    pub task: TaskId,
+    /// A machine slug.
+    pub reason: String,
+    /// The sentence shown to people.
+    pub text: String,
 }
 
-/// What a change of a task names; what is none stays.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskEdit {
-    /// The name; an empty one is taken away.
-    pub name: Option<String>,
-    /// All labels.
-    pub labels: Option<BTreeMap<String, String>>,
-    /// The priority.
-    pub priority: Option<i32>,
-    /// The deadline; the inner none takes it away.
-    pub deadline: Option<Option<WallMs>>,
-    /// Parameters as JSON text; only while it doesn't run.
-    pub params: Option<String>,
-    /// Only while it doesn't run; never smaller after the first dispatch.
-    pub total: Option<ItemCount>,
-    /// Only before the first dispatch.
-    pub skip_first: Option<ItemIndex>,
-    /// The source's description and meaning; only before the first dispatch.
-    pub source: Option<(String, u64)>,
-}
-
-/// A command could not be obeyed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CommandError {
-    /// No such task.
-    #[error("there is no task {0}")]
-    NotFound(TaskId),
-    /// Not now; names what is allowed.
-    #[error(transparent)]
-    Refused(#[from] crate::domain::lifecycle::Refusal),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+/// The start of a task that a start token belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenStart {
+    /// The task.
+    pub task: TaskId,
+    /// Which start of it.
+    pub start_no: u32,
+    /// Whether that start is the present one and has not ended.
+    pub is_live: bool,
 }
 
 /// A task could not be made.
@@ -322,24 +271,67 @@ pub trait TaskStore: Send + Sync {
     /// See [`CommandError`].
     async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError>;
 
-    /// Obeys a command in one transaction with its audit entry, and returns the task after it.
+    /// Obeys a command in one transaction with its audit entry, and returns the task after it; with `expected` only
+    /// while the task has that version.
     ///
     /// # Errors
     /// See [`CommandError`]; a refusal changes nothing.
+    async fn command_if(
+        &self,
+        id: TaskId,
+        expected: Option<u64>,
+        command: &TaskCommand,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CommandError>;
+
+    /// Obeys a command whatever the task's version is.
+    ///
+    /// # Errors
+    /// As [`TaskStore::command_if`].
     async fn command(
         &self,
         id: TaskId,
         command: &TaskCommand,
         actor: &Actor,
         now: WallMs,
-    ) -> Result<TaskView, CommandError>;
+    ) -> Result<TaskView, CommandError> {
+        self.command_if(id, None, command, actor, now).await
+    }
 
-    /// Says why a queued task waits; changes nothing for any other status.
+    /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status.
     ///
     /// # Errors
     /// When the store can't be written.
-    async fn explain_wait(&self, id: TaskId, reason: &str, text: &str, now: WallMs)
-    -> Result<(), StoreError>;
+    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError>;
+
+    /// Says why one queued task waits.
+    ///
+    /// # Errors
+    /// As [`TaskStore::explain_waits`].
+    async fn explain_wait(
+        &self,
+        id: TaskId,
+        reason: &str,
+        text: &str,
+        now: WallMs,
+    ) -> Result<(), StoreError> {
+        let note = WaitNote { task: id, reason: reason.to_owned(), text: text.to_owned() };
+        self.explain_waits(&[note], now).await
+    }
+
+    /// Deletes a task that has ended, with its items, runs, lines and calls, in transactions of bounded size; the
+    /// audit stays. A repeat goes on where an interrupted one was.
+    ///
+    /// # Errors
+    /// See [`CommandError`]; `HasRedrive` while a child of it has not ended.
+    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError>;
+
+    /// The start that a start token belongs to; none for a text that never was one.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError>;
 
     /// Abandoned items grouped by code, most frequent first, without counting items.
     ///

@@ -50,7 +50,7 @@ impl Service {
         let secret = signing_secret()?;
         let headers = given_headers(body, &BTreeMap::new())?;
         let secrets = BusinessSecrets::new(secret.clone(), headers);
-        self.validate(body, &secrets)?;
+        self.refuse_faults(body, &secrets)?;
         let (slug, spec, now) = (&body.name, body.spec(), self.now());
         if self.parts.businesses.business(slug).await?.is_some() {
             return Err(BusinessError::Taken(slug.clone()).into());
@@ -58,7 +58,7 @@ impl Service {
         let sealed = self.seal(slug, &secrets);
         if !skip_check {
             let tentative = tentative(slug, spec.clone(), sealed.clone(), now);
-            refuse_failed(&self.parts.desk.check(&tentative).await)?;
+            refuse_failed(&self.parts.handlers.check(&tentative).await)?;
         }
         let business = self.parts.businesses.register(slug, &spec, Some(sealed), actor, now).await?;
         tracing::info!(business = slug, by = actor.name, "business registered");
@@ -124,7 +124,7 @@ impl Service {
         let headers = given_headers(&body, &known.headers)?;
         let secrets_changed = headers != known.headers;
         let secrets = known.with_headers(headers);
-        self.validate(&body, &secrets)?;
+        self.refuse_faults(&body, &secrets)?;
         let spec = body.spec();
         if spec == before.spec && !secrets_changed {
             return Ok(before);
@@ -189,7 +189,7 @@ impl Service {
     /// `NotFound`.
     pub async fn check_business(&self, slug: &str) -> Result<Vec<CheckLine>, ServiceError> {
         let business = self.business(slug).await?;
-        Ok(self.parts.desk.check(&business).await)
+        Ok(self.parts.handlers.check(&business).await)
     }
 
     /// What was changed of a business, newest first.
@@ -228,8 +228,8 @@ impl Service {
         Ok(changed)
     }
 
-    fn validate(&self, body: &BusinessBody, secrets: &BusinessSecrets) -> Result<(), ServiceError> {
-        let faults = validate::faults(body, secrets, &self.config(), &*self.parts.desk);
+    fn refuse_faults(&self, body: &BusinessBody, secrets: &BusinessSecrets) -> Result<(), ServiceError> {
+        let faults = validate::faults(body, secrets, &self.config(), &*self.parts.handlers);
         if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
     }
 

@@ -62,6 +62,9 @@ pub enum ServiceError {
     /// Not in this state; names what is allowed.
     #[error(transparent)]
     WrongState(Refusal),
+    /// These members can't be changed as the task is now.
+    #[error("{}", faults_text(_0))]
+    FieldsRefused(Vec<FieldFault>),
     /// Something else of this request's kind stands in its way.
     #[error("{detail}")]
     Conflict {
@@ -164,9 +167,21 @@ impl From<CommandError> for ServiceError {
         match error {
             CommandError::NotFound(id) => ServiceError::no_task(id),
             CommandError::Refused(refusal) => ServiceError::WrongState(refusal),
+            CommandError::Fields(refusals) => ServiceError::FieldsRefused(fields(refusals)),
+            CommandError::StaleStart { .. } => ServiceError::StaleStart(error.to_string()),
+            CommandError::Changed { .. } => ServiceError::EtagMismatch(error.to_string()),
+            CommandError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
+            CommandError::HasRedrive(child) => ServiceError::Conflict {
+                detail: error.to_string(),
+                advice: format!("wait for {child} to end, or cancel it"),
+            },
             CommandError::Store(error) => error.into(),
         }
     }
+}
+
+fn fields(refusals: Vec<crate::domain::meaning::FieldRefusal>) -> Vec<FieldFault> {
+    refusals.into_iter().map(|one| FieldFault::new(format!("/{}", one.field), one.why)).collect()
 }
 
 impl From<CreateError> for ServiceError {

@@ -7,10 +7,24 @@ pub mod access;
 pub mod actors;
 pub mod businesses;
 pub mod error;
+pub mod failures;
 pub mod health;
 pub mod job;
+pub mod logs;
 pub mod merge_patch;
 pub mod nodes;
+pub mod redrives;
+pub mod report;
+pub mod sources;
+mod start_tokens;
+pub mod task_change;
+pub mod task_create;
+mod task_hooks;
+pub mod task_preview;
+mod task_rates;
+pub mod task_settings;
+pub mod task_show;
+pub mod tasks;
 pub mod tokens;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -24,19 +38,26 @@ use crate::domain::ids::WallMs;
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
+use crate::ports::failure_list::FailureList;
 use crate::ports::hook::{HandlerDesk, HookCaller};
 use crate::ports::idempotency::IdempotencyStore;
 use crate::ports::node_audit::NodeAudit;
 use crate::ports::provision::Provider;
+use crate::ports::report_store::ReportStore;
+use crate::ports::source_desk::SourceDesk;
 use crate::ports::source_store::SourceStore;
+use crate::ports::task_list::TaskList;
 use crate::ports::task_store::TaskStore;
 use crate::ports::token_store::TokenStore;
+use crate::ports::uploads::UploadStore;
 use crate::ports::vault::Vault;
 
 /// What the service works with; the composition root fills it.
 pub struct Parts {
     /// Tasks.
     pub tasks: Arc<dyn TaskStore>,
+    /// Lists of tasks, runs and audit entries.
+    pub lists: Arc<dyn TaskList>,
     /// Businesses.
     pub businesses: Arc<dyn BusinessStore>,
     /// Tokens.
@@ -47,10 +68,18 @@ pub struct Parts {
     pub data_log: Arc<dyn DataLog>,
     /// Indexed sources.
     pub sources: Arc<dyn SourceStore>,
+    /// Items that failed.
+    pub failures: Arc<dyn FailureList>,
+    /// What reports are made of.
+    pub reports: Arc<dyn ReportStore>,
+    /// The bytes of uploads.
+    pub uploads: Arc<dyn UploadStore>,
+    /// Makes descriptions of sources.
+    pub desk: Arc<dyn SourceDesk>,
     /// Calls hooks.
     pub hooks: Arc<dyn HookCaller>,
     /// Looks at handlers before tasks use them.
-    pub desk: Arc<dyn HandlerDesk>,
+    pub handlers: Arc<dyn HandlerDesk>,
     /// Seals secrets.
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.
@@ -67,12 +96,13 @@ pub struct Parts {
 pub struct Service {
     pub(crate) parts: Parts,
     config: RwLock<Arc<Config>>,
+    rates: task_rates::Rates,
 }
 
 impl Service {
     /// A service over these parts.
     pub fn new(parts: Parts, config: Config) -> Service {
-        Service { parts, config: RwLock::new(Arc::new(config)) }
+        Service { parts, config: RwLock::new(Arc::new(config)), rates: task_rates::Rates::default() }
     }
 
     /// The configuration as it is now.

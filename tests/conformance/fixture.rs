@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use tempfile::TempDir;
 use uuid::Uuid;
 use windrow::adapters::memory::MemoryStore;
@@ -31,7 +32,8 @@ impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog> Stores for 
 /// A fresh store with a business, and what keeps it alive.
 pub struct Harness {
     pub store: Arc<dyn Stores>,
-    _place: Option<TempDir>,
+    memory: Option<Arc<MemoryStore>>,
+    place: Option<TempDir>,
 }
 
 /// The wall clock of the tests: late enough that epochs look like real ones.
@@ -41,17 +43,53 @@ pub const BUSINESS: &str = "mail";
 
 impl Harness {
     pub fn memory() -> Harness {
-        Harness { store: Arc::new(MemoryStore::new()), _place: None }
+        let store = Arc::new(MemoryStore::new());
+        Harness { store: store.clone(), memory: Some(store), place: None }
     }
 
     pub async fn sqlite() -> Harness {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
-        Harness { store: Arc::new(store), _place: Some(place) }
+        Harness { store: Arc::new(store), memory: None, place: Some(place) }
     }
 
     pub fn over(store: Store) -> Harness {
-        Harness { store: Arc::new(store), _place: None }
+        Harness { store: Arc::new(store), memory: None, place: None }
+    }
+
+    /// The database file through a connection of our own; none in memory.
+    async fn inspect(&self) -> Option<DatabaseConnection> {
+        let path = self.place.as_ref()?.path().join("windrow.db");
+        Some(Database::connect(format!("sqlite://{}?mode=rw", path.display())).await.unwrap())
+    }
+
+    /// The business of all tasks wants to hear of this from now on.
+    pub async fn want_hooks(&self, hooks: &str) {
+        if let Some(memory) = &self.memory {
+            memory.set_hooks(BUSINESS, serde_json::from_str(hooks).unwrap());
+        }
+        if let Some(db) = self.inspect().await {
+            let sql = "UPDATE business SET hooks = $1 WHERE slug = $2";
+            let values = [hooks.into(), BUSINESS.into()];
+            let update = Statement::from_sql_and_values(db.get_database_backend(), sql, values);
+            db.execute_raw(update).await.unwrap();
+            db.close().await.unwrap();
+        }
+    }
+
+    /// The hook calls that are left to be delivered: id and body.
+    pub async fn calls_left(&self) -> Vec<(String, serde_json::Value)> {
+        if let Some(memory) = &self.memory {
+            return memory.calls_left().into_iter().map(|(id, body, _)| (id, body)).collect();
+        }
+        let db = self.inspect().await.unwrap();
+        let sql = "SELECT delivery_id, payload FROM outbox WHERE state = 'due' ORDER BY id";
+        let rows = db.query_all_raw(Statement::from_string(db.get_database_backend(), sql)).await.unwrap();
+        let text = |row: &sea_orm::QueryResult, at| row.try_get_by_index::<String>(at).unwrap();
+        let calls = rows.iter().map(|row| (text(row, 0), serde_json::from_str(&text(row, 1)).unwrap()));
+        let calls = calls.collect();
+        db.close().await.unwrap();
+        calls
     }
 
     /// A started task.

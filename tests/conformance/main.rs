@@ -1,7 +1,7 @@
 //! One suite of facts about the store ports, run over every adapter. A later database joins by a `Harness`.
 //!
-//! `tasks`, `claims`, `checkpoints`, `sessions`, `records`: facts; `twins`: random sequences of calls, to which all
-//! adapters must give the same answers; `sqlite`: what holds for files only; `faults`: the hooks of the memory adapter.
+//! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`: facts; `twins`: random sequences of calls, to which all
+//! adapters must give the same answers; `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
 
 #![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
@@ -11,6 +11,8 @@ mod checkpoints;
 mod claims;
 mod faults;
 mod fixture;
+mod life;
+mod lists;
 mod records;
 mod sessions;
 mod sqlite;
@@ -48,6 +50,19 @@ facts! {
         tuning_raises_the_revision_that_owners_see,
         a_queued_task_says_why_it_waits,
         unknown_things_are_named,
+    }
+    life {
+        a_later_start_waits_for_its_time,
+        a_business_that_prepares_itself_is_asked_before_anything_runs,
+        an_answer_to_an_earlier_start_is_stale,
+        a_business_hears_of_the_ends_it_wants_to_hear_of,
+        a_start_after_the_canary_goes_on_with_the_rest,
+        finishing_early_by_command_cuts_what_was_not_dispatched,
+        a_recovering_task_is_tried_at_once_when_told,
+        what_a_task_means_changes_only_before_it_has_run,
+        a_change_of_what_was_changed_meanwhile_is_refused,
+        many_waiting_tasks_are_explained_at_once,
+        an_ended_task_is_deleted_with_everything_of_it,
     }
     claims {
         of_24_concurrent_claimants_one_wins,

@@ -153,7 +153,7 @@ async fn hooks_are_left_in_the_outbox_once_per_change() {
     let harness = Harness::over(store);
     let quiet = harness.running(1).await;
     harness.stored(closing(&quiet, 1, 1, RunClose::Done)).await;
-    let hooks = r#"UPDATE business SET hooks = '{"url":"http://127.0.0.1:1"}'"#;
+    let hooks = r#"UPDATE business SET hooks = '{"stopped":{},"finished":{"url":"http://127.0.0.1:1"}}'"#;
     db.execute_unprepared(hooks).await.unwrap();
     let run = harness.running(10).await;
     let close = RunClose::Stopped { reason: StopReason::Business, text: "enough".to_owned() };

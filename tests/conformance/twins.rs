@@ -12,7 +12,7 @@ use windrow::domain::ids::{
 use windrow::domain::lifecycle::StopReason;
 use windrow::domain::verdict::SideRecord;
 use windrow::ports::run_store::{ClaimRequest, Hunt, RunClose, ShardCheckpoint};
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskView};
+use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit, TaskView};
 
 use crate::fixture::{BUSINESS, Harness, NOW, actor, new_session, parked, task, trouble, tuning};
 
@@ -27,6 +27,7 @@ async fn sqlite_and_memory_give_the_same_answers() {
     let given = std::env::var("WINDROW_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
     let first = given.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
     let rounds = if given.is_some() { 1 } else { 8 };
+    let (mut claims, mut stored) = (0, 0);
     for seed in (0..rounds).map(|round| first.wrapping_add(round)) {
         println!("WINDROW_TEST_SEED={seed}");
         let mut twins = Twins::new(seed).await;
@@ -34,8 +35,11 @@ async fn sqlite_and_memory_give_the_same_answers() {
             twins.step(step).await;
         }
         twins.compare_everything().await;
-        assert!(twins.claims > 0 && twins.stored > 0, "a sequence that reaches nothing proves nothing");
+        // A single sequence may be so unlucky that all its tasks are cancelled first.
+        (claims, stored) = (claims + twins.claims, stored + twins.stored);
     }
+    let proves = claims > 0 && stored > 0;
+    assert!(proves || given.is_some(), "sequences that reach nothing prove nothing");
 }
 
 struct Twins {
@@ -142,19 +146,45 @@ impl Twins {
 
     async fn command(&mut self, step: u32) {
         let (id, now) = (self.task(), self.now);
-        let command = match self.below(12) {
+        let command = match self.below(16) {
             0..=6 => TaskCommand::Start,
             7..=8 => TaskCommand::Stop { reason: StopReason::Business },
             9 => TaskCommand::StopNow,
             10 => TaskCommand::Tune(Box::new(tuning())),
+            11 => TaskCommand::Finish { end: ItemIndex(self.below(ITEMS + 1)) },
+            12 => TaskCommand::Recover,
+            13 => self.edit(),
+            14 => self.start_or_answer(),
             _ if self.below(3) == 0 => TaskCommand::Cancel,
             _ => {
                 both!(self, step, store => store.explain_wait(id, "capacity", "waits", now)).unwrap();
                 both!(self, step, store => store.release_name(id, &actor(), now)).ok();
+                if self.below(4) == 0 {
+                    both!(self, step, store => store.delete(id, &actor(), now)).ok();
+                }
                 return;
             }
         };
-        both!(self, step, store => store.command(id, &command, &actor(), now)).ok();
+        both!(self, step, store => async {
+            store.command(id, &command, &actor(), now).await.map(comparable)
+        })
+        .ok();
+    }
+
+    fn edit(&mut self) -> TaskCommand {
+        let total = (self.below(2) == 0).then(|| ItemCount(ITEMS - 2 + self.below(4)));
+        let skip_first = (self.below(3) == 0).then(|| ItemIndex(self.below(3)));
+        let name = (self.below(3) == 0).then(|| format!("name{}", self.below(8)));
+        TaskCommand::Edit(Box::new(TaskEdit { total, skip_first, name, ..TaskEdit::default() }))
+    }
+
+    fn start_or_answer(&mut self) -> TaskCommand {
+        let start_no = 1 + self.below(3) as u32;
+        match self.below(3) {
+            0 => TaskCommand::StartAt(WallMs(self.now.0 + self.below(60).cast_signed())),
+            1 => TaskCommand::Ready { start_no, edit: Box::default() },
+            _ => TaskCommand::NotReady { start_no, text: "not today".to_owned() },
+        }
     }
 
     async fn begin(&mut self, step: u32) {

@@ -1,9 +1,11 @@
 //! How runs end: stop, stop now, drain, hand-over, kill of the whole node.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use windrow::domain::ids::ItemIndex;
 use windrow::domain::lifecycle::{Status, StopReason};
+use windrow::domain::task::{Canary, CanaryThen, Tuning};
 use windrow::domain::verdict::{Failure, HandlerCommand};
 use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
 use windrow::ports::task_store::TaskCommand;
@@ -159,4 +161,48 @@ async fn too_many_failed_attempts_recover_by_themselves_and_then_give_up() {
     tokio::time::sleep(Duration::from_secs(75 * 60)).await;
     let view = world.until(task, Status::Stopped).await;
     assert_eq!(view.stop_reason, Some(StopReason::RecoveriesExhausted));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canary_stops_the_task_and_the_start_after_it_does_the_rest() {
+    let world = World::start("canary", |_, _| slow()).await;
+    let canary = Canary { items: NonZeroU64::new(100).expect("not zero"), then: CanaryThen::Stop };
+    let task = world.task_of(TOTAL, Some(canary), |tuning| tuning.concurrency = fifty()).await;
+    let view = world.until(task, Status::Stopped).await;
+    assert_eq!(view.stop_reason, Some(StopReason::CanaryDone));
+    assert_eq!((view.counters.succeeded, world.handler.deliveries().len()), (100, 100));
+    let text = view.status_text.expect("it says how it went");
+    assert!(text.starts_with("the canary of 100 items is done: 100 succeeded"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canary_that_may_go_on_does_so_across_a_crash_in_its_middle() {
+    let world = World::start("canary-on", |_, _| slow()).await;
+    let canary = Canary { items: NonZeroU64::new(500).expect("not zero"), then: CanaryThen::Continue };
+    let task = world.task_of(TOTAL, Some(canary), |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    world.kill("t1.0").await;
+    let view = world.until_that(task, "past its canary", |view| view.canary.is_none()).await;
+    assert!(view.counters.succeeded >= 500, "{:?}", view.counters);
+    let view = world.until(task, Status::Finished).await;
+    assert_eq!(view.counters.succeeded, TOTAL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lanes_and_checkpoints_follow_a_change_of_the_settings() {
+    let world = World::start("paced", |_, _| Act::Slow(Duration::from_secs(1))).await;
+    let hourly = |tuning: &mut Tuning| {
+        (tuning.concurrency, tuning.checkpoint_interval) = (fifty(), Duration::from_secs(3600));
+    };
+    let task = world.task(1_000_000, hourly).await;
+    world.until_in_flight(task, 50).await;
+    // The doubling waits of the first checkpoints are over: the next one is minutes away.
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let view = world.view(task).await;
+    let mut tuning = view.tuning.clone();
+    tuning.checkpoint_interval = Duration::from_secs(1);
+    world.command(task, TaskCommand::Tune(Box::new(tuning))).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let after = world.view(task).await;
+    assert!(after.counters.succeeded > view.counters.succeeded, "saved within a few seconds");
 }

@@ -19,7 +19,7 @@ use windrow::domain::capacity::{Capacity, Ledger};
 use windrow::domain::ids::{Attempt, ItemCount, ItemIndex, Moment, TaskId, WallMs};
 use windrow::domain::lifecycle::Status;
 use windrow::domain::settings::Rate;
-use windrow::domain::task::Tuning;
+use windrow::domain::task::{Canary, Tuning};
 use windrow::ports::clock::Clock;
 use windrow::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
 use windrow::ports::provision::{Provider, Provision, ProvisionError};
@@ -280,6 +280,16 @@ impl World {
 
     /// Makes and starts a task of `total` items.
     pub async fn task(&self, total: u64, tune: impl FnOnce(&mut Tuning)) -> TaskId {
+        self.task_of(total, None, tune).await
+    }
+
+    /// The same, with a canary.
+    pub async fn task_of(
+        &self,
+        total: u64,
+        canary: Option<Canary>,
+        tune: impl FnOnce(&mut Tuning),
+    ) -> TaskId {
         let mut tuning = Config::default().task_defaults.tuning.clone();
         tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
         tune(&mut tuning);
@@ -297,7 +307,7 @@ impl World {
             idempotency_key: None,
             labels: std::collections::BTreeMap::new(),
             send_params: true,
-            canary: None,
+            canary,
             start_at: None,
             deadline: None,
             parent: None,

@@ -33,6 +33,7 @@ const VOCABULARY: &[&str] = &[
     "business",
     "access",
     "lifecycle",
+    "meaning",
 ];
 
 /// A crate and the only places that may name it.

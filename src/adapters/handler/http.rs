@@ -40,8 +40,10 @@ use super::classify::{Asked, Pointer, classify};
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext};
 
+pub(in crate::adapters) use connect::Connector;
 pub use hook::HookClient;
 pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};
+pub(in crate::adapters) use tls::config as tls_config;
 pub use transport::Transports;
 
 /// Makes `http` handlers, one for each run.

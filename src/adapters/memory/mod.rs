@@ -3,9 +3,11 @@
 //! The naive twin of `sql`: the same facts hold (`tests/conformance`), reached by plain maps and loops. One lock
 //! around everything makes each call a transaction; an effect checks before it changes, so a refusal leaves nothing.
 
+mod commands;
 mod data_log;
 mod failures;
 mod faults;
+mod hooks;
 mod items;
 mod leases;
 mod progress;
@@ -23,7 +25,8 @@ use uuid::Uuid;
 pub use faults::{Call, Faults, When};
 pub use leases::MemoryLeases;
 
-use crate::domain::ids::StoreId;
+use crate::domain::business::Hooks;
+use crate::domain::ids::{StoreId, WallMs};
 use crate::domain::settings::Rate;
 use crate::ports::StoreError;
 use state::State;
@@ -50,6 +53,17 @@ impl MemoryStore {
     /// What goes wrong, on demand.
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// What a business wants to hear; `ensure_business` makes one that wants nothing.
+    pub fn set_hooks(&self, slug: &str, hooks: Hooks) {
+        self.lock().hooks.insert(slug.to_owned(), hooks);
+    }
+
+    /// The hook calls that were left so far, each with its delivery id, body and end.
+    pub fn calls_left(&self) -> Vec<(String, serde_json::Value, WallMs)> {
+        let left = &self.lock().outbox;
+        left.iter().map(|call| (call.delivery.clone(), call.body.clone(), call.expires_at)).collect()
     }
 
     /// One call: waits while it is held, fails if it shall, takes effect, and perhaps loses its answer.

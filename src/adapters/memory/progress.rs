@@ -1,7 +1,7 @@
 //! Fenced writes of runs, how runs end, and what a task is afterwards.
 
-use super::items;
 use super::state::{ItemState, Shard, State, Task};
+use super::{hooks, items};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
@@ -144,6 +144,7 @@ pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs, note: Option<N
         let actor = Actor { name: "windrow".to_owned(), source: "system", reason, request_id: None };
         let change = (Some(status_json(before)), Some(status_json(status)));
         state.record(Some(id), &actor, now, format!("task.{status}"), change);
+        hooks::announce(state, id, status, now);
     }
 }
 
@@ -159,6 +160,12 @@ pub(super) fn enter(task: &mut Task, status: Status, note: Option<Note>, now: Wa
     (task.status_reason, task.status_text) = note.map_or((None, None), |(slug, text)| (slug, Some(text)));
     if !matches!(status, Status::Stopping | Status::Stopped) {
         task.stop_reason = None::<StopReason>;
+    }
+    if status != Status::AwaitingBusiness {
+        task.awaiting_until = None;
+    }
+    if status == Status::Stopped || status.is_terminal() {
+        task.start_token = None;
     }
     if status.is_terminal() {
         task.finished_at = Some(now);

@@ -45,6 +45,7 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         parent: task.new.parent,
         awaiting_until: task.awaiting_until,
         finish_at: task.finish_at,
+        recoveries: task.shards.iter().map(|shard| shard.recoveries).max().unwrap_or_default(),
     }
 }
 

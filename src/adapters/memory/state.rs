@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
+use crate::domain::business::{HookKind, Hooks};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
@@ -18,9 +19,17 @@ use crate::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
 pub(super) struct State {
     pub(super) id: StoreId,
     pub(super) businesses: BTreeSet<String>,
+    /// What businesses want to hear.
+    pub(super) hooks: BTreeMap<String, Hooks>,
+    /// The hook calls that changes left, in their order.
+    pub(super) outbox: Vec<LeftCall>,
+    /// Every start token by its hash: its task and start.
+    pub(super) start_tokens: HashMap<String, (TaskId, u32)>,
     /// What the running tasks of a business may do together.
     pub(super) business_rates: BTreeMap<String, Rate>,
     pub(super) tasks: BTreeMap<TaskId, Task>,
+    /// The highest number that a task ever had; none is used again.
+    pub(super) tasks_made: i64,
     /// Idempotency keys by business.
     pub(super) keys: HashMap<(String, String), (NewTask, TaskId)>,
     pub(super) sessions: BTreeMap<SessionId, Session>,
@@ -31,6 +40,17 @@ pub(super) struct State {
     pub(super) lines_made: i64,
     pub(super) lines_dropped: BTreeMap<(TaskId, DropReason), u64>,
     pub(super) audit: Vec<(Option<TaskId>, AuditEntry)>,
+}
+
+/// A hook call that a change left to be delivered.
+#[derive(Clone, Debug)]
+pub(super) struct LeftCall {
+    pub(super) task: TaskId,
+    pub(super) start_no: u32,
+    pub(super) kind: HookKind,
+    pub(super) body: serde_json::Value,
+    pub(super) delivery: String,
+    pub(super) expires_at: WallMs,
 }
 
 #[derive(Debug)]
@@ -63,6 +83,8 @@ pub(super) struct Task {
     pub(super) canary: Option<Canary>,
     pub(super) finish_at: Option<ItemIndex>,
     pub(super) awaiting_until: Option<WallMs>,
+    /// The hash of the present start's token; none once that start is over.
+    pub(super) start_token: Option<String>,
     pub(super) shards: Vec<Shard>,
     pub(super) items: BTreeMap<ItemIndex, Item>,
     pub(super) groups: BTreeMap<String, FailureGroup>,
@@ -115,8 +137,12 @@ impl State {
         State {
             id,
             businesses: BTreeSet::new(),
+            hooks: BTreeMap::new(),
+            outbox: Vec::new(),
+            start_tokens: HashMap::new(),
             business_rates: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            tasks_made: 0,
             keys: HashMap::new(),
             sessions: BTreeMap::new(),
             sources: BTreeMap::new(),

@@ -2,16 +2,17 @@
 
 use async_trait::async_trait;
 
-use super::progress::{self, status_json};
+use super::progress::status_json;
 use super::state::{Shard, State, Task};
-use super::{Call, MemoryStore, shown};
+use super::{Call, MemoryStore, commands, shown};
+use crate::adapters::start_token;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{CheckpointSeq, Epoch, INDEX_MAX, ItemIndex, RunNo, StoreId, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, Wish, decide};
+use crate::domain::lifecycle::{ShardState, Status, Wish};
 use crate::ports::StoreError;
 use crate::ports::task_store::{
     Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, NewTask, TaskCommand, TaskStore,
-    TaskView,
+    TaskView, TokenStart, WaitNote,
 };
 
 #[async_trait]
@@ -62,32 +63,43 @@ impl TaskStore for MemoryStore {
         .await
     }
 
-    async fn command(
+    async fn command_if(
         &self,
         id: TaskId,
+        expected: Option<u64>,
         command: &TaskCommand,
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        self.act(Call::Command, |state| obey(state, id, command, actor, now)).await
+        self.act(Call::Command, |state| commands::obey(state, (id, expected), command, actor, now)).await
     }
 
-    async fn explain_wait(
-        &self,
-        id: TaskId,
-        reason: &str,
-        text: &str,
-        _now: WallMs,
-    ) -> Result<(), StoreError> {
+    async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<(), StoreError> {
         self.act(Call::Command, |state| {
-            let Some(task) = state.tasks.get_mut(&id) else { return Ok(()) };
-            let note = (Some(reason.to_owned()), Some(text.to_owned()));
-            let known = (task.status_reason.clone(), task.status_text.clone());
-            if task.status == Status::Queued && known != note {
-                (task.status_reason, task.status_text) = note;
-                task.version += 1;
+            for WaitNote { task: id, reason, text } in notes {
+                let Some(task) = state.tasks.get_mut(id) else { continue };
+                let note = (Some(reason.clone()), Some(text.clone()));
+                let known = (task.status_reason.clone(), task.status_text.clone());
+                if task.status == Status::Queued && known != note {
+                    (task.status_reason, task.status_text) = note;
+                    task.version += 1;
+                }
             }
             Ok(())
+        })
+        .await
+    }
+
+    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+        self.act(Call::Command, |state| commands::delete(state, id, actor, now)).await
+    }
+
+    async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
+        self.act(Call::Read, |state| {
+            let hash = start_token::hash(token);
+            let Some((task, start_no)) = state.start_tokens.get(&hash).copied() else { return Ok(None) };
+            let live = state.tasks.get(&task).and_then(|task| task.start_token.as_ref());
+            Ok(Some(TokenStart { task, start_no, is_live: live == Some(&hash) }))
         })
         .await
     }
@@ -132,7 +144,8 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
     if let (Some(name), Some(holder)) = (&new.name, holder_of_name(state, new)) {
         return Err(CreateError::NameTaken(name.clone(), holder));
     }
-    let id = TaskId(state.tasks.keys().last().map_or(1, |last| last.0 + 1));
+    state.tasks_made += 1;
+    let id = TaskId(state.tasks_made);
     state.tasks.insert(id, made(new, now));
     if let Some(key) = key {
         state.keys.insert(key, (new.clone(), id));
@@ -170,6 +183,7 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         canary: new.canary,
         finish_at: None,
         awaiting_until: None,
+        start_token: None,
         shards: vec![shard(new, now)],
         items: std::collections::BTreeMap::new(),
         groups: std::collections::BTreeMap::new(),
@@ -200,62 +214,4 @@ fn shard(new: &NewTask, now: WallMs) -> Shard {
         not_before: WallMs(0),
         updated_at: now,
     }
-}
-
-fn obey(
-    state: &mut State,
-    id: TaskId,
-    command: &TaskCommand,
-    actor: &Actor,
-    now: WallMs,
-) -> Result<TaskView, CommandError> {
-    let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
-    let standing = Standing { wish: task.wish, status: task.status, owned: task.is_owned() };
-    let verb = match command {
-        TaskCommand::Start => Verb::Start,
-        TaskCommand::Stop { .. } => Verb::Stop,
-        TaskCommand::StopNow => Verb::StopNow,
-        TaskCommand::Cancel => Verb::Cancel,
-        TaskCommand::Tune(_) => Verb::Tune,
-        TaskCommand::Finish { .. }
-        | TaskCommand::Recover
-        | TaskCommand::Edit(_)
-        | TaskCommand::Ready { .. }
-        | TaskCommand::NotReady { .. } => {
-            return Err(StoreError::Refused("not built yet".to_owned()).into());
-        }
-    };
-    let decision = decide(verb, standing)?;
-    let mut change = (Some(status_json(standing.status)), Some(status_json(decision.status)));
-    if decision.wish != standing.wish {
-        progress::set_wish(task, decision.wish, now);
-    }
-    match command {
-        TaskCommand::Tune(tuning) => {
-            change = (json(&task.tuning)?, json(tuning.as_ref())?);
-            task.tuning = tuning.as_ref().clone();
-            task.control_rev += 1;
-        }
-        TaskCommand::Start => start(task, now),
-        TaskCommand::Stop { reason } => task.stop_reason = task.stop_reason.or(Some(*reason)),
-        _ => task.stop_reason = task.stop_reason.or(Some(StopReason::Operator)),
-    }
-    if decision.status != standing.status {
-        progress::enter(task, decision.status, None, now);
-    }
-    task.version += 1;
-    let view = shown::view(id, task);
-    state.record(Some(id), actor, now, format!("task.{verb}"), change);
-    Ok(view)
-}
-
-fn start(task: &mut Task, now: WallMs) {
-    task.start_no += 1;
-    task.queued_at = now;
-    task.started_at = task.started_at.or(Some(now));
-    task.stop_reason = None;
-}
-
-fn json(tuning: &crate::domain::task::Tuning) -> Result<Option<String>, StoreError> {
-    serde_json::to_string(tuning).map(Some).map_err(|cause| StoreError::Refused(format!("settings: {cause}")))
 }

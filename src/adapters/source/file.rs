@@ -101,7 +101,7 @@ impl Inner {
         if xxh3_64(&bytes) != block.checksum {
             return Err(self.changed(&block, "their bytes differ from those read before the task began"));
         }
-        match self.parse(&bytes, &block) {
+        match parse(&self.format, &self.columns, &bytes, &block) {
             Ok(chunk) => Ok(Arc::new(chunk)),
             Err(kind) => Err(SourceError::BadRow(format!("{}: {kind}", self.rows_named(&block)))),
         }
@@ -134,13 +134,6 @@ impl Inner {
         Ok(opened)
     }
 
-    fn parse(&self, bytes: &[u8], block: &Located) -> Result<RowChunk, FaultKind> {
-        match &self.format {
-            Format::Csv(csv) => parse_block(CsvRows::new(csv, &self.columns), bytes, block),
-            Format::Ndjson => parse_block(NdjsonRows, bytes, block),
-        }
-    }
-
     fn rows_named(&self, block: &Located) -> String {
         format!("{}: rows {} to {}", self.path.display(), block.rows.start, block.rows.end - 1)
     }
@@ -158,6 +151,19 @@ impl Inner {
             "{} can't be read; because {error}; try: check that the file and its disk are there",
             self.rows_named(block)
         ))
+    }
+}
+
+/// The rows of a block whose bytes are those that were indexed.
+pub(super) fn parse(
+    format: &Format,
+    columns: &[String],
+    bytes: &[u8],
+    block: &Located,
+) -> Result<RowChunk, FaultKind> {
+    match format {
+        Format::Csv(csv) => parse_block(CsvRows::new(csv, columns), bytes, block),
+        Format::Ndjson => parse_block(NdjsonRows, bytes, block),
     }
 }
 

@@ -6,12 +6,18 @@
 //! Both directions use one parser per format (`rows`: `csv`, `ndjson`), so they can't disagree on what a row is.
 //! [`open()`] puts it together from a task's [`SourceSpec`].
 //!
+//! A long-lived node has two more kinds: uploads (`receive`, `upload`), whose bytes lie in the store in parts, and
+//! redrives (`redrive`), whose items are failures of another task. `desk` makes descriptions of what people ask for,
+//! and `stored` opens descriptions again.
+//!
 //! Never: holds a whole file in memory, repairs a row, or serves bytes that differ from those of the pass.
 
 mod block_index;
 mod csv;
 mod cutter;
+mod desk;
 mod fault;
+mod fetch;
 mod file;
 mod inline;
 mod ndjson;
@@ -19,16 +25,27 @@ mod open;
 mod open_error;
 mod pass;
 mod range;
+mod receive;
+mod redrive;
 mod rows;
 mod spec;
+mod spec_json;
 mod spool;
+mod stored;
+mod upload;
 
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
+pub use desk::Desk;
 pub use fault::{Fault, FaultKind, IndexError};
+pub use fetch::Fetcher;
 pub use file::FileSource;
 pub use inline::{INLINE_BYTES_MAX, InlineSource};
 pub use open::{IndexWatch, OpenedSource, Opening, open, open_piped};
 pub use open_error::OpenSourceError;
 pub use pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, index_bytes, index_file};
 pub use range::RangeSource;
+pub use receive::{ReceiveError, receive};
+pub use redrive::RedriveSource;
 pub use spec::{CsvFormat, Format, Input, SourceSpec};
+pub use stored::{StoredSourceError, StoredSources};
+pub use upload::UploadSource;

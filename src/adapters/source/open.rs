@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::block_index::BlockIndex;
+use super::block_index::{BlockIndex, DamagedIndex};
 use super::fault::IndexError;
 use super::file::{FileSource, modified_ns, open_regular};
 use super::inline::InlineSource;
@@ -21,6 +21,7 @@ use super::range::RangeSource;
 use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool};
 use crate::domain::ids::{INDEX_MAX, ItemCount, WallMs};
+use crate::ports::StoreError;
 use crate::ports::source::Source;
 use crate::ports::source_store::{IndexedSource, SourceStore};
 
@@ -116,7 +117,13 @@ pub async fn open_piped(
                 Input::Stdin => open_stdin(format, opening, piped).await,
                 Input::Path(path) => open_file(spec, format, opening, PathBuf::from(path)).await,
                 Input::Spooled(name) => open_file(spec, format, opening, opening.spool.join(name)).await,
+                Input::Upload(id) => {
+                    Err(OpenSourceError::BadSpec(format!("{id} is an upload; only a node can open it")))
+                }
             }
+        }
+        SourceSpec::Redrive(_) => {
+            Err(OpenSourceError::BadSpec("it is a redrive; only a node can open it".to_owned()))
         }
     }
 }
@@ -236,17 +243,26 @@ async fn remembered(
     if !same_time || indexed.bytes != found.metadata.len() {
         return Ok(None);
     }
-    let mut parts = Vec::new();
-    while let Some(part) = store.part(id, u32::try_from(parts.len()).unwrap_or(u32::MAX)).await? {
-        parts.push(part);
-    }
-    match BlockIndex::from_parts(&parts, indexed.rows, indexed.bytes) {
+    match index_of(id, &indexed, store).await? {
         Ok(index) => Ok(Some((indexed, index))),
         Err(error) => {
             tracing::warn!(location = %found.location, %error, "indexing the source again");
             Ok(None)
         }
     }
+}
+
+/// The blocks of an indexed source, as far as its stored parts are sound.
+pub(super) async fn index_of(
+    id: i64,
+    indexed: &IndexedSource,
+    store: &dyn SourceStore,
+) -> Result<Result<BlockIndex, DamagedIndex>, StoreError> {
+    let mut parts = Vec::new();
+    while let Some(part) = store.part(id, u32::try_from(parts.len()).unwrap_or(u32::MAX)).await? {
+        parts.push(part);
+    }
+    Ok(BlockIndex::from_parts(&parts, indexed.rows, indexed.bytes))
 }
 
 async fn run_pass(

@@ -4,10 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::spec_json::RawSpec;
 use crate::domain::ids::ItemCount;
+use crate::ports::source_desk::RedriveSpec;
+use crate::ports::uploads::UploadId;
 
 /// A source's description: `{"kind":"range","total":10}`, `{"kind":"inline","items":[…]}`,
-/// `{"kind":"csv","path":"users.csv","format":{"delimiter":";"}}`, `{"kind":"ndjson","path":"-"}`.
+/// `{"kind":"csv","path":"users.csv","format":{"delimiter":";"}}`, `{"kind":"ndjson","path":"-"}`,
+/// `{"kind":"ndjson","upload":7}`, `{"kind":"redrive","origin":42,"groups":[{"code":"TIMEOUT","first":0,"count":17}]}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "RawSpec", into = "RawSpec")]
 pub enum SourceSpec {
@@ -28,6 +32,8 @@ pub enum SourceSpec {
         /// How bytes become rows.
         format: Format,
     },
+    /// Failures of another task.
+    Redrive(RedriveSpec),
 }
 
 /// Where the bytes of a file source come from.
@@ -39,6 +45,8 @@ pub enum Input {
     Path(String),
     /// What once was piped in: a file's name in the spool directory, made of its content's checksum.
     Spooled(String),
+    /// What was sent to the façade.
+    Upload(UploadId),
 }
 
 /// How bytes become rows.
@@ -126,6 +134,7 @@ impl SourceSpec {
             SourceSpec::Range { .. } => "range",
             SourceSpec::Inline { .. } => "inline",
             SourceSpec::File { format, .. } => format.kind(),
+            SourceSpec::Redrive(_) => "redrive",
         }
     }
 
@@ -133,99 +142,10 @@ impl SourceSpec {
     pub fn meaning(&self, checksum: u64, total: ItemCount) -> u64 {
         let format = match self {
             SourceSpec::File { format, .. } => format.to_text(),
+            SourceSpec::Redrive(_) => self.to_text(),
             SourceSpec::Range { .. } | SourceSpec::Inline { .. } => String::new(),
         };
         xxh3_64(format!("{}\n{format}\n{checksum:016x}\n{}", self.kind(), total.0).as_bytes())
-    }
-}
-
-/// The JSON form.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSpec {
-    kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    total: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    items: Option<Vec<Box<RawValue>>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    spooled: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    format: Option<CsvFormat>,
-}
-
-impl TryFrom<RawSpec> for SourceSpec {
-    type Error = String;
-
-    fn try_from(raw: RawSpec) -> Result<SourceSpec, String> {
-        match raw {
-            RawSpec {
-                ref kind,
-                total: Some(total),
-                items: None,
-                path: None,
-                spooled: None,
-                format: None,
-            } if kind == "range" => Ok(SourceSpec::Range { total: ItemCount(total) }),
-            RawSpec {
-                ref kind,
-                total: None,
-                items: Some(items),
-                path: None,
-                spooled: None,
-                format: None,
-            } if kind == "inline" => Ok(SourceSpec::Inline { items }),
-            RawSpec { kind, total: None, items: None, path, spooled, format } => {
-                Ok(SourceSpec::File { input: input(path, spooled)?, format: file_format(&kind, format)? })
-            }
-            RawSpec { kind, .. } => Err(format!("the source's members don't belong to the kind {kind:?}")),
-        }
-    }
-}
-
-fn input(path: Option<String>, spooled: Option<String>) -> Result<Input, String> {
-    match (path, spooled) {
-        (Some(path), None) if path == "-" => Ok(Input::Stdin),
-        (Some(path), None) => Ok(Input::Path(path)),
-        (None, Some(name)) if !name.contains(['/', '\0']) && name.starts_with("stdin-") => {
-            Ok(Input::Spooled(name))
-        }
-        (None, Some(name)) => Err(format!("{name:?} is no spooled file's name")),
-        (None, None) => Err("the source has neither path nor spooled".to_owned()),
-        (Some(_), Some(_)) => Err("the source has both path and spooled".to_owned()),
-    }
-}
-
-fn file_format(kind: &str, format: Option<CsvFormat>) -> Result<Format, String> {
-    match (kind, format) {
-        ("csv", format) => Ok(Format::Csv(format.unwrap_or_default())),
-        ("ndjson", None) => Ok(Format::Ndjson),
-        ("ndjson", Some(_)) => Err("ndjson has no format options".to_owned()),
-        _ => Err(format!("{kind:?} is no kind of source; there are range, inline, csv and ndjson")),
-    }
-}
-
-impl From<SourceSpec> for RawSpec {
-    fn from(spec: SourceSpec) -> RawSpec {
-        let raw = RawSpec { kind: spec.kind().to_owned(), ..RawSpec::default() };
-        match spec {
-            SourceSpec::Range { total } => RawSpec { total: Some(total.0), ..raw },
-            SourceSpec::Inline { items } => RawSpec { items: Some(items), ..raw },
-            SourceSpec::File { input, format } => {
-                let (path, spooled) = match input {
-                    Input::Stdin => (Some("-".to_owned()), None),
-                    Input::Path(path) => (Some(path), None),
-                    Input::Spooled(name) => (None, Some(name)),
-                };
-                let format = match format {
-                    Format::Csv(csv) => Some(csv),
-                    Format::Ndjson => None,
-                };
-                RawSpec { path, spooled, format, ..raw }
-            }
-        }
     }
 }
 
@@ -241,6 +161,9 @@ mod tests {
             r#"{"kind":"csv","path":"u.csv","format":{"delimiter":";","header":false,"quote":null}}"#,
             r#"{"kind":"ndjson","path":"-"}"#,
             r#"{"kind":"ndjson","spooled":"stdin-00.ndjson"}"#,
+            r#"{"kind":"ndjson","upload":7}"#,
+            r#"{"kind":"redrive","origin":42,"keys_of":40,"groups":[{"code":"BUSY","first":0,"count":3}]}"#,
+            r#"{"kind":"redrive","origin":42,"indexes":[[5,1],[9,12]]}"#,
         ] {
             assert_eq!(SourceSpec::parse(text).map(|spec| spec.to_text()), Ok(text.to_owned()));
         }
@@ -258,6 +181,11 @@ mod tests {
             r#"{"kind":"xlsx","path":"u"}"#,
             r#"{"kind":"csv","path":"u","sheet":1}"#,
             r#"{"kind":"ndjson","path":"u","format":{}}"#,
+            r#"{"kind":"ndjson","upload":7,"path":"u"}"#,
+            r#"{"kind":"redrive","origin":42}"#,
+            r#"{"kind":"redrive","groups":[]}"#,
+            r#"{"kind":"redrive","origin":42,"indexes":[[5,0]]}"#,
+            r#"{"kind":"range","total":1,"origin":42}"#,
         ] {
             assert!(SourceSpec::parse(text).is_err(), "{text}");
         }

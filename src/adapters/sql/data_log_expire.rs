@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{data_log, data_log_drop};
 use super::{Store, damaged, error};
@@ -53,8 +53,13 @@ async fn drop_old(store: &Store, retention: LogRetention) -> Result<u64, StoreEr
     Ok(old.len() as u64)
 }
 
-/// The task that has most lines above the limit, and how many. It reads the index only, and holds no lock.
+/// The task that has most lines above the limit, and how many. It reads the index only, holds no lock, and doesn't even
+/// do that while all tasks together have fewer lines than one may have.
 async fn fullest(store: &Store, max: u64) -> Result<Option<(i64, u64)>, StoreError> {
+    let at_most = (number(store, Order::Desc).await? - number(store, Order::Asc).await? + 1).cast_unsigned();
+    if at_most <= max {
+        return Ok(None);
+    }
     let lines = data_log::Column::Id.count();
     let most: Option<(i64, i64)> = data_log::Entity::find()
         .select_only()
@@ -68,6 +73,13 @@ async fn fullest(store: &Store, max: u64) -> Result<Option<(i64, u64)>, StoreErr
         .await
         .map_err(error)?;
     Ok(most.map(|(task, n)| (task, n.cast_unsigned() - max)))
+}
+
+/// The lowest or the highest number of a line; 0 without any.
+async fn number(store: &Store, order: Order) -> Result<i64, StoreError> {
+    let found = data_log::Entity::find().select_only().column(data_log::Column::Id);
+    let found = found.order_by(data_log::Column::Id, order).into_tuple::<i64>().one(&store.readers).await;
+    Ok(found.map_err(error)?.unwrap_or(0))
 }
 
 async fn drop_excess(store: &Store, task: i64, excess: u64) -> Result<u64, StoreError> {

@@ -1,8 +1,8 @@
 //! Searching the data log, a bounded number of lines at a time.
 //!
-//! A page walks down the numbers. Of one task it looks at most at [`LOOKED_AT_MAX`] lines that the database found to
-//! fit; of all tasks it looks at the last [`NUMBERS_MAX`] numbers, since no index helps there. Where it ends early, its
-//! cursor goes on.
+//! A page walks down the numbers and covers at most [`COVERED_MAX`] lines of a task, or as many numbers of all tasks,
+//! however few of them fit: no index helps with most of what may be asked. A text is compared with at most
+//! [`LOOKED_AT_MAX`] of them. Where a page ends early, its cursor goes on.
 
 use sea_orm::sea_query::Query;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
@@ -16,15 +16,15 @@ use crate::ports::data_log::{LogPage, LogQuery};
 const CHUNK: u32 = 1000;
 /// Lines that one page compares with a text.
 const LOOKED_AT_MAX: u32 = 10_000;
-/// Numbers that one page of all tasks covers.
-const NUMBERS_MAX: i64 = 200_000;
+/// Lines that one page covers.
+const COVERED_MAX: u32 = 200_000;
 
 /// See [`crate::ports::data_log::DataLog::search`].
 pub(super) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, StoreError> {
     let mut page = LogPage::default();
     let Some(newest) = newest(store).await? else { return Ok(page) };
     let mut before = query.before.unwrap_or(i64::MAX).min(newest.saturating_add(1));
-    let floor = if query.task.is_some() { 0 } else { before.saturating_sub(NUMBERS_MAX).max(0) };
+    let floor = floor(store, query, before).await?;
     let needle = query.text.as_deref().map(str::to_lowercase);
     let chunk = if needle.is_some() { CHUNK } else { query.limit.max(1) };
     let mut looked_at = 0;
@@ -52,6 +52,20 @@ pub(super) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, S
             return Ok(page);
         }
     }
+}
+
+/// The lowest number that a page covers; it walks along an index.
+async fn floor(store: &Store, query: &LogQuery, before: i64) -> Result<i64, StoreError> {
+    let Some(task) = query.task else { return Ok(before.saturating_sub(i64::from(COVERED_MAX)).max(0)) };
+    let lowest = data_log::Entity::find()
+        .select_only()
+        .column(data_log::Column::Id)
+        .filter(data_log::Column::TaskId.eq(task.0))
+        .filter(data_log::Column::Id.lt(before))
+        .order_by_desc(data_log::Column::Id)
+        .offset(u64::from(COVERED_MAX))
+        .into_tuple::<i64>();
+    Ok(lowest.one(&store.readers).await.map_err(error)?.unwrap_or(0))
 }
 
 async fn newest(store: &Store) -> Result<Option<i64>, StoreError> {

@@ -7,6 +7,7 @@
 //! - A transaction that reads and then writes takes the write lock at its beginning, and awaits nothing but its own
 //!   statements.
 
+mod audit_list;
 mod business_store;
 mod data_log;
 mod data_log_expire;
@@ -15,8 +16,10 @@ mod dialect;
 mod entity;
 mod failure_groups;
 mod failure_list;
+mod idempotency;
 mod items;
 mod node_audit;
+mod report_store;
 mod run_checkpoint;
 mod run_claim;
 mod run_close;
@@ -26,10 +29,18 @@ mod session_store;
 mod source_store;
 mod task_command;
 mod task_create;
+mod task_delete;
+mod task_edit;
+mod task_finish;
+mod task_hooks;
+mod task_list;
 mod task_record;
+mod task_start;
 mod task_store;
 mod task_view;
+mod task_wait;
 mod token_store;
+mod uploads;
 mod words;
 
 use std::path::Path;

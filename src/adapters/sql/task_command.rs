@@ -1,39 +1,41 @@
 //! Obeys commands: the transition table decides, one transaction writes task, shards, audit and outbox.
 
-use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{DatabaseTransaction, EntityTrait};
 
-use super::entity::{shard, task};
+use super::entity::task;
 use super::task_record::{self, Change};
-use super::{Store, error, task_view, words};
+use super::{Store, error, task_edit, task_finish, task_hooks, task_start, task_view, words};
 use crate::domain::ids::{TaskId, WallMs};
-use crate::domain::lifecycle::{Decision, ShardState, Standing, Status, StopReason, Verb, decide};
-use crate::domain::task::Tuning;
+use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, decide};
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskView};
 
-/// See [`crate::ports::task_store::TaskStore::command`].
+/// See [`crate::ports::task_store::TaskStore::command_if`].
 pub(super) async fn command(
     store: &Store,
-    id: TaskId,
+    (id, expected): (TaskId, Option<u64>),
     command: &TaskCommand,
     actor: &Actor,
     now: WallMs,
 ) -> Result<TaskView, CommandError> {
     let transaction = store.write().await?;
     let mut row = find(&transaction, id).await?;
+    check_version(&row, expected)?;
     let standing = standing(&transaction, &row).await?;
-    let verb = verb(command)?;
-    let decision = decide(verb, standing)?;
-    let change = change(&row, command, verb, standing.status, decision)?;
-    match command {
-        TaskCommand::Tune(tuning) => tune(&transaction, &mut row, tuning).await?,
-        _ => obey(&transaction, &mut row, command, standing, decision, now).await?,
-    }
+    let settings = obey(&transaction, &mut row, command, standing, now).await?;
     task_record::save(&transaction, &row, now).await?;
+    let status = words::status(&row)?;
+    let statuses = || (task_record::status_json(standing.status), task_record::status_json(status));
+    let (before, after) = settings.unwrap_or_else(statuses);
+    let action = action(command).to_owned();
+    let change = Change { task: Some(id), business: None, action, before: Some(before), after: Some(after) };
     task_record::audit(&transaction, actor, change, now).await?;
-    if decision.status == Status::Stopped && standing.status != Status::Stopped {
-        task_record::announce(&transaction, &row, Status::Stopped, now).await?;
+    if status == Status::Stopped && standing.status != Status::Stopped {
+        task_hooks::announce(&transaction, &row, Status::Stopped, now).await?;
+    }
+    if let TaskCommand::Finish { .. } = command {
+        // It may have left nothing to do.
+        task_record::refresh(&transaction, id, now, None).await?;
     }
     let row = task_record::load(&transaction, id).await?;
     let view = task_view::view(&transaction, row).await?;
@@ -46,99 +48,97 @@ async fn find(transaction: &DatabaseTransaction, id: TaskId) -> Result<task::Mod
     found.ok_or(CommandError::NotFound(id))
 }
 
+fn check_version(row: &task::Model, expected: Option<u64>) -> Result<(), CommandError> {
+    let found = row.version.cast_unsigned();
+    match expected {
+        Some(expected) if expected != found => Err(CommandError::Changed { expected, found }),
+        _ => Ok(()),
+    }
+}
+
 async fn standing(transaction: &DatabaseTransaction, row: &task::Model) -> Result<Standing, StoreError> {
     let shards = task_record::shards(transaction, TaskId(row.id)).await?;
     let owned = shards.iter().any(|shard| shard.state == ShardState::Running.as_str());
     Ok(Standing { wish: words::wish(&row.wish)?, status: words::status(row)?, owned })
 }
 
-fn verb(command: &TaskCommand) -> Result<Verb, CommandError> {
-    Ok(match command {
-        TaskCommand::Start => Verb::Start,
-        TaskCommand::Stop { .. } => Verb::Stop,
-        TaskCommand::StopNow => Verb::StopNow,
-        TaskCommand::Cancel => Verb::Cancel,
-        TaskCommand::Tune(_) => Verb::Tune,
-        TaskCommand::Finish { .. }
-        | TaskCommand::Recover
-        | TaskCommand::Edit(_)
-        | TaskCommand::Ready { .. }
-        | TaskCommand::NotReady { .. } => {
-            return Err(StoreError::Refused("not built yet".to_owned()).into());
-        }
-    })
+/// The command as the audit names it.
+fn action(command: &TaskCommand) -> &'static str {
+    match command {
+        TaskCommand::Start | TaskCommand::StartAt(_) => "task.start",
+        TaskCommand::Stop { .. } => "task.stop",
+        TaskCommand::StopNow => "task.stop_now",
+        TaskCommand::Cancel => "task.cancel",
+        TaskCommand::Tune(_) => "task.tune",
+        TaskCommand::Finish { .. } => "task.finish",
+        TaskCommand::Recover => "task.recover",
+        TaskCommand::Edit(_) => "task.edit",
+        TaskCommand::Ready { .. } => "task.ready",
+        TaskCommand::NotReady { .. } => "task.not_ready",
+    }
 }
 
-fn change(
-    row: &task::Model,
-    command: &TaskCommand,
-    verb: Verb,
-    before: Status,
-    decision: Decision,
-) -> Result<Change, StoreError> {
-    let (before, after) = match command {
-        TaskCommand::Tune(tuning) => (row.tuning.clone(), words::tuning_text(tuning)?),
-        _ => (task_record::status_json(before), task_record::status_json(decision.status)),
-    };
-    let action = format!("task.{verb}");
-    Ok(Change {
-        task: Some(TaskId(row.id)),
-        business: None,
-        action,
-        before: Some(before),
-        after: Some(after),
-    })
-}
-
-async fn tune(
-    transaction: &DatabaseTransaction,
-    row: &mut task::Model,
-    tuning: &Tuning,
-) -> Result<(), StoreError> {
-    row.tuning = words::tuning_text(tuning)?;
-    row.control_rev += 1;
-    shard::Entity::update_many()
-        .col_expr(shard::Column::ControlRev, Expr::value(row.control_rev))
-        .filter(shard::Column::TaskId.eq(row.id))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    Ok(())
-}
-
+/// Changes the row and the shards; says what was and what is where that isn't the status.
 async fn obey(
     transaction: &DatabaseTransaction,
     row: &mut task::Model,
     command: &TaskCommand,
     standing: Standing,
-    decision: Decision,
     now: WallMs,
-) -> Result<(), StoreError> {
+) -> Result<Option<(String, String)>, CommandError> {
+    match command {
+        TaskCommand::Start => task_start::start(transaction, row, standing, None, now).await?,
+        TaskCommand::StartAt(at) => task_start::start(transaction, row, standing, Some(*at), now).await?,
+        TaskCommand::Stop { reason } => {
+            end(transaction, row, (Verb::Stop, *reason), standing, now).await?;
+        }
+        TaskCommand::StopNow => {
+            end(transaction, row, (Verb::StopNow, StopReason::Operator), standing, now).await?;
+        }
+        TaskCommand::Cancel => {
+            end(transaction, row, (Verb::Cancel, StopReason::Operator), standing, now).await?;
+        }
+        TaskCommand::Tune(tuning) => {
+            decide(Verb::Tune, standing)?;
+            return Ok(Some(task_edit::tune(transaction, row, tuning).await?));
+        }
+        TaskCommand::Edit(edit) => {
+            task_edit::check(edit, standing)?;
+            return Ok(Some(task_edit::apply(transaction, row, edit).await?));
+        }
+        TaskCommand::Finish { end } => {
+            task_finish::finish(transaction, row, standing, *end, now).await?;
+        }
+        TaskCommand::Recover => task_finish::recover(transaction, row, standing, now).await?,
+        TaskCommand::Ready { start_no, edit } => {
+            task_start::ready(transaction, row, standing, (*start_no, edit), now).await?;
+        }
+        TaskCommand::NotReady { start_no, text } => {
+            task_start::not_ready(transaction, row, standing, (*start_no, text), now).await?;
+        }
+    }
+    Ok(None)
+}
+
+/// Stop and cancel.
+async fn end(
+    transaction: &DatabaseTransaction,
+    row: &mut task::Model,
+    (verb, reason): (Verb, StopReason),
+    standing: Standing,
+    now: WallMs,
+) -> Result<(), CommandError> {
+    let decision = decide(verb, standing)?;
     row.wish = decision.wish.as_str().to_owned();
     if decision.wish != standing.wish {
         task_record::copy_wish(transaction, TaskId(row.id), decision.wish, now).await?;
     }
-    match command {
-        TaskCommand::Start => on_start(row, now),
-        TaskCommand::Stop { reason } => give_reason(row, *reason),
-        _ => give_reason(row, StopReason::Operator),
-    }
+    // The first reason to stop is the one that is shown.
+    row.stop_reason.get_or_insert_with(|| reason.as_str().to_owned());
     if decision.status != standing.status {
         task_record::enter(row, decision.status, None, now);
     }
     Ok(())
-}
-
-fn on_start(row: &mut task::Model, now: WallMs) {
-    row.start_no += 1;
-    row.queued_at = now.0;
-    row.started_at = row.started_at.or(Some(now.0));
-    row.stop_reason = None;
-}
-
-/// The first reason to stop is the one that is shown.
-fn give_reason(row: &mut task::Model, reason: StopReason) {
-    row.stop_reason.get_or_insert_with(|| reason.as_str().to_owned());
 }
 
 /// See [`crate::ports::task_store::TaskStore::release_name`].
@@ -159,25 +159,4 @@ pub(super) async fn release_name(
     task_record::audit(&transaction, actor, change, now).await?;
     transaction.commit().await.map_err(error)?;
     Ok(())
-}
-
-/// See [`crate::ports::task_store::TaskStore::explain_wait`].
-pub(super) async fn explain_wait(
-    store: &Store,
-    id: TaskId,
-    reason: &str,
-    text: &str,
-    now: WallMs,
-) -> Result<(), StoreError> {
-    let transaction = store.write().await?;
-    let found = task::Entity::find_by_id(id.0).one(&transaction).await.map_err(error)?;
-    let Some(mut row) = found else { return Ok(()) };
-    let is_known = row.status_reason.as_deref() == Some(reason) && row.status_text.as_deref() == Some(text);
-    if is_known || words::status(&row)? != Status::Queued {
-        return Ok(());
-    }
-    row.status_reason = Some(reason.to_owned());
-    row.status_text = Some(text.to_owned());
-    task_record::save(&transaction, &row, now).await?;
-    transaction.commit().await.map_err(error)
 }

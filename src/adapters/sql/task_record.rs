@@ -1,11 +1,11 @@
-//! The task row and what follows from its shards: status, ends, audit and outbox, in the transaction of the change.
+//! The task row and what follows from its shards: status, ends and audit, in the transaction of the change.
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ActiveModelTrait, ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder};
 
-use super::entity::{audit, business, failure_group, item, outbox, shard, shard_head, task};
-use super::{damaged, error, items, words};
+use super::entity::{audit, failure_group, item, shard, shard_head, task};
+use super::{damaged, error, items, task_hooks, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
 use crate::ports::StoreError;
@@ -143,7 +143,7 @@ pub(super) async fn refresh(
     save(transaction, &task, now).await?;
     if matches!(status, Status::Finished | Status::Stopped | Status::Cancelled) {
         audit_end(transaction, &task, status, before, now).await?;
-        announce(transaction, &task, status, now).await?;
+        task_hooks::announce(transaction, &task, status, now).await?;
     }
     Ok(())
 }
@@ -160,6 +160,13 @@ pub(super) fn enter(task: &mut task::Model, status: Status, note: Option<Note>, 
     task.next_at = next_at.map(|at| at.0);
     if !matches!(status, Status::Stopping | Status::Stopped) {
         task.stop_reason = None;
+    }
+    if status != Status::AwaitingBusiness {
+        task.awaiting_until = None;
+    }
+    if status == Status::Stopped || status.is_terminal() {
+        // The start is over, and with it what its token was for.
+        task.start_token_hash = None;
     }
     if status.is_terminal() {
         task.finished_at = Some(now.0);
@@ -281,39 +288,5 @@ pub(super) async fn audit(
         business_id: Set(change.business),
     };
     audit::Entity::insert(entry).exec_without_returning(transaction).await.map_err(error)?;
-    Ok(())
-}
-
-/// Leaves a hook call to be delivered, if the business has hooks.
-pub(super) async fn announce(
-    transaction: &DatabaseTransaction,
-    task: &task::Model,
-    status: Status,
-    now: WallMs,
-) -> Result<(), StoreError> {
-    let owner = business::Entity::find_by_id(task.business_id).one(transaction).await.map_err(error)?;
-    let hooks = owner.and_then(|owner| owner.hooks).unwrap_or_default();
-    if status == Status::Cancelled || matches!(hooks.trim(), "" | "{}" | "null") {
-        return Ok(());
-    }
-    let payload = serde_json::json!({
-        "task": TaskId(task.id).to_string(), "start": task.start_no, "status": status.as_str(),
-        "result": task.result, "reason": task.stop_reason, "at_ms": now.0,
-    });
-    let call = outbox::ActiveModel {
-        id: NotSet,
-        task_id: Set(task.id),
-        start_no: Set(task.start_no),
-        kind: Set(format!("task.{status}")),
-        payload: Set(payload.to_string()),
-        state: Set("due".to_owned()),
-        due_at: Set(now.0),
-        attempts: Set(0),
-        created_at: Set(now.0),
-        delivery_id: Set(None),
-        last_error: Set(None),
-        expires_at: Set(None),
-    };
-    outbox::Entity::insert(call).exec_without_returning(transaction).await.map_err(error)?;
     Ok(())
 }

@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
 
 use super::entity::{audit, business, failure_group, item, task};
-use super::{Store, error, items, task_command, task_create, task_view};
+use super::{Store, error, items, task_command, task_create, task_delete, task_start, task_view, task_wait};
 use crate::domain::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use crate::ports::StoreError;
 use crate::ports::task_store::{
     Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, NewTask, TaskCommand, TaskStore,
-    TaskView,
+    TaskView, TokenStart, WaitNote,
 };
 
 #[async_trait]
@@ -55,24 +55,27 @@ impl TaskStore for Store {
         task_command::release_name(self, id, actor, now).await
     }
 
-    async fn command(
+    async fn command_if(
         &self,
         id: TaskId,
+        expected: Option<u64>,
         command: &TaskCommand,
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        task_command::command(self, id, command, actor, now).await
+        task_command::command(self, (id, expected), command, actor, now).await
     }
 
-    async fn explain_wait(
-        &self,
-        id: TaskId,
-        reason: &str,
-        text: &str,
-        now: WallMs,
-    ) -> Result<(), StoreError> {
-        task_command::explain_wait(self, id, reason, text, now).await
+    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
+        task_wait::explain(self, notes, now).await
+    }
+
+    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+        task_delete::delete(self, id, actor, now).await
+    }
+
+    async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
+        task_start::of_token(self, token).await
     }
 
     async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
@@ -118,7 +121,7 @@ impl TaskStore for Store {
     }
 }
 
-fn group(row: failure_group::Model) -> FailureGroup {
+pub(super) fn group(row: failure_group::Model) -> FailureGroup {
     FailureGroup {
         code: row.code,
         count: row.n.cast_unsigned(),
@@ -140,7 +143,7 @@ fn failed(row: item::Model) -> FailedItem {
     }
 }
 
-fn entry(row: audit::Model) -> AuditEntry {
+pub(super) fn entry(row: audit::Model) -> AuditEntry {
     AuditEntry {
         at: WallMs(row.at_ms),
         actor: row.actor,

@@ -24,7 +24,7 @@ pub(super) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result
     together(row, owner.slug, &shards)
 }
 
-fn together(
+pub(super) fn together(
     row: task::Model,
     business: String,
     shards: &[shard_head::Model],
@@ -65,6 +65,7 @@ fn together(
         parent: row.parent_id.map(TaskId),
         awaiting_until: row.awaiting_until.map(WallMs),
         finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
+        recoveries: shards.iter().map(|shard| shard.recoveries).max().unwrap_or_default().cast_unsigned(),
     })
 }
 

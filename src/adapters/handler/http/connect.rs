@@ -24,7 +24,7 @@ use crate::adapters::handler::egress::Egress;
 
 /// No connection came about.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(super) enum ConnectError {
+pub(in crate::adapters) enum ConnectError {
     /// The name has no address; may come back.
     #[error("{0:?} can't be resolved: {1}; check the name in the url")]
     Unresolved(String, String),
@@ -41,7 +41,7 @@ pub(super) enum ConnectError {
 
 /// Makes TCP connections.
 #[derive(Clone, Debug)]
-pub(super) struct Connector {
+pub(in crate::adapters) struct Connector {
     egress: Arc<Egress>,
     timeout: Duration,
     proxy: Option<Arc<Proxy>>,
@@ -49,6 +49,11 @@ pub(super) struct Connector {
 }
 
 impl Connector {
+    /// A connector that goes straight to the host.
+    pub(in crate::adapters) fn direct(egress: Egress, timeout: Duration) -> Connector {
+        Connector::new(egress, timeout, None, Arc::default())
+    }
+
     /// A connector that counts in `made`.
     pub(super) fn new(
         egress: Egress,
@@ -138,7 +143,7 @@ fn bare(host: &str) -> &str {
 
 /// A connection; a proxied one wants whole URLs in the first line of requests.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(in crate::adapters) struct Stream {
     io: TokioIo<TcpStream>,
     is_proxied: bool,
 }

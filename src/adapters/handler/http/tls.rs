@@ -17,7 +17,7 @@ use super::HttpOptions;
 ///
 /// # Errors
 /// A message for people when there are no certificates to trust.
-pub(super) fn config(options: &HttpOptions) -> Result<ClientConfig, String> {
+pub(in crate::adapters) fn config(options: &HttpOptions) -> Result<ClientConfig, String> {
     if options.insecure_skip_verify {
         let verifier = Arc::new(TrustAnyone(Arc::new(ring::default_provider())));
         return Ok(builder().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());

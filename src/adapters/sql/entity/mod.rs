@@ -16,6 +16,7 @@ pub mod shard;
 pub mod shard_head;
 pub mod source;
 pub mod source_index;
+pub mod start_token;
 pub mod task;
 pub mod token;
 pub mod upload;

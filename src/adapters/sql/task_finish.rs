@@ -1,0 +1,85 @@
+//! Finishing early, and recovering at once.
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+
+use super::entity::{shard, shard_head, task};
+use super::{error, task_edit, task_record};
+use crate::domain::ids::{ItemIndex, TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, Standing, Verb, decide};
+use crate::domain::meaning::FieldRefusal;
+use crate::ports::StoreError;
+use crate::ports::task_store::CommandError;
+
+/// Lowers the task's end. Shards without an owner are cut here; an owner reads it from its control.
+pub(super) async fn finish(
+    transaction: &DatabaseTransaction,
+    row: &mut task::Model,
+    standing: Standing,
+    end: ItemIndex,
+    now: WallMs,
+) -> Result<(), CommandError> {
+    decide(Verb::Finish, standing)?;
+    let end = i64::try_from(end.0).unwrap_or(i64::MAX);
+    if end >= row.total {
+        let why = format!("the task has {} items; an early finish lies below that", row.total);
+        return Err(CommandError::Fields(vec![FieldRefusal::new("total", why)]));
+    }
+    row.finish_at = Some(row.finish_at.map_or(end, |earlier| earlier.min(end)));
+    task_edit::bump_control(transaction, row).await?;
+    for shard in task_record::shards(transaction, TaskId(row.id)).await? {
+        if shard.state != ShardState::Running.as_str() {
+            cut(transaction, &shard, end, now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What was dispatched stays; a shard with nothing left is done.
+async fn cut(
+    transaction: &DatabaseTransaction,
+    shard: &shard_head::Model,
+    end: i64,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    use shard::Column as C;
+    let end = shard.end_index.min(end.max(shard.high_water));
+    let is_done = shard.low_water >= end && shard.parked == 0;
+    let state = if is_done { ShardState::Done.as_str() } else { shard.state.as_str() };
+    let changed = shard::Entity::update_many()
+        .col_expr(C::EndIndex, Expr::value(end))
+        .col_expr(C::State, Expr::value(state))
+        .col_expr(C::UpdatedAt, Expr::value(now.0))
+        .filter(C::TaskId.eq(shard.task_id))
+        .filter(C::ShardNo.eq(shard.shard_no))
+        .filter(C::State.ne(ShardState::Running.as_str()))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    match changed.rows_affected {
+        1 => Ok(()),
+        _ => Err(StoreError::Unavailable(format!("a shard of {} was claimed", TaskId(shard.task_id)))),
+    }
+}
+
+/// Lets waiting shards be claimed now.
+pub(super) async fn recover(
+    transaction: &DatabaseTransaction,
+    row: &mut task::Model,
+    standing: Standing,
+    now: WallMs,
+) -> Result<(), CommandError> {
+    use shard::Column as C;
+    let decision = decide(Verb::Recover, standing)?;
+    shard::Entity::update_many()
+        .col_expr(C::State, Expr::value(ShardState::Idle.as_str()))
+        .col_expr(C::NotBefore, Expr::value(0))
+        .col_expr(C::UpdatedAt, Expr::value(now.0))
+        .filter(C::TaskId.eq(row.id))
+        .filter(C::State.eq(ShardState::Recovering.as_str()))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    task_record::enter(row, decision.status, None, now);
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Says why queued tasks wait.
+
+use std::collections::HashMap;
+
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use super::entity::task;
+use super::{Store, error};
+use crate::domain::ids::WallMs;
+use crate::domain::lifecycle::Status;
+use crate::ports::StoreError;
+use crate::ports::task_store::WaitNote;
+
+/// Tasks of one transaction, so that it holds the write lock for a moment only.
+const TASKS_AT_ONCE: usize = 500;
+
+/// See [`crate::ports::task_store::TaskStore::explain_waits`].
+pub(super) async fn explain(store: &Store, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
+    for some in notes.chunks(TASKS_AT_ONCE) {
+        let news = news(store, some).await?;
+        if !news.is_empty() {
+            write(store, &news, now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The notes that say something new, read without the write lock.
+async fn news<'a>(store: &Store, notes: &'a [WaitNote]) -> Result<Vec<&'a WaitNote>, StoreError> {
+    let rows = task::Entity::find()
+        .filter(task::Column::Id.is_in(notes.iter().map(|note| note.task.0)))
+        .filter(task::Column::Status.eq(Status::Queued.as_str()))
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
+    let is_new = |note: &&WaitNote| {
+        rows.get(&note.task.0).is_some_and(|row| {
+            row.status_reason.as_deref() != Some(&note.reason)
+                || row.status_text.as_deref() != Some(&note.text)
+        })
+    };
+    Ok(notes.iter().filter(is_new).collect())
+}
+
+async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<(), StoreError> {
+    use task::Column as C;
+    let transaction = store.write().await?;
+    for note in notes {
+        // One that isn't queued any more has nothing to wait for.
+        task::Entity::update_many()
+            .col_expr(C::StatusReason, Expr::value(note.reason.as_str()))
+            .col_expr(C::StatusText, Expr::value(note.text.as_str()))
+            .col_expr(C::NextAt, Expr::value(None::<i64>))
+            .col_expr(C::Version, Expr::col(C::Version).add(1))
+            .col_expr(C::UpdatedAt, Expr::value(now.0))
+            .filter(C::Id.eq(note.task.0))
+            .filter(C::Status.eq(Status::Queued.as_str()))
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
+    }
+    transaction.commit().await.map_err(error)
+}

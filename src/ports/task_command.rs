@@ -1,0 +1,143 @@
+//! What may be done to a task, and why it may not be.
+
+use std::collections::BTreeMap;
+
+use super::StoreError;
+use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::lifecycle::{StopReason, Verb};
+use crate::domain::meaning::{FieldRefusal, MeaningChange};
+use crate::domain::task::Tuning;
+
+/// What people (and the system) may do to a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskCommand {
+    /// Run, or run on; not before the task's own `start_at`. A business that has a `prepare` hook is asked first.
+    Start,
+    /// The same, with this time as its `start_at`.
+    StartAt(WallMs),
+    /// Drain and stop.
+    Stop {
+        /// Why.
+        reason: StopReason,
+    },
+    /// Stop without waiting for calls in flight.
+    StopNow,
+    /// End for good.
+    Cancel,
+    /// Change the live settings.
+    Tune(Box<Tuning>),
+    /// End early: what was not dispatched at or above this index is excluded. A later one only lowers it.
+    Finish {
+        /// The new end.
+        end: ItemIndex,
+    },
+    /// Try a recovering task now.
+    Recover,
+    /// Change what is not given to the handler as pace: name, labels, priority, deadline; and, while it doesn't
+    /// run, what it means.
+    Edit(Box<TaskEdit>),
+    /// The business is ready for the present start.
+    Ready {
+        /// Which start it answers.
+        start_no: u32,
+        /// What it changes before shards are cut.
+        edit: Box<TaskEdit>,
+    },
+    /// The business refused the present start, or never answered.
+    NotReady {
+        /// Which start it answers.
+        start_no: u32,
+        /// The sentence shown to people.
+        text: String,
+    },
+}
+
+/// What a change of a task names; what is none stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskEdit {
+    /// The name; an empty one is taken away.
+    pub name: Option<String>,
+    /// All labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// The priority.
+    pub priority: Option<i32>,
+    /// The deadline; the inner none takes it away.
+    pub deadline: Option<Option<WallMs>>,
+    /// Parameters as JSON text; only while it doesn't run.
+    pub params: Option<String>,
+    /// Only while it doesn't run; never smaller after the first dispatch.
+    pub total: Option<ItemCount>,
+    /// Only before the first dispatch.
+    pub skip_first: Option<ItemIndex>,
+    /// The source's description and meaning; only before the first dispatch.
+    pub source: Option<(String, u64)>,
+    /// The live settings.
+    pub tuning: Option<Tuning>,
+}
+
+impl TaskEdit {
+    /// What it changes of the task's meaning.
+    pub fn meaning(&self) -> MeaningChange {
+        let source = self.source.as_ref().map(|(text, _)| text.clone());
+        MeaningChange { total: self.total, skip_first: self.skip_first, source }
+    }
+
+    /// The members that it names and that are fixed while the task runs.
+    pub fn fixed_fields(&self) -> Vec<&'static str> {
+        let named = [
+            ("params", self.params.is_some()),
+            ("source", self.source.is_some()),
+            ("total", self.total.is_some()),
+            ("skip_first", self.skip_first.is_some()),
+        ];
+        named.into_iter().filter_map(|(field, is_named)| is_named.then_some(field)).collect()
+    }
+
+    /// The verb of the transition table: what only describes the task is legal at any time before its end.
+    pub fn verb(&self) -> Verb {
+        if self.fixed_fields().is_empty() { Verb::Describe } else { Verb::Edit }
+    }
+}
+
+/// A command could not be obeyed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// No such task.
+    #[error("there is no task {0}")]
+    NotFound(TaskId),
+    /// Not now; names what is allowed.
+    #[error(transparent)]
+    Refused(#[from] crate::domain::lifecycle::Refusal),
+    /// Some members of a change can't be had; each is named.
+    #[error("{}", refusals_text(_0))]
+    Fields(Vec<FieldRefusal>),
+    /// It speaks of a start that is over.
+    #[error("start {given} is over; the present start is {present}")]
+    StaleStart {
+        /// Which one it speaks of.
+        given: u32,
+        /// Which one is present.
+        present: u32,
+    },
+    /// It was changed since the caller looked.
+    #[error("the task was changed: it has version {found}, not {expected}")]
+    Changed {
+        /// What the caller saw.
+        expected: u64,
+        /// What it is.
+        found: u64,
+    },
+    /// The business has a task of this name already.
+    #[error("{0} is taken by {1}")]
+    NameTaken(String, TaskId),
+    /// A redrive of it has not ended, and needs its failures.
+    #[error("its redrive {0} has not ended")]
+    HasRedrive(TaskId),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn refusals_text(refusals: &[FieldRefusal]) -> String {
+    refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,160 @@
+//! Failures of a task: groups, lists, and what is known of one item.
+
+use super::{Service, ServiceError};
+use crate::domain::execution::Progress;
+use crate::domain::ids::{ItemIndex, ShardId, TaskId};
+use crate::ports::failure_list::{FailurePage, RecordedItem, RecordedState};
+use crate::ports::report_store::ShardFacts;
+use crate::ports::source_desk::{RedrivePart, RedriveSpec};
+use crate::ports::task_store::{FailureGroup, TaskView};
+
+/// A failure, with the item that it was in the task that failed first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownFailure {
+    /// What is recorded.
+    pub item: RecordedItem,
+    /// The task that a redrive does again, and the item's index there; none for other tasks.
+    pub origin: Option<(TaskId, ItemIndex)>,
+}
+
+/// What is known of one item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemStory {
+    /// It failed at least once.
+    Recorded(Box<ShownFailure>),
+    /// Not dispatched yet.
+    Pending,
+    /// Never to be dispatched.
+    Excluded,
+    /// Somewhere in the window: dispatched or about to be, and never failed so far.
+    InWindow,
+}
+
+impl Service {
+    /// The groups of a task's failures, most frequent first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn failure_groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, ServiceError> {
+        Ok(self.parts.failures.groups(task).await?)
+    }
+
+    /// A page of a task's failures.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn failures(
+        &self,
+        task: &TaskView,
+        page: &FailurePage,
+        limit: u32,
+    ) -> Result<Vec<ShownFailure>, ServiceError> {
+        let items = self.parts.failures.page(task.id, page, limit).await?;
+        self.with_origins(task, items).await
+    }
+
+    /// Adds the origin's indexes to failures of a redrive.
+    async fn with_origins(
+        &self,
+        task: &TaskView,
+        items: Vec<RecordedItem>,
+    ) -> Result<Vec<ShownFailure>, ServiceError> {
+        let spec = self.parts.desk.redrive_of(&task.source);
+        let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
+        let mut shown = Vec::with_capacity(items.len());
+        for item in items {
+            let origin = match &spec {
+                Some(spec) => self.origin_of(spec, item.index).await?.map(|index| (spec.origin, index)),
+                None => None,
+            };
+            shown.push(ShownFailure { item, origin });
+        }
+        Ok(shown)
+    }
+
+    /// The index in the origin of a redrive's position; none when its row is no longer kept.
+    async fn origin_of(&self, spec: &RedriveSpec, at: ItemIndex) -> Result<Option<ItemIndex>, ServiceError> {
+        let mut skip = at.0;
+        for part in &spec.parts {
+            if skip < part.count() {
+                return match part {
+                    RedrivePart::Indexes { first, .. } => Ok(Some(ItemIndex(first + skip))),
+                    RedrivePart::Places { code, first, .. } => {
+                        let found = self.parts.failures.places(spec.origin, code, first + skip, 1).await?;
+                        Ok(found.first().copied())
+                    }
+                };
+            }
+            skip -= part.count();
+        }
+        Ok(None)
+    }
+
+    /// What is known of an item.
+    ///
+    /// # Errors
+    /// `NotFound` outside of the task; `ItemNotRecorded` when it was settled without a failure.
+    pub async fn item(&self, task: &TaskView, index: ItemIndex) -> Result<ItemStory, ServiceError> {
+        if index.0 >= task.total.0 {
+            return Err(ServiceError::NotFound { what: "item", name: format!("{} of {}", index.0, task.id) });
+        }
+        if let Some(item) = self.parts.failures.item(task.id, index).await? {
+            let shown = self.with_origins(task, vec![item]).await?;
+            let shown = shown.into_iter().next();
+            return shown
+                .map(|shown| ItemStory::Recorded(Box::new(shown)))
+                .ok_or_else(|| ServiceError::Internal("a failure was lost".to_owned()));
+        }
+        let shards = self.parts.reports.shard_facts(task.id).await?;
+        let live = self.supervisor().progress(task.id);
+        let Some(shard) = shards.iter().find(|shard| shard.first <= index && index < shard.range_end) else {
+            // Before the first start there are no shards but one; what is skipped lies before it.
+            return Ok(if index < task.skip_first { ItemStory::Excluded } else { ItemStory::Pending });
+        };
+        Ok(match standing(shard, &live, index) {
+            Standing::Below => return Err(not_recorded(task, index)),
+            Standing::Within => ItemStory::InWindow,
+            Standing::Above if index >= shard.end || task.status.is_terminal() => ItemStory::Excluded,
+            Standing::Above => ItemStory::Pending,
+        })
+    }
+}
+
+/// Where an index lies, as far as this node knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Below,
+    Within,
+    Above,
+}
+
+/// The live window where this node runs the shard, else what was saved.
+fn standing(shard: &ShardFacts, live: &[(ShardId, Progress)], index: ItemIndex) -> Standing {
+    let saved = (shard.low_water, shard.high_water);
+    let found = live.iter().find(|(id, _)| *id == shard.shard);
+    let (low, high) = found.map_or(saved, |(_, progress)| (progress.low_water, progress.high_water));
+    if index < low {
+        Standing::Below
+    } else if index < high {
+        Standing::Within
+    } else {
+        Standing::Above
+    }
+}
+
+fn not_recorded(task: &TaskView, index: ItemIndex) -> ServiceError {
+    ServiceError::ItemNotRecorded(format!(
+        "item {} of {} is settled and never failed for good: of such items only the counters are kept, of failures \
+         everything (for as long as retention.failures says)",
+        index.0, task.id
+    ))
+}
+
+/// The word for a recorded state, as the API shows it.
+pub fn state_word(state: RecordedState) -> &'static str {
+    match state {
+        RecordedState::Retrying => "pending",
+        RecordedState::Parked => "parked",
+        RecordedState::Abandoned => "abandoned",
+    }
+}

@@ -1,0 +1,89 @@
+//! Where a task's items come from: what a request may say, made into what is stored; and uploads.
+
+pub use crate::ports::source_desk::{
+    Received, RedrivePart, RedriveSpec, ResolvedSource, RowFormat, SourceRequest, UploadBytes,
+};
+
+use super::{Service, ServiceError};
+use crate::ports::source_desk::SourceDeskError;
+use crate::ports::task_store::Actor;
+use crate::ports::uploads::{Upload, UploadId};
+
+/// How long an upload that no task took is kept. (Long enough to create the task tomorrow.)
+const UNUSED_UPLOADS_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+
+impl Service {
+    /// Looks at the source of a create and says what to store with the task: its description, how many items, and what
+    /// it means. A URL is fetched now; an upload counts as taken from now on.
+    ///
+    /// # Errors
+    /// `Unprocessable` at `/source` when it can't be a task's, `TooLarge` when it is more than the node takes.
+    pub async fn resolve_source(
+        &self,
+        request: &SourceRequest,
+        actor: &Actor,
+    ) -> Result<ResolvedSource, ServiceError> {
+        let bytes_max = self.config().http.upload_limit.0;
+        let resolved = self.parts.desk.resolve(request, &actor.name, bytes_max, self.now()).await;
+        resolved.map_err(|error| refused(error, "/source"))
+    }
+
+    /// Takes in an upload.
+    ///
+    /// # Errors
+    /// `Unprocessable` when its rows can't be items (names the lines), `TooLarge`.
+    pub async fn upload(
+        &self,
+        format: &RowFormat,
+        actor: &Actor,
+        body: UploadBytes<'_>,
+    ) -> Result<Received, ServiceError> {
+        let bytes_max = self.config().http.upload_limit.0;
+        let received = self.parts.desk.receive(format, &actor.name, bytes_max, self.now(), body).await;
+        received.map_err(|error| refused(error, ""))
+    }
+
+    /// An upload, and what is known of it once it is ready.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn show_upload(&self, id: UploadId) -> Result<(Upload, Option<Received>), ServiceError> {
+        let missing = || ServiceError::NotFound { what: "upload", name: id.to_string() };
+        let upload = self.parts.uploads.upload(id).await?.ok_or_else(missing)?;
+        let received = self.parts.desk.received(id).await.map_err(|error| refused(error, ""))?;
+        Ok((upload, received))
+    }
+
+    /// Removes an upload that no task took.
+    ///
+    /// # Errors
+    /// `NotFound`, or `Conflict` when a task has it.
+    pub async fn discard_upload(&self, id: UploadId) -> Result<(), ServiceError> {
+        let (upload, _) = self.show_upload(id).await?;
+        if upload.used_at.is_some() {
+            return Err(ServiceError::Conflict {
+                detail: format!("{id} is the source of a task"),
+                advice: "DELETE the task".to_owned(),
+            });
+        }
+        Ok(self.parts.uploads.discard(id).await?)
+    }
+
+    /// Removes uploads that were not finished, or that no task took, within 24 hours; says how many.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    pub async fn expire_uploads(&self) -> Result<u64, ServiceError> {
+        let kept_ms = i64::try_from(UNUSED_UPLOADS_KEPT.as_millis()).unwrap_or(i64::MAX);
+        let before = crate::domain::ids::WallMs(self.now().0.saturating_sub(kept_ms));
+        Ok(self.parts.uploads.expire_uploads(before).await?)
+    }
+}
+
+fn refused(error: SourceDeskError, pointer: &str) -> ServiceError {
+    match error {
+        SourceDeskError::Refused(text) => ServiceError::unprocessable(pointer, text),
+        SourceDeskError::TooLarge(text) => ServiceError::TooLarge(text),
+        SourceDeskError::Store(error) => error.into(),
+    }
+}

@@ -1,0 +1,172 @@
+//! Changes of a task: live settings within a second, names at any time, its meaning while it doesn't run.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::task_create::{params, settings};
+use super::task_settings::{check_labels, check_name};
+use super::{FieldFault, Service, ServiceError};
+use crate::domain::capacity::{Load, Refusal};
+use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::settings::RateLimit;
+use crate::domain::tuning_patch::TuningPatch;
+use crate::ports::business_store::Business;
+use crate::ports::source_desk::SourceRequest;
+use crate::ports::task_store::{Actor, TaskCommand, TaskEdit, TaskView};
+
+/// What a change names; what is none stays.
+#[derive(Clone, Debug, Default)]
+pub struct TaskChange {
+    /// The settings.
+    pub tuning: TuningPatch,
+    /// The name; an empty one is taken away.
+    pub name: Option<String>,
+    /// All labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// The priority.
+    pub priority: Option<i32>,
+    /// The deadline; the inner none takes it away.
+    pub deadline: Option<Option<WallMs>>,
+    /// The parameters as JSON text.
+    pub params: Option<String>,
+    /// How many items.
+    pub total: Option<ItemCount>,
+    /// Items left out at the head.
+    pub skip_first: Option<ItemIndex>,
+    /// Where the items come from.
+    pub source: Option<SourceRequest>,
+}
+
+impl Service {
+    /// Changes a task; with `expected` only while it has that version.
+    ///
+    /// # Errors
+    /// `FieldsRefused` names each member that is fixed now; `NoCapacity` says what would fit; `EtagMismatch`,
+    /// `Unprocessable`, `BusinessRejected`, `WrongState` after the end.
+    pub async fn change_task(
+        &self,
+        id: TaskId,
+        expected: Option<u64>,
+        change: TaskChange,
+        actor: &Actor,
+    ) -> Result<TaskView, ServiceError> {
+        let task = self.task(id).await?;
+        self.check_change(&task, &change)?;
+        let business = self.business_of(&task).await?;
+        let edit = self.edit(&task, &business, change, actor).await?;
+        if edit == TaskEdit::default() {
+            return match expected.filter(|expected| *expected != task.version) {
+                Some(_) => Err(ServiceError::EtagMismatch(format!("{id} was changed"))),
+                None => Ok(task),
+            };
+        }
+        let rate = edit.tuning.as_ref().map_or(task.tuning.rate, |tuning| tuning.rate);
+        let is_raise = self.load(rate) > self.load(task.tuning.rate);
+        if is_raise {
+            self.book(&task, rate).await?;
+        }
+        let command = TaskCommand::Edit(Box::new(edit));
+        let changed = self.parts.tasks.command_if(id, expected, &command, actor, self.now()).await;
+        if changed.is_ok() != is_raise && rate != task.tuning.rate {
+            // A raise that was not committed goes back; a lower rate is booked once it holds.
+            let held = if is_raise { task.tuning.rate } else { rate };
+            self.book(&task, held).await?;
+        }
+        let changed = changed?;
+        self.look_at(id);
+        Ok(changed)
+    }
+
+    fn check_change(&self, task: &TaskView, change: &TaskChange) -> Result<(), ServiceError> {
+        if let Some(name) = change.name.as_deref().filter(|name| !name.is_empty()) {
+            check_name(name)?;
+        }
+        if let Some(labels) = &change.labels {
+            check_labels(labels)?;
+        }
+        if let Some(params) = &change.params {
+            self.check_params(params)?;
+        }
+        self.check_deadline(change.deadline.flatten())?;
+        let is_other_order = change.tuning.ordered.is_some_and(|ordered| ordered != task.tuning.ordered);
+        if is_other_order && task.start_no > 0 {
+            let why = "it is fixed once the task was started; clone it";
+            return Err(ServiceError::FieldsRefused(vec![FieldFault::new("/ordered", why)]));
+        }
+        Ok(())
+    }
+
+    async fn business_of(&self, task: &TaskView) -> Result<Business, ServiceError> {
+        let found = self.parts.businesses.business(&task.business).await?;
+        found.ok_or_else(|| ServiceError::NotFound { what: "business", name: task.business.clone() })
+    }
+
+    /// What the store is asked for, after the business was.
+    async fn edit(
+        &self,
+        task: &TaskView,
+        business: &Business,
+        change: TaskChange,
+        actor: &Actor,
+    ) -> Result<TaskEdit, ServiceError> {
+        let tuning = change.tuning.apply(&task.tuning);
+        self.check_settings(&tuning, &business.spec.limits)?;
+        let source = match &change.source {
+            Some(request) => Some(self.resolve_source(request, actor).await?),
+            None => None,
+        };
+        let mut edit = TaskEdit {
+            name: change.name.filter(|name| task.name.as_deref().unwrap_or_default() != name),
+            labels: change.labels.filter(|labels| *labels != task.labels),
+            priority: change.priority.filter(|priority| *priority != task.priority),
+            deadline: change.deadline.filter(|deadline| *deadline != task.deadline),
+            params: change.params,
+            total: source.as_ref().map(|source| source.total).or(change.total),
+            skip_first: change.skip_first,
+            source: source.map(|source| (source.json, source.meaning)),
+            tuning: Some(tuning).filter(|tuning| *tuning != task.tuning),
+        };
+        if edit == TaskEdit::default() {
+            return Ok(edit);
+        }
+        if let Some(total) = self.validate(business, picture(task, &edit)?).await? {
+            edit.total = Some(total).filter(|total| *total != task.total);
+        }
+        Ok(edit)
+    }
+
+    /// Books a rate for what runs here.
+    async fn book(&self, task: &TaskView, rate: RateLimit) -> Result<(), ServiceError> {
+        let booked = self.supervisor().rebook(task.id, rate).await;
+        booked.map_err(|refusal| no_capacity(task, rate, &refusal))
+    }
+
+    fn load(&self, rate: RateLimit) -> Load {
+        match rate {
+            RateLimit::Unlimited => Load::needed_by(self.config().node.unlimited_reserves),
+            RateLimit::Limited(rate) => Load::needed_by(rate),
+        }
+    }
+}
+
+fn no_capacity(task: &TaskView, rate: RateLimit, refusal: &Refusal) -> ServiceError {
+    ServiceError::NoCapacity {
+        detail: format!("{} ({}) asks for {rate}: {refusal}", task.id, task.tuning.rate),
+        max_rate: vec![("this node".to_owned(), refusal.free.to_string())],
+    }
+}
+
+/// The task as the `validate` hook is told of its change.
+fn picture(task: &TaskView, edit: &TaskEdit) -> Result<serde_json::Value, ServiceError> {
+    let text = edit.params.as_deref().or(task.params.as_deref());
+    Ok(json!({
+        "id": task.id.to_string(),
+        "name": edit.name.as_deref().or(task.name.as_deref()),
+        "total": edit.total.unwrap_or(task.total).0,
+        "skip_first": edit.skip_first.unwrap_or(task.skip_first).0,
+        "labels": edit.labels.as_ref().unwrap_or(&task.labels),
+        "params": params(text)?,
+        "settings": settings(edit.tuning.as_ref().unwrap_or(&task.tuning))?,
+    }))
+}

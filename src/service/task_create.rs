@@ -1,0 +1,225 @@
+//! Makes tasks: new ones, and clones of old ones.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::task_settings::{check_labels, check_name};
+use super::{Service, ServiceError};
+use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::meaning::{Meaning, MeaningChange, changed};
+use crate::domain::task::{Canary, Tuning};
+use crate::domain::tuning_patch::TuningPatch;
+use crate::ports::business_store::Business;
+use crate::ports::source_desk::{ResolvedSource, SourceRequest};
+use crate::ports::task_store::{Actor, CommandError, NewTask, TaskCommand, TaskView};
+
+/// A task that somebody asks for.
+#[derive(Clone, Debug)]
+pub struct TaskRequest {
+    /// The business's slug.
+    pub business: String,
+    /// Where its items come from.
+    pub source: SourceRequest,
+    /// The rest.
+    pub plan: TaskPlan,
+}
+
+/// What a request says of a task beside business and items; what is none is the default, or as the cloned task has it.
+#[derive(Clone, Debug, Default)]
+pub struct TaskPlan {
+    /// The name.
+    pub name: Option<String>,
+    /// The labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Items left out at the head.
+    pub skip_first: Option<ItemIndex>,
+    /// The parameters as JSON text.
+    pub params: Option<String>,
+    /// Whether they go with each call.
+    pub send_params: Option<bool>,
+    /// The settings.
+    pub tuning: TuningPatch,
+    /// Parts that different nodes can own.
+    pub shards: Option<u32>,
+    /// Higher goes first.
+    pub priority: Option<i32>,
+    /// Not before.
+    pub start_at: Option<WallMs>,
+    /// Not after.
+    pub deadline: Option<WallMs>,
+    /// The first items, run before any other.
+    pub canary: Option<Canary>,
+    /// Whether it starts at once.
+    pub start: bool,
+    /// A repeat with this key returns the first one's task.
+    pub key: Option<String>,
+}
+
+impl Service {
+    /// Makes a task, and starts it if the plan says so.
+    ///
+    /// # Errors
+    /// `Unprocessable` names what can't be; `BusinessRejected`, `NameTaken`, `KeyReused`.
+    pub async fn create_task(&self, request: TaskRequest, actor: &Actor) -> Result<TaskView, ServiceError> {
+        let business = self.open_business(&request.business).await?;
+        self.check_plan(&request.plan)?;
+        let tuning = self.settings(&business, &request.plan.tuning)?;
+        let source = self.resolve_source(&request.source, actor).await?;
+        let send_params = self.config().task_defaults.send_params;
+        let task = new_task(&business, request.plan.clone(), tuning, source, send_params);
+        self.make(&business, task, request.plan.start, actor).await
+    }
+
+    /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
+    ///
+    /// # Errors
+    /// As [`Service::create_task`]; `NotFound`.
+    pub async fn clone_task(
+        &self,
+        id: TaskId,
+        plan: TaskPlan,
+        actor: &Actor,
+    ) -> Result<TaskView, ServiceError> {
+        let origin = self.task(id).await?;
+        let business = self.open_business(&origin.business).await?;
+        self.check_plan(&plan)?;
+        let tuning = plan.tuning.apply(&origin.tuning);
+        self.check_settings(&tuning, &business.spec.limits)?;
+        let start = plan.start;
+        let source =
+            ResolvedSource { json: origin.source.clone(), total: origin.total, meaning: origin.meaning };
+        let plan = TaskPlan {
+            labels: plan.labels.or(Some(origin.labels)),
+            skip_first: plan.skip_first.or(Some(origin.skip_first)),
+            params: plan.params.or(origin.params),
+            send_params: plan.send_params.or(Some(origin.send_params)),
+            priority: plan.priority.or(Some(origin.priority)),
+            canary: plan.canary.or(origin.canary),
+            ..plan
+        };
+        let mut task = new_task(&business, plan, tuning, source, origin.send_params);
+        task.parent = origin.parent;
+        self.make(&business, task, start, actor).await
+    }
+
+    fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
+        if let Some(name) = &plan.name {
+            check_name(name)?;
+        }
+        if let Some(labels) = &plan.labels {
+            check_labels(labels)?;
+        }
+        if let Some(params) = &plan.params {
+            self.check_params(params)?;
+        }
+        if let Some(shards) = plan.shards.filter(|shards| *shards != 1) {
+            let text =
+                format!("{shards} shards need several nodes, which this version doesn't have; 1 is possible");
+            return Err(ServiceError::unprocessable("/shards", text));
+        }
+        if let (Some(start), Some(end)) = (plan.start_at, plan.deadline)
+            && end <= start
+        {
+            return Err(ServiceError::unprocessable("/deadline", "it is over before the task starts"));
+        }
+        self.check_deadline(plan.deadline)
+    }
+
+    async fn make(
+        &self,
+        business: &Business,
+        mut task: NewTask,
+        start: bool,
+        actor: &Actor,
+    ) -> Result<TaskView, ServiceError> {
+        if let Some(total) = self.validate(business, picture(&task)?).await? {
+            resize(&mut task, total)?;
+        }
+        if task.skip_first.0 > task.total.0 {
+            let text = format!("{} is more than the {} items", task.skip_first.0, task.total.0);
+            return Err(ServiceError::unprocessable("/skip_first", text));
+        }
+        let made = self.parts.tasks.create(&task, actor, self.now()).await?;
+        if !start {
+            return Ok(made);
+        }
+        match self.parts.tasks.command(made.id, &TaskCommand::Start, actor, self.now()).await {
+            Ok(started) => {
+                self.look_at(started.id);
+                Ok(started)
+            }
+            // The same request made and started it before.
+            Err(CommandError::Refused(_)) => self.task(made.id).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn new_task(
+    business: &Business,
+    plan: TaskPlan,
+    tuning: Tuning,
+    source: ResolvedSource,
+    send_params: bool,
+) -> NewTask {
+    NewTask {
+        business: business.slug.clone(),
+        name: plan.name,
+        total: source.total,
+        skip_first: plan.skip_first.unwrap_or_default(),
+        tuning,
+        params: plan.params,
+        source: source.json,
+        meaning: source.meaning,
+        idempotency_key: plan.key,
+        labels: plan.labels.unwrap_or_default(),
+        priority: plan.priority.unwrap_or_default(),
+        send_params: plan.send_params.unwrap_or(send_params),
+        canary: plan.canary,
+        start_at: plan.start_at,
+        deadline: plan.deadline,
+        parent: None,
+    }
+}
+
+/// The task as the `validate` hook is told.
+fn picture(task: &NewTask) -> Result<Value, ServiceError> {
+    Ok(json!({
+        "id": Value::Null, "name": task.name, "total": task.total.0, "skip_first": task.skip_first.0,
+        "labels": task.labels, "params": params(task.params.as_deref())?, "settings": settings(&task.tuning)?,
+    }))
+}
+
+/// Parameters as JSON.
+pub(super) fn params(text: Option<&str>) -> Result<Value, ServiceError> {
+    let value = text.map(serde_json::from_str::<Value>).transpose();
+    value.map(Option::unwrap_or_default).map_err(|error| ServiceError::Internal(error.to_string()))
+}
+
+/// Settings as they are written.
+pub(super) fn settings(tuning: &Tuning) -> Result<Value, ServiceError> {
+    serde_json::to_value(tuning).map_err(|error| ServiceError::Internal(error.to_string()))
+}
+
+/// The business wants another number of items.
+fn resize(task: &mut NewTask, total: ItemCount) -> Result<(), ServiceError> {
+    let now = Meaning {
+        total: task.total,
+        skip_first: task.skip_first,
+        source: task.source.clone(),
+        has_run: false,
+        is_cut: false,
+    };
+    let change = MeaningChange { total: Some(total), ..MeaningChange::default() };
+    let next = changed(&now, &change).map_err(|refusals| {
+        let why: Vec<String> = refusals.into_iter().map(|refusal| refusal.why).collect();
+        ServiceError::BusinessRejected(format!(
+            "the business wants {} items, but {}",
+            total.0,
+            why.join("; ")
+        ))
+    })?;
+    (task.total, task.source) = (next.total, next.source);
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! What a task may be given: settings, parameters, names, labels; checked here for create, clone and change alike.
+
+use std::collections::BTreeMap;
+
+use super::{FieldFault, Service, ServiceError};
+use crate::domain::business::BusinessLimits;
+use crate::domain::capacity::Load;
+use crate::domain::ids::WallMs;
+use crate::domain::settings::{Auto, RateLimit};
+use crate::domain::task::Tuning;
+use crate::domain::tuning_check;
+use crate::domain::tuning_patch::TuningPatch;
+use crate::ports::business_store::Business;
+
+/// The longest name. Unit: characters.
+pub const NAME_CHARS_MAX: usize = 128;
+/// Labels of one task.
+pub const LABELS_MAX: usize = 32;
+/// The longest key of a label. Unit: bytes.
+pub const LABEL_KEY_BYTES_MAX: usize = 63;
+/// The longest value of a label. Unit: characters.
+pub const LABEL_VALUE_CHARS_MAX: usize = 255;
+
+impl Service {
+    /// A business that may have new tasks.
+    pub(super) async fn open_business(&self, slug: &str) -> Result<Business, ServiceError> {
+        let found = self.parts.businesses.business(slug).await?;
+        let fault = |text: String| ServiceError::unprocessable("/business", text);
+        let business = found.ok_or_else(|| fault(format!("there is no business {slug}")))?;
+        match business.archived_at {
+            Some(_) => Err(fault(format!("{slug} is archived; unarchive it first"))),
+            None => Ok(business),
+        }
+    }
+
+    /// The settings of a task: the node's defaults, the business's, then what the request names.
+    pub(super) fn settings(&self, business: &Business, named: &TuningPatch) -> Result<Tuning, ServiceError> {
+        let node = self.config().task_defaults.tuning.clone();
+        let mut base = business.spec.defaults.apply(&node);
+        if named.ordered == Some(true) {
+            // What an ordered task can't have is no default of it.
+            base.batch = std::num::NonZeroU32::MIN;
+            base.concurrency = Auto::Auto;
+        }
+        let tuning = named.apply(&base);
+        self.check_settings(&tuning, &business.spec.limits)?;
+        Ok(tuning)
+    }
+
+    /// Whether settings are sound, allowed on this node, and within what the business may have.
+    pub(super) fn check_settings(
+        &self,
+        tuning: &Tuning,
+        limits: &BusinessLimits,
+    ) -> Result<(), ServiceError> {
+        let mut faults: Vec<FieldFault> = tuning_check::faults(tuning)
+            .into_iter()
+            .map(|fault| FieldFault::new(pointer(fault.key), fault.what).advise(fault.advice))
+            .collect();
+        faults.extend(self.rate_fault(tuning, limits));
+        if let (Auto::Fixed(asked), Some(most)) = (tuning.concurrency, limits.concurrency)
+            && asked > most
+        {
+            let text = format!("{asked} is more than the {most} that all tasks of the business may have");
+            faults.push(FieldFault::new("/concurrency", text).advise(format!("{most}, or \"auto\"")));
+        }
+        if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
+    }
+
+    fn rate_fault(&self, tuning: &Tuning, limits: &BusinessLimits) -> Option<FieldFault> {
+        let node = &self.config().node;
+        let load = match tuning.rate {
+            RateLimit::Unlimited if !node.allow_unlimited => {
+                let text = "\"unlimited\" is not allowed on this node (node.allow_unlimited)";
+                return Some(FieldFault::new("/rate", text).advise("a rate such as \"500/s\""));
+            }
+            RateLimit::Unlimited => Load::needed_by(node.unlimited_reserves),
+            RateLimit::Limited(rate) => Load::needed_by(rate),
+        };
+        let most = limits.rate?;
+        (load > Load::needed_by(most)).then(|| {
+            let text =
+                format!("{} is more than the {most} that all tasks of the business may have", tuning.rate);
+            FieldFault::new("/rate", text).advise(format!("at most \"{most}\""))
+        })
+    }
+
+    /// Whether parameters are of a size that goes with each call.
+    pub(super) fn check_params(&self, params: &str) -> Result<(), ServiceError> {
+        let most = self.config().task_defaults.max_params;
+        if params.len() as u64 > most.0 {
+            let text = format!("{} bytes are more than task_defaults.max_params, {most}", params.len());
+            return Err(ServiceError::unprocessable("/params", text));
+        }
+        Ok(())
+    }
+
+    /// Whether a deadline lies ahead.
+    pub(super) fn check_deadline(&self, deadline: Option<WallMs>) -> Result<(), ServiceError> {
+        match deadline {
+            Some(at) if at <= self.now() => {
+                Err(ServiceError::unprocessable("/deadline", format!("{} is over", at.to_rfc3339())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where a setting is in a request: those of retries are nested.
+fn pointer(key: &str) -> String {
+    match key {
+        "max_attempts" | "backoff" | "on_exhausted" => format!("/retry/{key}"),
+        _ => format!("/{key}"),
+    }
+}
+
+/// Whether a text can be a task's name: it is said in URLs and in shells.
+pub(super) fn check_name(name: &str) -> Result<(), ServiceError> {
+    let is_fit = |c: char| !c.is_control() && !c.is_whitespace() && c != '/';
+    let count = name.chars().count();
+    if count == 0 || count > NAME_CHARS_MAX || !name.chars().all(is_fit) {
+        let text = format!("a name has 1 to {NAME_CHARS_MAX} characters, without spaces and slashes");
+        return Err(ServiceError::unprocessable("/name", text));
+    }
+    Ok(())
+}
+
+/// Whether labels can be kept and asked for as `key:value`.
+pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), ServiceError> {
+    let is_key = |key: &str| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        (1..=LABEL_KEY_BYTES_MAX).contains(&key.len()) && key.chars().all(fits)
+    };
+    let is_value =
+        |value: &str| value.chars().count() <= LABEL_VALUE_CHARS_MAX && !value.chars().any(char::is_control);
+    let mut faults = Vec::new();
+    if labels.len() > LABELS_MAX {
+        faults.push(FieldFault::new("/labels", format!("a task has at most {LABELS_MAX} labels")));
+    }
+    for (key, value) in labels {
+        if !is_key(key) {
+            let text = format!("a key has 1 to {LABEL_KEY_BYTES_MAX} of the characters a-z A-Z 0-9 . _ -");
+            faults.push(FieldFault::new("/labels", text));
+        } else if !is_value(value) {
+            let text =
+                format!("a value has at most {LABEL_VALUE_CHARS_MAX} characters, none of them for control");
+            faults.push(FieldFault::new(format!("/labels/{key}"), text));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_labels_are_what_can_be_said_in_a_url() {
+        assert!(check_name("black-friday_2026.中").is_ok());
+        for wrong in ["", "a b", "a/b", "a\u{7}", &"x".repeat(NAME_CHARS_MAX + 1)] {
+            assert!(check_name(wrong).is_err(), "{wrong:?}");
+        }
+        let of = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        assert!(check_labels(&of("team", "growth & more")).is_ok());
+        for (key, value) in [("", "x"), ("a:b", "x"), ("ä", "x"), ("a", "x\n")] {
+            assert!(check_labels(&of(key, value)).is_err(), "{key:?} {value:?}");
+        }
+    }
+}
