@@ -22,23 +22,25 @@ impl Place {
     async fn new(config: Config) -> Place {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Arc::new(Store::open(&directory.path().join("windrow.db")).await.expect("opened"));
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let spool = directory.path().to_owned();
-        let (sources, uploads) = (store.clone(), store.clone());
-        let sources =
-            StoredSources::new(sources, uploads, store.clone(), store.clone(), spool, clock.clone());
         let provider = ServiceProvider {
             businesses: store.clone(),
             vault: Arc::new(KeyVault::with_key([1; 32])),
             config: Arc::new(config),
             node: "n1".to_owned(),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-            clock,
+            clock: Arc::new(SystemClock::new()),
             data_log: Arc::new(MemoryStore::new()),
             transports: Arc::default(),
             shares: Arc::default(),
             workers: Arc::new(Leftovers::take_over(None)),
-            sources: Arc::new(sources),
+            sources: Arc::new(StoredSources::new(
+                store.clone(),
+                store.clone(),
+                store.clone(),
+                store.clone(),
+                directory.path().to_owned(),
+                Arc::new(SystemClock::new()),
+            )),
             work: Runtime::current(),
         };
         Place { store, provider, _directory: directory }
