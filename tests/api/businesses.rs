@@ -164,3 +164,26 @@ async fn a_trusted_proxy_says_who_it_is_and_tokens_still_count() {
     let answer = nobody.send(Method::GET, "/v1/whoami", &twice, bytes::Bytes::new()).await;
     answer.problem(401, "unauthenticated");
 }
+
+#[tokio::test]
+async fn a_command_of_the_configuration_does_the_work_of_a_business() {
+    let worker = "echo \"$SECRET_OF_THE_NODE$GREETING\" >&2; while read -r line; do echo ok; done";
+    let config = format!(
+        "[handler.command]\nenabled = true\n[handler.command.commands.push]\ncmd = [\"sh\", \"-c\", {worker:?}]\n\
+         workers = 2\nenv = {{ GREETING = \"hello\" }}"
+    );
+    let node = Recipe::new().config(&config).env("SECRET_OF_THE_NODE", "geheim").start().await;
+    let body = json!({"name": "push", "command": "other"});
+    let problem = node.admin.post("/v1/businesses", body).await.problem(422, "validation-failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/command");
+    let body = json!({"name": "push", "command": "push", "limits": {"concurrency": 1}});
+    let made = node.admin.post("/v1/businesses", body).await.expect(201);
+    assert_eq!((&made["command"], &made["url"]), (&json!("push"), &Value::Null));
+    let report = node.admin.post(&format!("{PATH}/check"), json!({})).await.expect(200);
+    assert_eq!(checks(&report["checks"]), [("command", "ok")]);
+    let task = node.task("push", 20, json!({"start": true, "rate": "1000/s"})).await;
+    let done = node.status(&task, "finished").await;
+    assert_eq!(done["counts"]["succeeded"], 20, "{done:#}");
+    let said = node.admin.get(&format!("/v1/tasks/{task}/logs")).await.text();
+    assert!(said.contains("hello") && !said.contains("geheim"), "the node's environment stays: {said}");
+}
