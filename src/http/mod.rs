@@ -25,7 +25,6 @@ mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
-mod redrives;
 mod report;
 mod report_markdown;
 pub mod schema;
@@ -96,7 +95,6 @@ fn routes() -> OpenApiRouter<App> {
         .merge(export::routes())
         .merge(failures::routes())
         .merge(logs::routes())
-        .merge(redrives::routes())
         .merge(report::routes())
         .merge(uploads::routes())
 }
