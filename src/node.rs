@@ -8,6 +8,7 @@ pub mod handler_log;
 pub mod handlers;
 mod one_task;
 pub mod provider;
+pub mod serve;
 pub mod sources;
 pub mod systemd;
 
@@ -15,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::one_task::OneTask;
-use crate::actors::context::{Heartbeats, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving};
+use crate::actors::context::{
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
+};
 use crate::actors::handle::{NotStarted, SupervisorHandle};
 use crate::actors::tree::Tree;
 use crate::domain::capacity::{Capacity, Ledger};
@@ -27,6 +30,7 @@ use crate::ports::clock::Clock;
 use crate::ports::provision::Provider;
 use crate::ports::run_store::RunStore;
 use crate::ports::task_store::TaskStore;
+use crate::ports::uploads::UploadStore;
 
 pub use crate::actors::context::Times;
 pub use crate::adapters::clock::SystemClock;
@@ -103,6 +107,19 @@ pub enum StartError {
     Tree(#[from] NotStarted),
 }
 
+/// What a node that serves does beside running tasks; a node of one job does nothing of it.
+#[derive(Default)]
+struct Duties {
+    /// Which tasks it takes.
+    serving: Serving,
+    /// Where it is found.
+    place: NodePlace,
+    /// What delivering hooks needs.
+    hooks: Option<HookParts>,
+    /// How long things are kept.
+    keep: Option<Keep>,
+}
+
 /// A running node.
 pub struct Node {
     supervisor: Arc<SupervisorHandle>,
@@ -119,14 +136,14 @@ impl Node {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(options: NodeOptions) -> Result<Node, StartError> {
-        Node::start_service(options, Serving::default()).await
+        Node::start_service(options, Duties::default()).await
     }
 
-    /// The same for a node that takes only some tasks.
+    /// The same for a node that serves: it has duties beside its runs.
     ///
     /// # Errors
     /// See [`StartError`].
-    async fn start_service(options: NodeOptions, serving: Serving) -> Result<Node, StartError> {
+    async fn start_service(options: NodeOptions, duties: Duties) -> Result<Node, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let store = options.store.clone();
         let context = NodeContext {
@@ -145,14 +162,14 @@ impl Node {
             data_log: store.clone(),
             provider: options.provider,
             times: options.times,
-            serving,
+            serving: duties.serving,
             exclusive: true,
             directory: RunDirectory::default(),
-            place: NodePlace::default(),
-            hooks: None,
+            place: duties.place,
+            hooks: duties.hooks,
             upkeep: store.clone(),
-            uploads: None,
-            keep: None,
+            uploads: duties.keep.is_some().then(|| store.clone() as Arc<dyn UploadStore>),
+            keep: duties.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
         };
