@@ -26,7 +26,6 @@ mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
-mod redrives;
 mod report;
 mod report_markdown;
 pub mod schema;
@@ -98,7 +97,6 @@ fn routes() -> OpenApiRouter<App> {
         .merge(export::routes())
         .merge(failures::routes())
         .merge(logs::routes())
-        .merge(redrives::routes())
         .merge(report::routes())
         .merge(uploads::routes())
 }
