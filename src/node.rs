@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::one_task::OneTask;
-use crate::actors::context::{NodeContext, RunDirectory, Serving};
+use crate::actors::context::{Heartbeats, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving};
 use crate::actors::handle::{NotStarted, SupervisorHandle};
 use crate::actors::tree::Tree;
 use crate::domain::capacity::{Capacity, Ledger};
@@ -148,6 +148,13 @@ impl Node {
             serving,
             exclusive: true,
             directory: RunDirectory::default(),
+            place: NodePlace::default(),
+            hooks: None,
+            upkeep: store.clone(),
+            uploads: None,
+            keep: None,
+            room: RoomBoard::default(),
+            heartbeats: Heartbeats::default(),
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
         let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);

@@ -9,24 +9,33 @@ mod actors;
 mod audit;
 pub mod body;
 mod businesses;
+mod csv;
 mod docs_page;
 mod document;
 pub mod etag;
 mod events;
+mod export;
+mod failures;
 pub mod front;
 mod html;
 mod idempotency;
+mod logs;
 mod nodes;
 mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
+mod redrives;
+mod report;
+mod report_markdown;
 pub mod schema;
+mod seen_task;
 pub mod server;
 mod stamp;
 mod tasks;
 pub mod time;
 mod tokens;
+mod uploads;
 mod whoami;
 
 use std::sync::Arc;
@@ -84,6 +93,12 @@ fn routes() -> OpenApiRouter<App> {
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())
+        .merge(export::routes())
+        .merge(failures::routes())
+        .merge(logs::routes())
+        .merge(redrives::routes())
+        .merge(report::routes())
+        .merge(uploads::routes())
 }
 
 /// The façade: a router, and the document that describes it.
