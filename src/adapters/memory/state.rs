@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use crate::domain::business::Hooks;
+use crate::domain::business::{HookKind, Hooks};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
@@ -48,6 +48,8 @@ pub(super) struct State {
 #[derive(Clone, Debug)]
 pub(super) struct LeftCall {
     pub(super) task: TaskId,
+    pub(super) start_no: u32,
+    pub(super) kind: HookKind,
     pub(super) body: serde_json::Value,
     pub(super) delivery: String,
     pub(super) expires_at: WallMs,
