@@ -8,6 +8,7 @@ pub mod handler_log;
 pub mod handlers;
 mod one_task;
 pub mod provider;
+pub mod serve;
 pub mod sources;
 pub mod systemd;
 

@@ -20,6 +20,7 @@ pub mod front;
 mod html;
 mod idempotency;
 mod logs;
+pub mod metrics;
 mod nodes;
 mod outside;
 pub mod page;
@@ -88,6 +89,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(events::routes())
         .merge(nodes::routes())
         .merge(actors::routes())
+        .merge(metrics::routes())
         .merge(businesses::routes())
         .merge(tokens::routes())
         .merge(outside::routes())
@@ -119,6 +121,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(from_fn_with_state(app.clone(), turn_away))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))
         .layer(from_fn_with_state(app.clone(), stamp::stamp))
+        .layer(from_fn_with_state(app.clone(), metrics::measure))
         .with_state(app);
     (router, document)
 }
