@@ -144,13 +144,13 @@ async fn a_node_that_runs_no_tasks_takes_none_until_it_does_and_says_so() {
 async fn a_session_shows_what_its_node_takes_and_that_it_drains() {
     use windrow::ports::session_store::SessionStore;
     let world = World::start("line-face", |_, _| Act::Hang).await;
-    world.node().set_capacity(Capacity::Limited(rate(700)));
+    world.node().set_capacity(Capacity::Limited(rate(1_700)));
     world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["default".to_owned()]) });
     let task = world.task(10, |_| {}).await;
     world.until(task, Status::Running).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let seen = world.store.list().await.expect("memory").remove(0);
-    assert_eq!(seen.face.capacity.map(|load| load.to_string()).as_deref(), Some("700/s"));
+    assert_eq!(seen.face.capacity.map(|load| load.to_string()).as_deref(), Some("1700/s"));
     assert_eq!((seen.face.pools, seen.face.draining), (Some(vec!["default".to_owned()]), false));
     let age = world.node().heartbeat_ages()[&seen.id];
     assert!(age <= Duration::from_secs(3), "{age:?}");
