@@ -18,16 +18,24 @@ use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, 
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
+use windrow::ports::outbox::OutboxStore;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
 use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
 use windrow::ports::source_store::SourceStore;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView};
+use windrow::ports::upkeep::UpkeepStore;
 
 /// All store ports of one adapter.
-pub trait Stores: TaskStore + RunStore + SessionStore + SourceStore + DataLog {}
-impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog> Stores for T {}
+pub trait Stores:
+    TaskStore + RunStore + SessionStore + SourceStore + DataLog + OutboxStore + UpkeepStore
+{
+}
+impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog + OutboxStore + UpkeepStore> Stores
+    for T
+{
+}
 
 /// A fresh store with a business, and what keeps it alive.
 pub struct Harness {
