@@ -18,6 +18,7 @@ use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, 
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
+use windrow::ports::failure_list::FailureList;
 use windrow::ports::outbox::OutboxStore;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
@@ -29,11 +30,11 @@ use windrow::ports::upkeep::UpkeepStore;
 
 /// All store ports of one adapter.
 pub trait Stores:
-    TaskStore + RunStore + SessionStore + SourceStore + DataLog + OutboxStore + UpkeepStore
+    TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList + OutboxStore + UpkeepStore
 {
 }
-impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog + OutboxStore + UpkeepStore> Stores
-    for T
+impl<T> Stores for T where
+    T: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList + OutboxStore + UpkeepStore
 {
 }
 
