@@ -161,3 +161,22 @@ async fn a_session_shows_what_its_node_takes_and_that_it_drains() {
     assert!(drained.0, "{}", world.node().tree().render(""));
     assert!(world.node().is_over());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_does_not_wait_for_claims_that_were_not_made_yet() {
+    use windrow::adapters::memory::Call;
+    let world = World::start("line-drain", |_, _| slow()).await;
+    world.store.faults().hold(Call::Claim);
+    for _ in 0..100 {
+        world.task(1_000, |_| {}).await;
+    }
+    world.store.faults().until_waiting(Call::Claim).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let drained = tokio::join!(world.node().drain_now(Duration::from_secs(60)), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        world.store.faults().let_go(Call::Claim);
+    });
+    assert!(drained.0, "{}", world.node().tree().render(""));
+    let claimed = world.runs.claims.lock().expect("ok").len();
+    assert_eq!(claimed, 16, "no more than were on their way");
+}
