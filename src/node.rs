@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::one_task::OneTask;
-use crate::actors::context::{NodeContext, RunDirectory, Serving};
+use crate::actors::context::{
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
+};
 use crate::actors::handle::{NotStarted, SupervisorHandle};
 use crate::actors::tree::Tree;
 use crate::domain::capacity::{Capacity, Ledger};
@@ -28,11 +30,16 @@ use crate::ports::clock::Clock;
 use crate::ports::provision::Provider;
 use crate::ports::run_store::RunStore;
 use crate::ports::task_store::TaskStore;
+use crate::ports::uploads::UploadStore;
 
 pub use crate::actors::context::Times;
 pub use crate::adapters::clock::SystemClock;
 pub use crate::adapters::sql::Store;
 pub use crate::adapters::state_dir::{LockError, StateDir};
+
+/// How often, and how long, a closing node looks whether its store is still in use.
+const CLOSE_LOOKS: u32 = 200;
+const CLOSE_LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// How a node is made.
 pub struct NodeOptions {
@@ -104,6 +111,21 @@ pub enum StartError {
     Tree(#[from] NotStarted),
 }
 
+/// What a node has beside that is steered from outside, and `windrow run` hasn't.
+#[derive(Default)]
+struct Beside {
+    /// Which tasks it takes.
+    serving: Serving,
+    /// How others find it.
+    place: NodePlace,
+    /// Delivers hooks.
+    hooks: Option<HookParts>,
+    /// Uploads that nobody takes are removed.
+    uploads: Option<Arc<dyn UploadStore>>,
+    /// How long things are kept.
+    keep: Option<Keep>,
+}
+
 /// A running node.
 pub struct Node {
     supervisor: Arc<SupervisorHandle>,
@@ -120,14 +142,14 @@ impl Node {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(options: NodeOptions) -> Result<Node, StartError> {
-        Node::start_service(options, Serving::default()).await
+        Node::start_with(options, Beside::default()).await
     }
 
-    /// The same for a node that takes only some tasks.
+    /// The same for a node that is steered from outside.
     ///
     /// # Errors
     /// See [`StartError`].
-    async fn start_service(options: NodeOptions, serving: Serving) -> Result<Node, StartError> {
+    async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let store = options.store.clone();
         let context = NodeContext {
@@ -146,9 +168,16 @@ impl Node {
             data_log: store.clone(),
             provider: options.provider,
             times: options.times,
-            serving,
+            serving: beside.serving,
             exclusive: true,
             directory: RunDirectory::default(),
+            place: beside.place,
+            hooks: beside.hooks,
+            upkeep: store.clone(),
+            uploads: beside.uploads,
+            keep: beside.keep,
+            room: RoomBoard::default(),
+            heartbeats: Heartbeats::default(),
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
         let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);
@@ -205,6 +234,13 @@ impl Node {
     async fn close(self) {
         let Node { supervisor, store, .. } = self;
         drop(supervisor);
+        // What was told to end drops its share a moment later.
+        for _ in 0..CLOSE_LOOKS {
+            if Arc::strong_count(&store) == 1 {
+                break;
+            }
+            tokio::time::sleep(CLOSE_LOOK_EVERY).await;
+        }
         let Some(store) = Arc::into_inner(store) else {
             return tracing::debug!("the store is still in use; its journal is read at the next start");
         };

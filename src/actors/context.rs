@@ -10,14 +10,20 @@ use super::run_cell::RunCell;
 use super::tree::Tree;
 use crate::domain::capacity::{Ledger, Load};
 use crate::domain::execution::Progress;
-use crate::domain::ids::{ShardId, StoreId, TaskId};
+use crate::domain::ids::{Moment, RunNo, SessionId, ShardId, StoreId, TaskId};
+use crate::domain::task::Tuning;
+use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
+use crate::ports::hook::HookCaller;
 use crate::ports::lease_store::LeaseStore;
+use crate::ports::outbox::OutboxStore;
 use crate::ports::provision::Provider;
 use crate::ports::run_store::RunStore;
-use crate::ports::session_store::SessionStore;
+use crate::ports::session_store::{SessionFace, SessionStore};
 use crate::ports::task_store::TaskStore;
+use crate::ports::upkeep::UpkeepStore;
+use crate::ports::uploads::UploadStore;
 
 /// The times that ownership rests on; `config.toml` explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +121,7 @@ pub struct Room {
 
 /// Where the supervisor writes how much is taken, so that nobody has to ask it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RoomBoard(Arc<Mutex<Room>>);
+pub struct RoomBoard(Arc<Mutex<Room>>);
 
 impl RoomBoard {
     pub(crate) fn read(&self) -> Room {
@@ -171,26 +177,134 @@ pub struct NodeContext {
     pub exclusive: bool,
     /// The runs that are live on this node.
     pub directory: RunDirectory,
+    /// How others reach this node's façade, and labels shown with it.
+    pub place: NodePlace,
+    /// What delivering hooks needs; none delivers none.
+    pub hooks: Option<HookParts>,
+    /// What time makes due.
+    pub upkeep: Arc<dyn UpkeepStore>,
+    /// Uploads, which are removed when nobody takes them.
+    pub uploads: Option<Arc<dyn UploadStore>>,
+    /// How long things are kept; none removes nothing.
+    pub keep: Option<Keep>,
+    /// How much is taken, as the supervisor writes it.
+    pub room: RoomBoard,
+    /// When the heartbeats of all nodes last moved, as the restorer saw it.
+    pub heartbeats: Heartbeats,
+}
+
+impl NodeContext {
+    /// How this node's session shows itself.
+    pub(crate) fn session_face(&self, draining: bool) -> SessionFace {
+        let serving = self.serving.now();
+        SessionFace {
+            address: self.place.address.clone(),
+            pools: if serving.run_tasks { serving.pools } else { Some(Vec::new()) },
+            capacity: self.room.read().capacity,
+            labels: self.place.labels.clone(),
+            draining,
+        }
+    }
+}
+
+/// Where a node is to be found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodePlace {
+    /// The base of its façade's URL; none has none.
+    pub address: Option<String>,
+    /// Shown with the node.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What delivering hooks needs.
+#[derive(Clone)]
+pub struct HookParts {
+    /// The calls that are due.
+    pub outbox: Arc<dyn OutboxStore>,
+    /// Who wants to hear them.
+    pub businesses: Arc<dyn BusinessStore>,
+    /// Makes the calls.
+    pub caller: Arc<dyn HookCaller>,
+}
+
+/// How long things are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Rows of abandoned items of ended tasks.
+    pub failures: Duration,
+    /// Ended tasks.
+    pub tasks: Duration,
+    /// Lines of the data log.
+    pub log: Duration,
+    /// Lines of one task.
+    pub log_lines: u64,
+}
+
+/// When the heartbeats of all nodes last moved, on this node's clock.
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeats(Arc<Mutex<BTreeMap<SessionId, (i64, Moment)>>>);
+
+impl Heartbeats {
+    /// Notes the heartbeats that were seen at a moment; others are forgotten.
+    pub(crate) fn saw(&self, heartbeats: impl Iterator<Item = (SessionId, i64)>, at: Moment) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = heartbeats.map(|(id, heartbeat)| {
+            let moved = known.get(&id).filter(|(before, _)| *before == heartbeat).map_or(at, |(_, at)| *at);
+            (id, (heartbeat, moved))
+        });
+        *known = now.collect();
+    }
+
+    /// How long each heartbeat has not moved; one that was never seen is not among them.
+    pub(crate) fn ages(&self, now: Moment) -> BTreeMap<SessionId, Duration> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|(id, (_, moved))| (*id, now.since(*moved))).collect()
+    }
 }
 
 /// The live runs of a node, for people who look at them: no actor is asked.
 #[derive(Clone, Default)]
 pub struct RunDirectory(Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>);
 
+/// A run that is live on this node, as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunView {
+    /// Its shard.
+    pub shard: ShardId,
+    /// Its number.
+    pub run: RunNo,
+    /// The business's slug.
+    pub business: String,
+    /// The task's name when the run began.
+    pub task_name: Option<String>,
+    /// The settings in force.
+    pub tuning: Tuning,
+    /// How far it is, and whether it drains.
+    pub progress: Progress,
+}
+
 impl RunDirectory {
+    /// Every live run.
+    pub fn runs(&self) -> Vec<RunView> {
+        let cells: Vec<Arc<RunCell>> =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let view = |cell: Arc<RunCell>| RunView {
+            shard: cell.shard,
+            run: cell.about.run,
+            business: cell.about.business.clone(),
+            task_name: cell.about.task_name.clone(),
+            tuning: cell.peek(|execution| execution.tuning().clone()),
+            progress: cell.progress(),
+        };
+        cells.into_iter().map(view).collect()
+    }
+
     /// The progress of each live shard of a task.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         let cells: Vec<Arc<RunCell>> = {
             let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             cells.values().filter(|cell| cell.shard.task == task).cloned().collect()
         };
-        cells.into_iter().map(|cell| (cell.shard, cell.progress())).collect()
-    }
-
-    /// The progress of every live shard.
-    pub fn all(&self) -> Vec<(ShardId, Progress)> {
-        let cells: Vec<Arc<RunCell>> =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         cells.into_iter().map(|cell| (cell.shard, cell.progress())).collect()
     }
 

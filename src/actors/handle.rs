@@ -1,17 +1,18 @@
 //! What others hold of the tree: a handle with named methods, never an actor.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
-use super::context::{NodeContext, Room, RoomBoard, ServingNow};
+use super::context::{NodeContext, Room, RunView, ServingNow};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::execution::Progress;
-use crate::domain::ids::{ShardId, TaskId};
+use crate::domain::ids::{SessionId, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
 
 /// The supervision tree did not come up.
@@ -23,7 +24,6 @@ pub struct NotStarted(String);
 pub struct SupervisorHandle {
     node: Arc<NodeContext>,
     address: Address<Msg>,
-    room: RoomBoard,
     over: watch::Receiver<bool>,
 }
 
@@ -34,9 +34,8 @@ impl SupervisorHandle {
     /// When a child can't start, for example since another node of this name lives in the process.
     pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
         let leaf = node.tree.enter(&node.node, super::policy::Kind::Supervisor);
-        let room = RoomBoard::default();
-        room.write(&ledger, 0);
-        let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger, room: room.clone() };
+        node.room.write(&ledger, 0);
+        let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger };
         let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
             .await
             .map_err(|error| NotStarted(error.to_string()))?;
@@ -48,12 +47,22 @@ impl SupervisorHandle {
             }
             sender.send_replace(true);
         });
-        Ok(SupervisorHandle { address: Address::new(actor, leaf), node, room, over })
+        Ok(SupervisorHandle { address: Address::new(actor, leaf), node, over })
     }
 
     /// Something changed in the store: look for work now instead of at the next scan.
     pub fn wake(&self) {
         self.address.tell(Msg::Wake);
+    }
+
+    /// A hook call was left in the outbox: deliver it now instead of at the next look.
+    pub fn wake_courier(&self) {
+        self.address.tell(Msg::WakeCourier);
+    }
+
+    /// How long the heartbeat of each session has not moved, as this node saw it; those it never saw are left out.
+    pub fn heartbeat_ages(&self) -> BTreeMap<SessionId, Duration> {
+        self.node.heartbeats.ages(self.node.clock.now())
     }
 
     /// A task's wish or settings changed: its runs look at once instead of at the next heartbeat.
@@ -69,11 +78,6 @@ impl SupervisorHandle {
     /// The live progress of each shard of a task that runs here.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         self.node.directory.progress(task)
-    }
-
-    /// The live progress of every shard that runs here.
-    pub fn live(&self) -> Vec<(ShardId, Progress)> {
-        self.node.directory.all()
     }
 
     /// Books another rate for what runs here of a task, before the change is committed. A raise that was booked and
@@ -102,6 +106,7 @@ impl SupervisorHandle {
     /// Changes which tasks this node takes; what runs goes on.
     pub fn set_serving(&self, serving: ServingNow) {
         self.node.serving.set(serving);
+        self.address.tell(Msg::ShowFace);
         self.wake();
     }
 
@@ -112,7 +117,12 @@ impl SupervisorHandle {
 
     /// How much of the node is taken.
     pub fn room(&self) -> Room {
-        self.room.read()
+        self.node.room.read()
+    }
+
+    /// Every run that is live here.
+    pub fn runs(&self) -> Vec<RunView> {
+        self.node.directory.runs()
     }
 
     /// Whether the tree has ended (drained, or its supervisor failed).

@@ -11,7 +11,7 @@ use super::launcher_run::{Child, Run};
 use super::lease_renewer::{self, LeaseRenewer};
 use super::policy::Kind;
 use super::row_feed::RowFeed;
-use super::run_cell::{CellParts, RunCell};
+use super::run_cell::{CellParts, RunAbout, RunCell};
 use super::tree::Address;
 use super::window_executor::{self, WindowExecutor};
 use crate::domain::execution::{Command, Execution, Start};
@@ -28,6 +28,8 @@ impl Run {
     pub(crate) fn open(state: &State, claimed: Claimed) -> Result<Run, OpenError> {
         let node = &state.arguments.node;
         let Claimed { shard, gate, key, task, control, restored, provision } = claimed;
+        let about =
+            RunAbout { run: shard.run, business: task.business.clone(), task_name: task.name.clone() };
         let context = context(node, &shard, task, &control, gate.clone());
         let handler = provision.handler.open(Arc::new(context))?;
         let has_data = provision.source.has_data();
@@ -43,6 +45,7 @@ impl Run {
         };
         let cell = Arc::new(RunCell::new(CellParts {
             shard: shard.shard,
+            about,
             gate: gate.clone(),
             handler,
             clock: node.clock.clone(),

@@ -7,6 +7,8 @@
 //! ├─ LeaseKeeper         lease I/O for all shards in few round trips
 //! ├─ CheckpointWriter    group-commits what launchers report
 //! ├─ DataLogWriter       batches data log lines
+//! ├─ Courier             delivers hook calls from the outbox
+//! ├─ Steward             does what time makes due: deadlines, unanswered hooks, retention
 //! └─ Launcher            one per owned shard
 //!    ├─ LeaseRenewer     guards this shard's trust; its end ends the run
 //!    └─ WindowExecutor   owns the lanes, which pace, dispatch and settle
@@ -23,6 +25,8 @@ pub mod tree;
 
 pub(crate) mod checkpoint_writer;
 pub(crate) mod claiming;
+pub(crate) mod courier;
+pub(crate) mod courier_delivery;
 pub(crate) mod data_log_writer;
 pub(crate) mod lane;
 pub(crate) mod lane_reply;
@@ -36,6 +40,8 @@ pub(crate) mod restorer;
 pub(crate) mod row_feed;
 pub(crate) mod run_cell;
 pub(crate) mod session;
+pub(crate) mod steward;
+pub(crate) mod steward_work;
 pub(crate) mod supervisor;
 pub(crate) mod supervisor_children;
 pub(crate) mod supervisor_runs;

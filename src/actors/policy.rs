@@ -20,6 +20,10 @@ pub enum Kind {
     CheckpointWriter,
     /// Saves log lines.
     DataLogWriter,
+    /// Delivers hook calls.
+    Courier,
+    /// Does what time makes due.
+    Steward,
     /// Owns a shard.
     Launcher,
     /// Guards a shard's trust.
@@ -38,6 +42,8 @@ impl Kind {
             Kind::LeaseKeeper => "lease-keeper",
             Kind::CheckpointWriter => "checkpoint-writer",
             Kind::DataLogWriter => "data-log-writer",
+            Kind::Courier => "courier",
+            Kind::Steward => "steward",
             Kind::Launcher => "launcher",
             Kind::LeaseRenewer => "lease-renewer",
             Kind::WindowExecutor => "executor",
@@ -67,7 +73,7 @@ pub fn policy(kind: Kind) -> Policy {
     let (restarts_max, wait_first, wait_max) = match kind {
         Kind::Supervisor | Kind::Launcher => (0, Duration::ZERO, Duration::ZERO),
         Kind::Session | Kind::LeaseKeeper => (20, Duration::from_millis(10), Duration::from_millis(500)),
-        Kind::Restorer | Kind::CheckpointWriter | Kind::DataLogWriter => {
+        Kind::Restorer | Kind::CheckpointWriter | Kind::DataLogWriter | Kind::Courier | Kind::Steward => {
             (10, Duration::from_millis(50), Duration::from_secs(2))
         }
         Kind::LeaseRenewer | Kind::WindowExecutor => (5, Duration::from_millis(100), Duration::from_secs(5)),

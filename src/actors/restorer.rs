@@ -169,6 +169,8 @@ impl State {
     }
 
     fn observe(&mut self, sessions: &[SessionView], reply_at: Moment) {
+        let heartbeats = sessions.iter().map(|session| (session.id, session.heartbeat));
+        self.node.heartbeats.saw(heartbeats, reply_at);
         for session in sessions.iter().filter(|session| !session.fenced) {
             self.watch.observe(session.id, session.heartbeat, session.promise, reply_at);
         }

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::row_feed::RowFeed;
 use crate::domain::execution::{Effects, Event, Execution, Now, Progress, Reports};
-use crate::domain::ids::{Generation, Moment, ShardId, WallMs};
+use crate::domain::ids::{Generation, Moment, RunNo, ShardId, WallMs};
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLogLine;
 use crate::ports::gate::Gate;
@@ -35,6 +35,7 @@ struct Guarded {
 /// See the module.
 pub(crate) struct RunCell {
     pub(crate) shard: ShardId,
+    pub(crate) about: RunAbout,
     pub(crate) gate: Arc<Gate>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -54,9 +55,18 @@ pub(crate) struct RunCell {
     violations: AtomicU64,
 }
 
+/// What people want to know of a run beside its progress.
+#[derive(Clone, Debug)]
+pub(crate) struct RunAbout {
+    pub(crate) run: RunNo,
+    pub(crate) business: String,
+    pub(crate) task_name: Option<String>,
+}
+
 /// What a run drives.
 pub(crate) struct CellParts {
     pub(crate) shard: ShardId,
+    pub(crate) about: RunAbout,
     pub(crate) gate: Arc<Gate>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -71,6 +81,7 @@ impl RunCell {
     pub(crate) fn new(parts: CellParts) -> RunCell {
         RunCell {
             shard: parts.shard,
+            about: parts.about,
             gate: parts.gate,
             handler: parts.handler,
             clock: parts.clock,

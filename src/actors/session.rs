@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use super::context::NodeContext;
 use super::policy::Kind;
-use super::tree::{Activity, Address, Leaf};
+use super::tree::{Activity, Address, Leaf, Line};
+use crate::domain::checkpoint;
 use crate::domain::ids::{Moment, SessionId};
 use crate::domain::trust::Term;
 use crate::ports::StoreError;
@@ -41,6 +42,10 @@ pub(crate) type NewsSink = Arc<dyn Fn(News) + Send + Sync>;
 
 pub(crate) enum Msg {
     Begin,
+    /// How the node shows itself was changed.
+    Describe {
+        draining: bool,
+    },
     Begun(Life, Result<(), StoreError>),
     Beat(SessionId, Moment, Result<Heartbeat, StoreError>),
 }
@@ -51,6 +56,7 @@ pub(crate) struct State {
     me: Address<Msg>,
     leaf: Leaf,
     life: Option<Life>,
+    draining: bool,
     beating: Option<AbortHandle>,
 }
 
@@ -61,16 +67,17 @@ impl Actor for Session {
     type State = State;
     /// The life that an earlier incarnation of this actor left, if it wasn't fenced: a crash of this actor is none
     /// of the node's.
-    type Arguments = (Arc<NodeContext>, NewsSink, Option<Life>);
+    type Arguments = (Arc<NodeContext>, NewsSink, Option<Life>, Line<Msg>);
 
     async fn pre_start(
         &self,
         me: ActorRef<Msg>,
-        (node, news, life): Self::Arguments,
+        (node, news, life, line): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
         let leaf = node.tree.enter(&format!("{}/session", node.node), Kind::Session);
         let me = Address::new(me, leaf.clone());
-        let mut state = State { node, news, me, leaf, life: None, beating: None };
+        line.plug(me.clone());
+        let mut state = State { node, news, me, leaf, life: None, draining: false, beating: None };
         match life.filter(|life| !life.trust.is_fenced()) {
             Some(life) => state.live(life),
             None => state.begin(),
@@ -87,6 +94,10 @@ impl Actor for Session {
         state.leaf.handled();
         match message {
             Msg::Begin => state.begin(),
+            Msg::Describe { draining } => {
+                state.draining = draining;
+                state.describe();
+            }
             Msg::Begun(life, outcome) => state.on_begun(life, outcome),
             Msg::Beat(id, sent, outcome) => state.on_beat(id, sent, outcome),
         }
@@ -107,6 +118,17 @@ impl Actor for Session {
 }
 
 impl State {
+    /// A failure is told only: what others see of a node is old then, and the next change says it again.
+    fn describe(&self) {
+        let Some(life) = self.life.clone() else { return };
+        let (node, draining) = (self.node.clone(), self.draining);
+        self.node.vital.spawn(self.me.guard(async move {
+            if let Err(error) = node.sessions.describe(life.id, &node.session_face(draining)).await {
+                tracing::warn!(%error, "what this node takes was not told to others");
+            }
+        }));
+    }
+
     fn begin(&mut self) {
         let life = Life { id: SessionId(Uuid::new_v4()), trust: Arc::default() };
         let (node, me) = (self.node.clone(), self.me.clone());
@@ -165,6 +187,9 @@ async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
         node: node.node.clone(),
         version: node.version.clone(),
         promise: node.times.lease_ttl,
+        ckpt_version_max: checkpoint::VERSION,
+        started_at: node.clock.wall(),
+        face: node.session_face(false),
     };
     node.sessions.begin(&session).await?;
     if node.exclusive {

@@ -11,12 +11,13 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
 use super::context::{NodeContext, RoomBoard};
+use super::courier;
 use super::data_log_writer::LogQueue;
 use super::launcher::{self, LauncherEnd};
 use super::lines::Lines;
 use super::policy::{Kind, Restarts, policy};
 use super::restorer::{self};
-use super::session::{Life, News};
+use super::session::{self, Life, News};
 use super::supervisor_runs::Runs;
 use super::supervisor_waits::Waits;
 use super::tree::{Activity, Address, Leaf};
@@ -43,7 +44,12 @@ pub(crate) enum Msg {
     LimitBusiness(Arc<str>, Option<Rate>),
     News(News),
     Restart(Kind),
+    /// Something was started, stopped or changed: look for work and for hook calls.
     Wake,
+    /// A hook call was left.
+    WakeCourier,
+    /// How this node shows itself was changed.
+    ShowFace,
     /// The runs of this task should look at its wish and settings.
     Nudge(TaskId),
     /// Hand everything over, then end; the sender is dropped when nothing is owned any more.
@@ -55,7 +61,6 @@ pub(crate) struct Arguments {
     pub(crate) node: Arc<NodeContext>,
     pub(crate) leaf: Leaf,
     pub(crate) ledger: Ledger,
-    pub(crate) room: RoomBoard,
 }
 
 pub(crate) struct State {
@@ -78,8 +83,15 @@ pub(crate) struct State {
 
 pub(crate) struct Supervisor;
 
-const CHILDREN: [Kind; 5] =
-    [Kind::LeaseKeeper, Kind::CheckpointWriter, Kind::DataLogWriter, Kind::Session, Kind::Restorer];
+const CHILDREN: [Kind; 7] = [
+    Kind::LeaseKeeper,
+    Kind::CheckpointWriter,
+    Kind::DataLogWriter,
+    Kind::Session,
+    Kind::Restorer,
+    Kind::Courier,
+    Kind::Steward,
+];
 
 impl Actor for Supervisor {
     type Msg = Msg;
@@ -87,15 +99,16 @@ impl Actor for Supervisor {
     type Arguments = Arguments;
 
     async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
-        let Arguments { node, leaf, ledger, room } = arguments;
+        let Arguments { node, leaf, ledger } = arguments;
+        let room = node.room.clone();
         let mut state = State {
             node,
             me: Address::new(me.clone(), leaf.clone()),
             leaf,
             lines: Lines::default(),
             logs: LogQueue::new(),
-            ledger,
             room,
+            ledger,
             life: None,
             children: BTreeMap::new(),
             runs: Runs::new(),
@@ -126,6 +139,7 @@ impl Actor for Supervisor {
             Msg::SetCapacity(capacity) => {
                 state.ledger.set_capacity(capacity);
                 state.look_for_work();
+                state.show_face();
             }
             Msg::LimitBusiness(slug, rate) => {
                 state.ledger.set_business_rate(&slug, rate);
@@ -133,7 +147,14 @@ impl Actor for Supervisor {
             }
             Msg::News(news) => state.on_news(news),
             Msg::Restart(kind) => state.restart(kind, &me.get_cell()).await,
-            Msg::Wake => state.look_for_work(),
+            Msg::Wake => {
+                state.look_for_work();
+                state.lines.courier.tell(courier::Msg::Wake);
+            }
+            Msg::WakeCourier => {
+                state.lines.courier.tell(courier::Msg::Wake);
+            }
+            Msg::ShowFace => state.show_face(),
             Msg::Nudge(task) => state.runs.tell_task(task, || launcher::Msg::Look),
             Msg::Drain(done) => state.drain(done, &me),
             Msg::DrainOver => state.runs.tell_all(|| launcher::Msg::Abort),
@@ -169,8 +190,15 @@ impl Actor for Supervisor {
 
     /// Children end in the reverse order of their start; the session last, since it says that this node lives.
     async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
-        let order =
-            [Kind::Restorer, Kind::CheckpointWriter, Kind::DataLogWriter, Kind::LeaseKeeper, Kind::Session];
+        let order = [
+            Kind::Steward,
+            Kind::Courier,
+            Kind::Restorer,
+            Kind::CheckpointWriter,
+            Kind::DataLogWriter,
+            Kind::LeaseKeeper,
+            Kind::Session,
+        ];
         for kind in order {
             let Some((child, _)) = state.children.remove(&kind) else { continue };
             if let Err(error) = child.stop_and_wait(None, Some(STOP_PATIENCE)).await {
@@ -183,6 +211,12 @@ impl Actor for Supervisor {
 }
 
 impl State {
+    /// Others see what this node takes, has, and whether it drains.
+    fn show_face(&self) {
+        self.room.write(&self.ledger, self.waits.len());
+        self.lines.session.tell(session::Msg::Describe { draining: self.draining.is_some() });
+    }
+
     pub(super) fn look_for_work(&self) {
         self.lines.restorer.tell(restorer::Msg::Wake);
     }
@@ -278,10 +312,13 @@ impl State {
         if looks {
             self.look_for_work();
         }
+        // A run that ended may have left a hook call.
+        self.lines.courier.tell(courier::Msg::Wake);
     }
 
     fn drain(&mut self, done: oneshot::Sender<()>, me: &ActorRef<Msg>) {
         self.draining.get_or_insert_default().push(done);
+        self.show_face();
         self.give_up_starting();
         self.runs.tell_all(|| launcher::Msg::HandOver);
         self.me.tell_after(self.node.times.drain_timeout, Msg::DrainOver);

@@ -6,11 +6,13 @@ use std::time::Duration;
 use ractor::{Actor, ActorCell};
 
 use super::checkpoint_writer::CheckpointWriter;
+use super::courier::Courier;
 use super::data_log_writer::DataLogWriter;
 use super::lease_keeper::LeaseKeeper;
 use super::policy::{Kind, policy};
 use super::restorer::{self, Restorer};
 use super::session::Session;
+use super::steward::Steward;
 use super::supervisor::{Msg, State};
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
@@ -43,7 +45,17 @@ impl State {
                     address.tell(Msg::News(news));
                 });
                 let life = self.life.clone();
-                Actor::spawn_linked(name, Session, (node, news, life), me).await?.0.get_cell()
+                Actor::spawn_linked(name, Session, (node, news, life, lines.session), me).await?.0.get_cell()
+            }
+            Kind::Courier => {
+                let arguments = (node, self.logs.clone(), lines);
+                Actor::spawn_linked(name, Courier, arguments, me).await?.0.get_cell()
+            }
+            Kind::Steward => {
+                let nudge = Arc::new(move |task| {
+                    address.tell(Msg::Nudge(task));
+                });
+                Actor::spawn_linked(name, Steward, (node, nudge, lines.restorer), me).await?.0.get_cell()
             }
             Kind::Supervisor
             | Kind::Restorer

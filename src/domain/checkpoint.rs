@@ -24,7 +24,8 @@ use super::ids::ItemIndex;
 pub const SPAN_MAX: u32 = 1 << 20;
 
 const MAGIC: u8 = 0xB7;
-const VERSION: u8 = 1;
+/// The newest version that this program writes and reads.
+pub const VERSION: u8 = 1;
 const ENCODING_EMPTY: u8 = 0;
 const ENCODING_BITMAP: u8 = 1;
 const ENCODING_RUNS: u8 = 2;

@@ -100,6 +100,11 @@ impl WallMs {
         WallMs(self.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// This time less `span`.
+    pub fn minus(self, span: Duration) -> WallMs {
+        WallMs(self.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+
     /// As RFC 3339 in UTC with milliseconds, `2026-11-20T17:02:11.500Z`; a time that this can't show is shown as the
     /// nearest one that it can.
     pub fn to_rfc3339(self) -> String {

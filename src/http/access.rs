@@ -20,9 +20,10 @@ use utoipa::openapi::{OpenApi, PathItem};
 use super::App;
 use super::problem::{Problem, RequestId};
 use crate::domain::access::Role;
+use crate::domain::ids::TaskId;
 use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
-use crate::service::access::Credentials;
+use crate::service::access::{Credentials, Identity};
 
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";
@@ -47,6 +48,8 @@ pub struct Caller {
     pub role: Role,
     /// The business that they are, for [`Role::Business`].
     pub business: Option<String>,
+    /// The only task that they may touch, for a start token.
+    pub task: Option<TaskId>,
     /// `api`, `cli` or `ui`; what the client says of itself, for the audit.
     pub source: &'static str,
     /// The request.
@@ -60,17 +63,18 @@ impl Caller {
         Actor { name: self.name.clone(), source, reason, request_id: Some(self.request_id.clone()) }
     }
 
-    /// Whether they may see things of this business: everybody but another business.
+    /// Whether they may see a thing of this business: everybody but another business. A start token is for its task
+    /// only.
     ///
     /// # Errors
     /// As if it weren't there: one business doesn't learn what others have.
     pub fn may_see(&self, business: &str, what: &'static str, name: &str) -> Result<(), ServiceError> {
-        match (self.role, self.business.as_deref()) {
-            (Role::Business, own) if own != Some(business) => {
-                Err(ServiceError::NotFound { what, name: name.to_owned() })
-            }
-            _ => Ok(()),
+        let is_own = self.role != Role::Business || self.business.as_deref() == Some(business);
+        let is_its_task = self.task.is_none_or(|task| what == "task" && name == task.to_string());
+        if is_own && is_its_task {
+            return Ok(());
         }
+        Err(ServiceError::NotFound { what, name: name.to_owned() })
     }
 }
 
@@ -205,7 +209,8 @@ async fn authenticate(
         Some("ui") => "ui",
         _ => "api",
     };
-    Ok(Caller { name: identity.name, role: identity.role, business: identity.business, source, request_id })
+    let Identity { name, role, business, task } = identity;
+    Ok(Caller { name, role, business, task, source, request_id })
 }
 
 /// The one value of a header; none when it is absent, repeated (whom to believe?) or no text.
@@ -219,4 +224,46 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 fn bearer(text: &str) -> Option<&str> {
     let (scheme, token) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(role: Role, business: Option<&str>, task: Option<i64>) -> Caller {
+        Caller {
+            name: "ann".to_owned(),
+            role,
+            business: business.map(str::to_owned),
+            task: task.map(TaskId),
+            source: "api",
+            request_id: "r1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_business_sees_its_own_and_a_start_token_its_task() {
+        let sees = |caller: &Caller, what, name| caller.may_see("push", what, name).is_ok();
+        assert!(sees(&caller(Role::Viewer, None, None), "task", "t1"));
+        let (own, other) =
+            (caller(Role::Business, Some("push"), None), caller(Role::Business, Some("mail"), None));
+        assert!(sees(&own, "task", "t1") && sees(&own, "business", "push"));
+        assert!(!sees(&other, "task", "t1") && !sees(&caller(Role::Business, None, None), "task", "t1"));
+        let start = caller(Role::Business, Some("push"), Some(1));
+        assert!(sees(&start, "task", "t1"));
+        assert!(!sees(&start, "task", "t2") && !sees(&start, "business", "push"));
+        assert_eq!(start.actor(None).source, "business");
+    }
+
+    #[test]
+    fn a_bearer_token_is_read_in_any_case_and_only_if_there_is_one() {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, "bEaReR  wrk_x".parse().expect("a value"));
+        let token =
+            |headers: &HeaderMap| header(headers, "authorization").and_then(bearer).map(str::to_owned);
+        assert_eq!(token(&headers).as_deref(), Some("wrk_x"));
+        headers.append(AUTHORIZATION, "Bearer wrk_y".parse().expect("a value"));
+        assert_eq!(token(&headers), None);
+        assert_eq!(bearer("Basic abc"), None);
+    }
 }

@@ -51,7 +51,7 @@ fn complete(operation: &mut Operation) {
     }
 }
 
-fn problem() -> RefOr<utoipa::openapi::Response> {
+pub(super) fn problem() -> RefOr<utoipa::openapi::Response> {
     let schema = Ref::from_schema_name("Problem");
     let content = ContentBuilder::new().schema(Some(schema)).build();
     let response =

@@ -6,25 +6,37 @@
 
 pub mod access;
 mod actors;
+mod audit;
 pub mod body;
 mod businesses;
+mod csv;
 mod docs_page;
 mod document;
 pub mod etag;
 mod events;
+mod export;
+mod failures;
 pub mod front;
 mod html;
+mod idempotency;
+mod logs;
 pub mod metrics;
 mod nodes;
 mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
+mod redrives;
+mod report;
+mod report_markdown;
 pub mod schema;
+mod seen_task;
 pub mod server;
 mod stamp;
+mod tasks;
 pub mod time;
 mod tokens;
+mod uploads;
 mod whoami;
 
 use std::sync::Arc;
@@ -72,6 +84,8 @@ const UPLOADS: &str = "/v1/uploads";
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(whoami::routes())
+        .merge(tasks::routes())
+        .merge(audit::routes())
         .merge(events::routes())
         .merge(nodes::routes())
         .merge(actors::routes())
@@ -81,11 +95,18 @@ fn routes() -> OpenApiRouter<App> {
         .merge(outside::routes())
         .merge(docs_page::routes())
         .merge(problem_pages::routes())
+        .merge(export::routes())
+        .merge(failures::routes())
+        .merge(logs::routes())
+        .merge(redrives::routes())
+        .merge(report::routes())
+        .merge(uploads::routes())
 }
 
 /// The façade: a router, and the document that describes it.
 pub fn facade(app: App) -> (Router, Arc<Document>) {
     let (router, mut document) = routes().split_for_parts();
+    idempotency::describe(&mut document);
     let written = Arc::new(document::finish(&mut document));
     let document = Arc::new(document);
     let policy = Arc::new(access::Policy::of(&document));
@@ -95,6 +116,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(DefaultBodyLimit::max(body_limit))
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
+        .route_layer(from_fn_with_state(app.clone(), idempotency::remember))
         .route_layer(from_fn_with_state((app.clone(), policy), access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))

@@ -4,7 +4,6 @@
 //! run on. Connections, trusted certificates and the list of live workers are shared by all runs of the node.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,7 +12,7 @@ use tokio::runtime::Handle as Runtime;
 use super::fair_share::FairShares;
 use super::handler_log;
 use super::handlers::{OnWork, Sink, command_settings};
-use super::sources::{IndexWatch, OpenSourceError, Opening, SourceSpec, open};
+use super::sources::{OriginView, StoredSources, open_stored, origin_view};
 use crate::adapters::handler::command::{CommandHandlerFactory, Environment, Inherit};
 use crate::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
 use crate::config::{Command, Config};
@@ -24,8 +23,6 @@ use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
 use crate::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
 use crate::ports::provision::{Provider, Provision, ProvisionError};
-use crate::ports::source::Source;
-use crate::ports::source_store::SourceStore;
 use crate::ports::task_store::TaskView;
 use crate::ports::vault::Vault;
 
@@ -55,10 +52,8 @@ pub struct ServiceProvider {
     pub shares: Arc<FairShares>,
     /// Live workers.
     pub workers: Arc<Leftovers>,
-    /// Indexed sources.
-    pub sources: Arc<dyn SourceStore>,
-    /// Where piped input is kept.
-    pub spool: PathBuf,
+    /// Sources of tasks.
+    pub sources: Arc<StoredSources>,
     /// Where handlers work.
     pub work: Runtime,
 }
@@ -71,6 +66,7 @@ impl Provider for ServiceProvider {
         let make = self.maker(&business, task)?;
         let handlers = RunHandlers {
             make,
+            view: origin_view(task)?,
             business: business.slug,
             limit,
             shares: self.shares.clone(),
@@ -79,7 +75,7 @@ impl Provider for ServiceProvider {
             work: self.work.clone(),
         };
         let handler = OnWork { inner: Arc::new(handlers), work: self.work.clone() };
-        Ok(Provision { handler: Arc::new(handler), source: self.source(task).await? })
+        Ok(Provision { handler: Arc::new(handler), source: open_stored(&self.sources, task).await? })
     }
 }
 
@@ -147,20 +143,6 @@ impl ServiceProvider {
         let workers = self.workers.clone();
         Ok(Box::new(move |sink| Arc::new(CommandHandlerFactory::sharing(settings(sink), workers.clone()))))
     }
-
-    async fn source(&self, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError> {
-        let spec: SourceSpec = serde_json::from_str(&task.source)
-            .map_err(|why| ProvisionError::SourceChanged(format!("the source can't be understood: {why}")))?;
-        let watch = IndexWatch::default();
-        let now = self.clock.wall();
-        let opening = Opening { store: &*self.sources, spool: &self.spool, watch, reuse: true, now };
-        let opened = open(&spec, &opening).await.map_err(|error| not_opened(&error))?;
-        if opened.meaning != task.meaning {
-            let text = "the source is not what it was when the task was made".to_owned();
-            return Err(ProvisionError::SourceChanged(text));
-        }
-        Ok(opened.source)
-    }
 }
 
 fn environment(command: &Command, given: &[(OsString, OsString)]) -> Environment {
@@ -172,19 +154,11 @@ fn unusable(error: OpenError) -> ProvisionError {
     ProvisionError::HandlerUnusable(error.failure.message)
 }
 
-fn not_opened(error: &OpenSourceError) -> ProvisionError {
-    let text = format!("{}: {error}", error.what());
-    match error {
-        OpenSourceError::Store(_) | OpenSourceError::Unreadable { .. } | OpenSourceError::Spool { .. } => {
-            ProvisionError::Unavailable(text)
-        }
-        _ => ProvisionError::SourceChanged(text),
-    }
-}
-
 /// Opens the handlers of a task's runs.
 struct RunHandlers {
     make: Maker,
+    /// Of a redrive.
+    view: Option<OriginView>,
     business: String,
     limit: Option<std::num::NonZeroU32>,
     shares: Arc<FairShares>,
@@ -196,7 +170,13 @@ struct RunHandlers {
 impl HandlerFactory for RunHandlers {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let sink = self.sink(&context);
-        let handler = (self.make)(sink).open(context)?;
+        let handler = match self.view.as_ref().map(OriginView::afresh) {
+            Some(view) => {
+                let inner = (self.make)(view.sink(sink));
+                view.wrap(inner).open(context)?
+            }
+            None => (self.make)(sink).open(context)?,
+        };
         Ok(self.shares.wrap(&self.business, self.limit, handler, &self.work))
     }
 }
@@ -215,5 +195,4 @@ impl RunHandlers {
 }
 
 #[cfg(test)]
-#[path = "provider_tests.rs"]
 mod tests;

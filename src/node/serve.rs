@@ -57,6 +57,7 @@ pub struct Serve {
     bootstrap: Option<PathBuf>,
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
+    watcher: JoinHandle<()>,
 }
 
 impl Serve {
@@ -85,6 +86,7 @@ impl Serve {
             runtimes: runtimes.clone(),
             state: state.clone(),
             store,
+            address: advertised(&config, address, tls.is_some()),
         };
         let (node, parts) = compose::compose(ingredients).await?;
         let drain_margin = config.node.drain_timeout;
@@ -101,15 +103,15 @@ impl Serve {
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
-        runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
+        let watcher = runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
         let server = runtimes.work().spawn(Server { listener, tls, router, limits }.serve(ending));
         node.wake();
-        Ok(Serve { node, service, front, address, is_tls, bootstrap, stop, server })
+        Ok(Serve { node, service, front, address, is_tls, bootstrap, stop, server, watcher })
     }
 
     /// Where the façade is.
     pub fn url(&self) -> String {
-        format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.address)
+        url(self.address, self.is_tls)
     }
 
     /// The node's name.
@@ -177,7 +179,9 @@ impl Serve {
         if !served {
             tracing::warn!("connections were cut off");
         }
-        drop(self.service);
+        self.watcher.abort();
+        self.front.close();
+        drop((self.service, self.front));
         self.node.close().await;
         drained
     }
@@ -200,6 +204,18 @@ fn database(config: &Config, state: &StateDir) -> PathBuf {
         // Servers are refused when the configuration is checked.
         StoreUrl::Auto | StoreUrl::Postgres(_) | StoreUrl::MySql(_) => state.database(),
     }
+}
+
+/// How other nodes reach this one.
+fn advertised(config: &Config, address: SocketAddr, is_tls: bool) -> String {
+    match &config.http.advertise {
+        Auto::Fixed(address) => address.clone(),
+        Auto::Auto => url(address, is_tls),
+    }
+}
+
+fn url(address: SocketAddr, is_tls: bool) -> String {
+    format!("{}://{address}", if is_tls { "https" } else { "http" })
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::handlers::Sink;
 pub use crate::adapters::handler::origin::OriginView;
 use crate::adapters::memory::MemoryStore;
 pub use crate::adapters::source::{
@@ -11,7 +10,6 @@ pub use crate::adapters::source::{
     Opening, SourceSpec, StoredSourceError, StoredSources, open,
 };
 use crate::domain::ids::WallMs;
-use crate::ports::handler::HandlerFactory;
 use crate::ports::provision::ProvisionError;
 use crate::ports::source::Source;
 use crate::ports::task_store::TaskView;
@@ -49,24 +47,5 @@ pub fn origin_view(task: &TaskView) -> Result<Option<OriginView>, ProvisionError
         Ok(SourceSpec::Redrive(spec)) => Ok(Some(OriginView::new(spec.keys_of))),
         Ok(_) => Ok(None),
         Err(why) => Err(ProvisionError::SourceChanged(format!("the source can't be understood: {why}"))),
-    }
-}
-
-/// Makes a task's handler so that a redrive's sees the items of the first task; `make` gets the sink for the handler's own
-/// log lines.
-///
-/// # Errors
-/// When the task's source can't be understood, or `make` fails.
-pub fn with_origin_view(
-    task: &TaskView,
-    sink: Sink,
-    make: impl FnOnce(Sink) -> Result<Arc<dyn HandlerFactory>, ProvisionError>,
-) -> Result<Arc<dyn HandlerFactory>, ProvisionError> {
-    match origin_view(task)? {
-        Some(view) => {
-            let inner = make(view.sink(sink))?;
-            Ok(view.wrap(inner))
-        }
-        None => make(sink),
     }
 }

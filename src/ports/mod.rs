@@ -16,6 +16,7 @@ pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
 pub mod node_audit;
+pub mod outbox;
 pub mod provision;
 pub mod report_store;
 pub mod run_store;
@@ -27,6 +28,7 @@ pub mod task_command;
 pub mod task_list;
 pub mod task_store;
 pub mod token_store;
+pub mod upkeep;
 pub mod uploads;
 pub mod vault;
 

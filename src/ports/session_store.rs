@@ -1,12 +1,29 @@
 //! Node sessions: the heartbeat rows that say which node process lives.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::ids::{ClaimId, Epoch, SessionId, ShardId};
+use crate::domain::capacity::Load;
+use crate::domain::ids::{ClaimId, Epoch, SessionId, ShardId, WallMs};
 use crate::domain::lifecycle::Wish;
+
+/// How a session shows itself to people and to other nodes; changes while it lives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionFace {
+    /// How other nodes and people reach its node's façade; none has none.
+    pub address: Option<String>,
+    /// The pools whose tasks it takes: none takes all, an empty list takes no task.
+    pub pools: Option<Vec<String>>,
+    /// What its node may run; none is unlimited.
+    pub capacity: Option<Load>,
+    /// Shown with the node.
+    pub labels: BTreeMap<String, String>,
+    /// Whether it hands its work over and takes nothing new.
+    pub draining: bool,
+}
 
 /// What a session says of itself when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +36,12 @@ pub struct NewSession {
     pub version: String,
     /// How long after its last heartbeat the others must wait before they may fence it.
     pub promise: Duration,
+    /// The newest version of checkpoints that it can read.
+    pub ckpt_version_max: u8,
+    /// The wall clock.
+    pub started_at: WallMs,
+    /// How it shows itself.
+    pub face: SessionFace,
 }
 
 /// A shard row of this session, read with the heartbeat.
@@ -58,6 +81,14 @@ pub struct SessionView {
     pub fenced: bool,
     /// Its promise, see [`NewSession::promise`].
     pub promise: Duration,
+    /// The version of its program.
+    pub version: String,
+    /// See [`NewSession::ckpt_version_max`].
+    pub ckpt_version_max: u8,
+    /// When it began.
+    pub started_at: WallMs,
+    /// How it shows itself.
+    pub face: SessionFace,
 }
 
 /// Begins, beats, watches and fences sessions (`ownership.md`, rules 1–6, 11, 18).
@@ -92,6 +123,12 @@ pub trait SessionStore: Send + Sync {
     /// # Errors
     /// When the store can't be written.
     async fn fence_all_but(&self, survivor: SessionId) -> Result<u64, StoreError>;
+
+    /// Changes how a session shows itself, unless it is fenced; says whether it did.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn describe(&self, id: SessionId, face: &SessionFace) -> Result<bool, StoreError>;
 
     /// Deletes the row of an ended session that no shard refers to; keeps it otherwise.
     ///

@@ -6,6 +6,7 @@ use super::tokens::{START_TOKEN_PREFIX, hash};
 use super::{Service, ServiceError};
 use crate::config::{Auth, AuthMode};
 use crate::domain::access::Role;
+use crate::domain::ids::TaskId;
 
 /// The longest name that a proxy may give. Unit: characters. (The audit's column.)
 const PROXY_NAME_MAX: usize = 190;
@@ -19,6 +20,8 @@ pub struct Identity {
     pub role: Role,
     /// The business that they are, for [`Role::Business`].
     pub business: Option<String>,
+    /// The only task that they may touch, for a start token.
+    pub task: Option<TaskId>,
 }
 
 /// What a caller brings.
@@ -38,18 +41,19 @@ impl Service {
     /// store each time, so that a revocation holds at once.
     ///
     /// # Errors
-    /// `Unauthenticated` without a token, or with one that is unknown, expired or revoked.
+    /// `Unauthenticated` without a token, or with one that is unknown, expired or revoked; `StaleStart` with the token
+    /// of an earlier start.
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
         let config = self.config();
         if config.auth.mode == AuthMode::Off {
-            return Ok(Identity { name: "local".to_owned(), role: Role::Admin, business: None });
+            return Ok(Identity { name: "local".to_owned(), role: Role::Admin, business: None, task: None });
         }
         if let Some(person) = behind_proxy(&config.auth, credentials) {
             return Ok(person);
         }
         let token = credentials.token.ok_or_else(|| refuse("there is no token"))?;
         if token.starts_with(START_TOKEN_PREFIX) {
-            return self.by_start_token(token).await;
+            return self.identity_of_start(token).await;
         }
         self.by_token(token).await
     }
@@ -63,12 +67,7 @@ impl Service {
         if view.expires_at.is_some_and(|at| at <= self.now()) {
             return Err(refuse("the token has expired"));
         }
-        Ok(Identity { name: view.name, role: view.role, business: view.business })
-    }
-
-    /// The business that a start token was given to. No start has one before starts make them.
-    async fn by_start_token(&self, _token: &str) -> Result<Identity, ServiceError> {
-        Err(refuse("the start token is not known"))
+        Ok(Identity { name: view.name, role: view.role, business: view.business, task: None })
     }
 }
 
@@ -86,7 +85,7 @@ fn behind_proxy(auth: &Auth, credentials: Credentials<'_>) -> Option<Identity> {
     let is_trusted = auth.proxy_trust.iter().any(|network| network.contains(peer));
     let name = credentials.proxy_user.map(str::trim).filter(|name| !name.is_empty())?;
     let fits = name.chars().count() <= PROXY_NAME_MAX && !name.chars().any(char::is_control);
-    let person = || Identity { name: name.to_owned(), role: Role::Operator, business: None };
+    let person = || Identity { name: name.to_owned(), role: Role::Operator, business: None, task: None };
     (is_trusted && fits).then(person)
 }
 

@@ -333,5 +333,4 @@ fn changing_too_fast(slug: &str) -> ServiceError {
 }
 
 #[cfg(test)]
-#[path = "businesses_tests.rs"]
 mod tests;

@@ -8,6 +8,9 @@ use crate::ports::report_store::ShardFacts;
 use crate::ports::source_desk::{RedrivePart, RedriveSpec};
 use crate::ports::task_store::{FailureGroup, TaskView};
 
+/// Places of the origin that are looked up together.
+const PLACES_AT_ONCE: u32 = 256;
+
 /// A failure, with the item that it was in the task that failed first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownFailure {
@@ -61,31 +64,44 @@ impl Service {
     ) -> Result<Vec<ShownFailure>, ServiceError> {
         let spec = self.parts.desk.redrive_of(&task.source);
         let spec = spec.map_err(|error| ServiceError::Internal(error.to_string()))?;
+        let Some(spec) = spec else {
+            return Ok(items.into_iter().map(|item| ShownFailure { item, origin: None }).collect());
+        };
         let mut shown = Vec::with_capacity(items.len());
+        let mut looked_up = LookedUp::default();
         for item in items {
-            let origin = match &spec {
-                Some(spec) => self.origin_of(spec, item.index).await?.map(|index| (spec.origin, index)),
-                None => None,
-            };
-            shown.push(ShownFailure { item, origin });
+            let index = self.origin_of(&spec, item.index, &mut looked_up).await?;
+            shown.push(ShownFailure { item, origin: index.map(|index| (spec.origin, index)) });
         }
         Ok(shown)
     }
 
     /// The index in the origin of a redrive's position; none when its row is no longer kept.
-    async fn origin_of(&self, spec: &RedriveSpec, at: ItemIndex) -> Result<Option<ItemIndex>, ServiceError> {
+    async fn origin_of(
+        &self,
+        spec: &RedriveSpec,
+        at: ItemIndex,
+        looked_up: &mut LookedUp,
+    ) -> Result<Option<ItemIndex>, ServiceError> {
         let mut skip = at.0;
         for part in &spec.parts {
-            if skip < part.count() {
-                return match part {
-                    RedrivePart::Indexes { first, .. } => Ok(Some(ItemIndex(first + skip))),
-                    RedrivePart::Places { code, first, .. } => {
-                        let found = self.parts.failures.places(spec.origin, code, first + skip, 1).await?;
-                        Ok(found.first().copied())
-                    }
-                };
+            if skip >= part.count() {
+                skip -= part.count();
+                continue;
             }
-            skip -= part.count();
+            let RedrivePart::Places { code, first, .. } = part else {
+                let RedrivePart::Indexes { first, .. } = part else { return Ok(None) };
+                return Ok(Some(ItemIndex(first + skip)));
+            };
+            let place = first + skip;
+            if !looked_up.holds(code, place) {
+                looked_up.first = place - place % u64::from(PLACES_AT_ONCE);
+                looked_up.code.clone_from(code);
+                let found =
+                    self.parts.failures.places(spec.origin, code, looked_up.first, PLACES_AT_ONCE).await?;
+                looked_up.indexes = found;
+            }
+            return Ok(looked_up.get(place));
         }
         Ok(None)
     }
@@ -117,6 +133,25 @@ impl Service {
             Standing::Above if index >= shard.end || task.status.is_terminal() => ItemStory::Excluded,
             Standing::Above => ItemStory::Pending,
         })
+    }
+}
+
+/// Places that were looked up last: neighbours are asked for one after the other.
+#[derive(Default)]
+struct LookedUp {
+    code: String,
+    first: u64,
+    indexes: Vec<ItemIndex>,
+}
+
+impl LookedUp {
+    fn holds(&self, code: &str, place: u64) -> bool {
+        self.code == code && self.get(place).is_some()
+    }
+
+    fn get(&self, place: u64) -> Option<ItemIndex> {
+        let at = usize::try_from(place.checked_sub(self.first)?).ok()?;
+        self.indexes.get(at).copied()
     }
 }
 

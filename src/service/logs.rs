@@ -3,7 +3,9 @@
 use super::{Service, ServiceError};
 use crate::config::DataLogLevel;
 use crate::domain::ids::{ShardId, TaskId, WallMs};
-use crate::ports::data_log::{DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention};
+use crate::ports::data_log::{
+    DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention, NumberedLine,
+};
 use crate::ports::handler::{LogLevel, LogLine};
 
 /// Lines of one request. (`ux.md` §2.4.)
@@ -44,6 +46,19 @@ impl Service {
     /// When the store can't be read.
     pub async fn search_log(&self, query: &LogQuery) -> Result<LogPage, ServiceError> {
         Ok(self.parts.data_log.search(query).await?)
+    }
+
+    /// A task's lines after the line of a number, oldest first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn lines_after(
+        &self,
+        task: TaskId,
+        number: i64,
+        limit: u32,
+    ) -> Result<Vec<NumberedLine>, ServiceError> {
+        Ok(self.parts.data_log.after(task, number, limit).await?)
     }
 
     /// How many lines of a task were not kept, by reason.

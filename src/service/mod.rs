@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod actors;
+mod answers;
 pub mod businesses;
 pub mod error;
 pub mod failures;

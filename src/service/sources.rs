@@ -35,11 +35,11 @@ impl Service {
     pub async fn upload(
         &self,
         format: &RowFormat,
-        actor: &Actor,
+        by: &str,
         body: UploadBytes<'_>,
     ) -> Result<Received, ServiceError> {
         let bytes_max = self.config().http.upload_limit.0;
-        let received = self.parts.desk.receive(format, &actor.name, bytes_max, self.now(), body).await;
+        let received = self.parts.desk.receive(format, by, bytes_max, self.now(), body).await;
         received.map_err(|error| refused(error, ""))
     }
 

@@ -18,16 +18,17 @@ use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, 
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
+use windrow::ports::failure_list::FailureList;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow::ports::session_store::{NewSession, SessionStore};
+use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
 use windrow::ports::source_store::SourceStore;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView};
 
 /// All store ports of one adapter.
-pub trait Stores: TaskStore + RunStore + SessionStore + SourceStore + DataLog {}
-impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog> Stores for T {}
+pub trait Stores: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList {}
+impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList> Stores for T {}
 
 /// A fresh store with a business, and what keeps it alive.
 pub struct Harness {
@@ -164,7 +165,15 @@ pub fn actor() -> Actor {
 }
 
 pub fn new_session(id: SessionId) -> NewSession {
-    NewSession { id, node: "n1".to_owned(), version: "0.1.0".to_owned(), promise: Duration::from_secs(15) }
+    NewSession {
+        id,
+        node: "n1".to_owned(),
+        version: "0.1.0".to_owned(),
+        promise: Duration::from_secs(15),
+        ckpt_version_max: 1,
+        started_at: NOW,
+        face: SessionFace::default(),
+    }
 }
 
 pub fn request(shard: ShardId, seen: Epoch, session: SessionId) -> ClaimRequest {

@@ -9,10 +9,12 @@
 
 mod checkpoints;
 mod claims;
+mod failures;
 mod faults;
 mod fixture;
 mod life;
 mod lists;
+mod logs;
 mod records;
 mod sessions;
 mod sqlite;
@@ -112,5 +114,20 @@ facts! {
         a_source_and_its_index_read_back,
         a_newer_source_of_the_same_place_replaces_the_older,
         the_store_id_is_six_letters_and_stays,
+    }
+    failures {
+        places_follow_the_order_of_commits_and_never_change,
+        an_item_gets_its_place_when_it_is_given_up,
+        tasks_do_not_share_places_and_a_batch_of_shards_numbers_each,
+        codes_past_the_hundredth_share_the_places_of_other,
+        pages_go_by_index_or_by_place,
+        each_abandoned_item_writes_one_line_with_its_checkpoint,
+    }
+    logs {
+        a_search_gives_what_a_scan_of_all_lines_gives,
+        a_business_finds_the_lines_of_its_own_tasks,
+        lines_come_oldest_first_after_a_number,
+        old_lines_go_and_are_counted,
+        of_too_many_lines_the_oldest_of_little_weight_go_first,
     }
 }

@@ -146,20 +146,20 @@ impl Twins {
 
     async fn command(&mut self, step: u32) {
         let (id, now) = (self.task(), self.now);
-        let command = match self.below(16) {
-            0..=6 => TaskCommand::Start,
-            7..=8 => TaskCommand::Stop { reason: StopReason::Business },
-            9 => TaskCommand::StopNow,
-            10 => TaskCommand::Tune(Box::new(tuning())),
-            11 => TaskCommand::Finish { end: ItemIndex(self.below(ITEMS + 1)) },
-            12 => TaskCommand::Recover,
-            13 => self.edit(),
-            14 => self.start_or_answer(),
+        let command = match self.below(20) {
+            0..=9 => TaskCommand::Start,
+            10..=11 => TaskCommand::Stop { reason: StopReason::Business },
+            12 => TaskCommand::StopNow,
+            13 => TaskCommand::Tune(Box::new(tuning())),
+            14 => TaskCommand::Finish { end: ItemIndex(ITEMS / 2 + self.below(ITEMS / 2 + 1)) },
+            15 => TaskCommand::Recover,
+            16 => self.edit(),
+            17 => self.start_or_answer(),
             _ if self.below(3) == 0 => TaskCommand::Cancel,
             _ => {
                 both!(self, step, store => store.explain_wait(id, "capacity", "waits", now)).unwrap();
                 both!(self, step, store => store.release_name(id, &actor(), now)).ok();
-                if self.below(4) == 0 {
+                if self.below(12) == 0 {
                     both!(self, step, store => store.delete(id, &actor(), now)).ok();
                 }
                 return;

@@ -17,7 +17,7 @@ use windrow::ports::handler::{HandlerFactory, Reply};
 use crate::support_server::{Server, answer, clock, context, failure, open, raw, read_request, single};
 
 /// A server whose certificate is for `host`, and the file that holds it.
-async fn secure(host: &str) -> (Server, TempDir) {
+pub(crate) async fn secure(host: &str) -> (Server, TempDir) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed([host.to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
@@ -44,6 +44,15 @@ async fn a_private_authority_is_trusted_when_it_is_named() {
     let (server, folder) = secure("localhost").await;
     assert_eq!(open(options(&server, &folder)).process(single()).await, Reply::AllOk);
     assert_eq!(server.seen()[0].version, Version::HTTP_2);
+}
+
+#[tokio::test]
+async fn an_authority_can_be_given_as_text_and_wins_over_the_file() {
+    let (server, folder) = secure("localhost").await;
+    let (_, other) = secure("localhost").await;
+    let pem = std::fs::read_to_string(folder.path().join("ca.pem")).expect("there");
+    let trusted = HttpOptions { ca_pem: Some(pem), ..options(&server, &other) };
+    assert_eq!(open(trusted).process(single()).await, Reply::AllOk);
 }
 
 #[tokio::test]

@@ -4,4 +4,6 @@ mod common;
 mod faults;
 mod opening;
 mod reading;
+mod redrives;
 mod spooling;
+mod uploads;

@@ -6,8 +6,11 @@
 
 mod ends;
 mod faults;
+mod hooks;
+mod line;
 mod races;
 mod stubborn;
+mod upkeep;
 mod world;
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use windrow::actors::context::{NodeContext, RunDirectory, Serving, Times};
+use windrow::actors::context::{
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
+};
 use windrow::actors::handle::SupervisorHandle;
 use windrow::actors::tree::Tree;
 use windrow::adapters::memory::MemoryStore;
@@ -171,6 +173,12 @@ pub struct World {
     name: String,
     bomb: Arc<Mutex<Option<Bomb>>>,
     source: Option<Arc<dyn Source>>,
+    /// What the next boot delivers hooks with.
+    pub hooks: Option<HookParts>,
+    /// How long things are kept after the next boot.
+    pub keep: Option<Keep>,
+    pub serving: Serving,
+    pub capacity: Capacity,
     /// How often providing still panics.
     pub provider_panics: Arc<AtomicU32>,
 }
@@ -185,6 +193,30 @@ fn actor() -> Actor {
     Actor { name: "test".into(), source: "cli", reason: None, request_id: None }
 }
 
+fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
+    let mut tuning = Config::default().task_defaults.tuning.clone();
+    tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
+    tune(&mut tuning);
+    NewTask {
+        business: "run".into(),
+        name: None,
+        total: ItemCount(total),
+        skip_first: ItemIndex(0),
+        tuning,
+        params: None,
+        source: "{}".into(),
+        meaning: 0,
+        idempotency_key: None,
+        labels: std::collections::BTreeMap::new(),
+        send_params: true,
+        canary,
+        start_at: None,
+        deadline: None,
+        parent: None,
+        priority: 0,
+    }
+}
+
 impl World {
     /// A node of this name (unique in the process) whose handler follows the script.
     pub async fn start(
@@ -194,14 +226,36 @@ impl World {
         World::start_with(name, None, script).await
     }
 
+    /// The same, arranged before it boots.
+    pub async fn start_as(
+        name: &str,
+        arrange: impl FnOnce(&mut World),
+        script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
+    ) -> World {
+        let mut world = World::new(name, None, script);
+        arrange(&mut world);
+        world.boot().await;
+        world
+    }
+
     /// The same, with items that have data.
     pub async fn start_with(
         name: &str,
         source: Option<Arc<dyn Source>>,
         script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
     ) -> World {
+        let mut world = World::new(name, source, script);
+        world.boot().await;
+        world
+    }
+
+    fn new(
+        name: &str,
+        source: Option<Arc<dyn Source>>,
+        script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
+    ) -> World {
         let store = Arc::new(MemoryStore::new());
-        let mut world = World {
+        World {
             runs: Arc::new(Stubborn::new(store.clone())),
             store,
             clock: Arc::new(VirtualClock { start: Instant::now() }),
@@ -210,10 +264,12 @@ impl World {
             name: name.to_owned(),
             bomb: Arc::default(),
             source,
+            hooks: None,
+            keep: None,
+            serving: Serving::default(),
+            capacity: Capacity::Unlimited,
             provider_panics: Arc::default(),
-        };
-        world.boot().await;
-        world
+        }
     }
 
     /// Starts the node (again).
@@ -239,11 +295,18 @@ impl World {
                 panics: self.provider_panics.clone(),
             }),
             times: Times::default(),
-            serving: Serving::default(),
+            serving: self.serving.clone(),
             exclusive: true,
             directory: RunDirectory::default(),
+            place: NodePlace::default(),
+            hooks: self.hooks.clone(),
+            upkeep: self.store.clone(),
+            uploads: None,
+            keep: self.keep,
+            room: RoomBoard::default(),
+            heartbeats: Heartbeats::default(),
         };
-        let ledger = Ledger::new(Capacity::Unlimited, Rate::per_second(1000).expect("not zero"));
+        let ledger = Ledger::new(self.capacity, Rate::per_second(1000).expect("not zero"));
         self.node = Some(SupervisorHandle::start(Arc::new(context), ledger).await.expect("the tree starts"));
     }
 
@@ -274,6 +337,11 @@ impl World {
         panic!("{path} never got {fuse} messages");
     }
 
+    /// The wall clock after a while.
+    pub fn clock_in(&self, wait: Duration) -> WallMs {
+        self.clock.wall().plus(wait)
+    }
+
     pub fn node(&self) -> &SupervisorHandle {
         self.node.as_ref().expect("the node runs")
     }
@@ -283,6 +351,15 @@ impl World {
         self.task_of(total, None, tune).await
     }
 
+    /// A task that was never started.
+    pub async fn made(&self, total: u64, change: impl FnOnce(&mut NewTask)) -> TaskId {
+        let now = self.clock.wall();
+        self.store.ensure_business("run", &actor(), now).await.expect("memory");
+        let mut new = new_task(total, None, |_| {});
+        change(&mut new);
+        self.store.create(&new, &actor(), now).await.expect("created").id
+    }
+
     /// The same, with a canary.
     pub async fn task_of(
         &self,
@@ -290,29 +367,9 @@ impl World {
         canary: Option<Canary>,
         tune: impl FnOnce(&mut Tuning),
     ) -> TaskId {
-        let mut tuning = Config::default().task_defaults.tuning.clone();
-        tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
-        tune(&mut tuning);
         let now = self.clock.wall();
         self.store.ensure_business("run", &actor(), now).await.expect("memory");
-        let new = NewTask {
-            business: "run".into(),
-            name: None,
-            total: ItemCount(total),
-            skip_first: ItemIndex(0),
-            tuning,
-            params: None,
-            source: "{}".into(),
-            meaning: 0,
-            idempotency_key: None,
-            labels: std::collections::BTreeMap::new(),
-            send_params: true,
-            canary,
-            start_at: None,
-            deadline: None,
-            parent: None,
-            priority: 0,
-        };
+        let new = new_task(total, canary, tune);
         let task = self.store.create(&new, &actor(), now).await.expect("created");
         self.command(task.id, TaskCommand::Start).await;
         task.id
@@ -374,7 +431,7 @@ impl World {
         let tree = self.node().tree().view();
         let root = tree.iter().find(|actor| actor.path == self.name).expect("the supervisor lives");
         assert_eq!(root.text, "0 runs, 0/s reserved");
-        assert_eq!(tree.len(), 6, "the supervisor and its five: {:#?}", tree);
+        assert_eq!(tree.len(), 8, "the supervisor and its seven: {:#?}", tree);
         let (opened, closed) =
             (*self.handler.opened.lock().expect("ok"), *self.handler.closed.lock().expect("ok"));
         assert_eq!(opened, closed, "handlers opened and closed");

@@ -65,6 +65,12 @@ impl OriginView {
         OriginView { keys_of, out: Arc::default() }
     }
 
+    /// The same for another run: what is out belongs to one.
+    #[must_use]
+    pub fn afresh(&self) -> OriginView {
+        OriginView::new(self.keys_of)
+    }
+
     /// A sink for lines that name indexes of the first task.
     pub fn sink(&self, inner: Sink) -> Sink {
         let out = self.out.clone();

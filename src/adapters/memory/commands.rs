@@ -148,7 +148,7 @@ fn start(
     let text = "the business prepares itself for this start".to_owned();
     progress::enter(task, asked.status, Some((Some("prepare".to_owned()), text)), now);
     task.awaiting_until = Some(until);
-    hooks::ask(state, id, &token, until);
+    hooks::ask(state, id, &token, until, now);
     Ok(())
 }
 

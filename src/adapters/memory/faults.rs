@@ -18,6 +18,8 @@ pub enum Call {
     Create,
     /// `TaskStore::command`, `release_name`, `explain_wait`.
     Command,
+    /// Any method of `OutboxStore`.
+    Outbox,
     /// `RunStore::candidates`.
     Candidates,
     /// `RunStore::claim`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::shown;
-use super::state::{LeftCall, State};
+use super::state::{CallState, LeftCall, State};
 use crate::domain::business::{HookKind, Hooks, PREPARE_TIMEOUT_DEFAULT};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::Status;
@@ -19,13 +19,13 @@ pub(super) fn ready_until(hooks: Option<&Hooks>, now: WallMs) -> Option<WallMs> 
 }
 
 /// Leaves the question whether the business is ready.
-pub(super) fn ask(state: &mut State, id: TaskId, token: &str, until: WallMs) {
+pub(super) fn ask(state: &mut State, id: TaskId, token: &str, until: WallMs, now: WallMs) {
     let Some(task) = state.tasks.get(&id) else { return };
     let mut body = body(HookKind::Prepare, &shown::view(id, task));
     body["start_token"] = json!(token);
     body["ready_by"] = json!(until.to_rfc3339());
     body["ready_path"] = json!(format!("/v1/tasks/{id}/ready"));
-    leave(state, id, HookKind::Prepare, body, until);
+    leave(state, id, HookKind::Prepare, body, (now, until));
 }
 
 /// Leaves the news of how a start ended, if the business wants it.
@@ -51,7 +51,7 @@ pub(super) fn announce(state: &mut State, id: TaskId, status: Status, now: WallM
         "pending": counters.pending(view.total),
     });
     body["at"] = json!(now.to_rfc3339());
-    leave(state, id, kind, body, now.plus(Duration::from_secs(24 * 3600)));
+    leave(state, id, kind, body, (now, now.plus(Duration::from_secs(24 * 3600))));
 }
 
 fn body(kind: HookKind, view: &TaskView) -> Value {
@@ -66,8 +66,22 @@ fn body(kind: HookKind, view: &TaskView) -> Value {
     })
 }
 
-fn leave(state: &mut State, id: TaskId, kind: HookKind, body: Value, expires_at: WallMs) {
+fn leave(state: &mut State, id: TaskId, kind: HookKind, body: Value, (now, expires_at): (WallMs, WallMs)) {
     let start_no = state.tasks.get(&id).map_or(0, |task| task.start_no);
     let delivery = format!("{}-{id}-s{start_no}-{}", state.id.0, kind.as_str());
-    state.outbox.push(LeftCall { task: id, start_no, kind, body, delivery, expires_at });
+    state.calls_left += 1;
+    state.outbox.push(LeftCall {
+        task: id,
+        start_no,
+        kind,
+        body,
+        delivery,
+        expires_at,
+        id: state.calls_left,
+        state: CallState::Due,
+        created_at: now,
+        due_at: now,
+        attempts: 0,
+        last_error: None,
+    });
 }

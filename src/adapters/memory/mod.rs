@@ -10,6 +10,7 @@ mod faults;
 mod hooks;
 mod items;
 mod leases;
+mod outbox;
 mod progress;
 mod runs;
 mod sessions;
@@ -17,6 +18,7 @@ mod shown;
 mod sources;
 mod state;
 mod tasks;
+mod upkeep;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -63,7 +65,8 @@ impl MemoryStore {
     /// The hook calls that were left so far, each with its delivery id, body and end.
     pub fn calls_left(&self) -> Vec<(String, serde_json::Value, WallMs)> {
         let left = &self.lock().outbox;
-        left.iter().map(|call| (call.delivery.clone(), call.body.clone(), call.expires_at)).collect()
+        let due = left.iter().filter(|call| call.state == state::CallState::Due);
+        due.map(|call| (call.delivery.clone(), call.body.clone(), call.expires_at)).collect()
     }
 
     /// One call: waits while it is held, fails if it shall, takes effect, and perhaps loses its answer.

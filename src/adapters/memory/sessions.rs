@@ -7,7 +7,9 @@ use super::state::{Session, State};
 use super::{Call, MemoryStore};
 use crate::domain::ids::{SessionId, ShardId};
 use crate::ports::StoreError;
-use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionStore, SessionView};
+use crate::ports::session_store::{
+    Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
+};
 
 #[async_trait]
 impl SessionStore for MemoryStore {
@@ -16,8 +18,16 @@ impl SessionStore for MemoryStore {
             if state.sessions.contains_key(&new.id) {
                 return Err(StoreError::Refused(format!("the session {} exists already", new.id.0)));
             }
-            let session =
-                Session { node: new.node.clone(), heartbeat: step(), fenced: false, promise: new.promise };
+            let session = Session {
+                node: new.node.clone(),
+                heartbeat: step(),
+                fenced: false,
+                promise: new.promise,
+                version: new.version.clone(),
+                ckpt_version_max: new.ckpt_version_max,
+                started_at: new.started_at,
+                face: new.face.clone(),
+            };
             state.sessions.insert(new.id, session);
             Ok(())
         })
@@ -46,6 +56,10 @@ impl SessionStore for MemoryStore {
                 heartbeat: session.heartbeat,
                 fenced: session.fenced,
                 promise: session.promise,
+                version: session.version.clone(),
+                ckpt_version_max: session.ckpt_version_max,
+                started_at: session.started_at,
+                face: session.face.clone(),
             };
             Ok(state.sessions.iter().map(view).collect())
         })
@@ -71,6 +85,16 @@ impl SessionStore for MemoryStore {
                 }
             }
             Ok(fenced)
+        })
+        .await
+    }
+
+    async fn describe(&self, id: SessionId, face: &SessionFace) -> Result<bool, StoreError> {
+        self.act(Call::Session, |state| {
+            let live = state.sessions.get_mut(&id).filter(|session| !session.fenced);
+            let Some(session) = live else { return Ok(false) };
+            session.face = face.clone();
+            Ok(true)
         })
         .await
     }

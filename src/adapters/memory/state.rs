@@ -12,6 +12,7 @@ use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish}
 use crate::domain::task::{Canary, Rate, Tuning};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::data_log::{DataLogLine, DropReason, NumberedLine};
+use crate::ports::session_store::SessionFace;
 use crate::ports::source_store::IndexedSource;
 use crate::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
 
@@ -23,6 +24,7 @@ pub(super) struct State {
     pub(super) hooks: BTreeMap<String, Hooks>,
     /// The hook calls that changes left, in their order.
     pub(super) outbox: Vec<LeftCall>,
+    pub(super) calls_left: i64,
     /// Every start token by its hash: its task and start.
     pub(super) start_tokens: HashMap<String, (TaskId, u32)>,
     /// What the running tasks of a business may do together.
@@ -51,6 +53,19 @@ pub(super) struct LeftCall {
     pub(super) body: serde_json::Value,
     pub(super) delivery: String,
     pub(super) expires_at: WallMs,
+    pub(super) id: i64,
+    pub(super) state: CallState,
+    pub(super) created_at: WallMs,
+    pub(super) due_at: WallMs,
+    pub(super) attempts: u32,
+    pub(super) last_error: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallState {
+    Due,
+    Done,
+    Dead,
 }
 
 #[derive(Debug)]
@@ -59,6 +74,10 @@ pub(super) struct Session {
     pub(super) heartbeat: i64,
     pub(super) fenced: bool,
     pub(super) promise: Duration,
+    pub(super) version: String,
+    pub(super) ckpt_version_max: u8,
+    pub(super) started_at: WallMs,
+    pub(super) face: SessionFace,
 }
 
 #[derive(Debug)]
@@ -139,6 +158,7 @@ impl State {
             businesses: BTreeSet::new(),
             hooks: BTreeMap::new(),
             outbox: Vec::new(),
+            calls_left: 0,
             start_tokens: HashMap::new(),
             business_rates: BTreeMap::new(),
             tasks: BTreeMap::new(),

@@ -278,5 +278,4 @@ fn revision(row: audit::Model) -> BusinessRevision {
 }
 
 #[cfg(test)]
-#[path = "business_store_tests.rs"]
 mod tests;

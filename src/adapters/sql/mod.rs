@@ -19,6 +19,7 @@ mod failure_list;
 mod idempotency;
 mod items;
 mod node_audit;
+mod outbox;
 mod report_store;
 mod run_checkpoint;
 mod run_claim;
@@ -40,6 +41,7 @@ mod task_store;
 mod task_view;
 mod task_wait;
 mod token_store;
+mod upkeep;
 mod uploads;
 mod words;
 

@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
 use super::entity::{session, shard_head};
 use super::{Store, damaged, error, words};
-use crate::domain::ids::{ClaimId, Epoch, SessionId};
+use crate::domain::capacity::Load;
+use crate::domain::ids::{ClaimId, Epoch, SessionId, WallMs};
 use crate::ports::StoreError;
-use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionStore, SessionView};
+use crate::ports::session_store::{
+    Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
+};
 
 /// The largest step of a heartbeat. Small enough that one a second can't overflow in the age of the universe.
 const STEP_MAX: u64 = 1 << 20;
@@ -26,14 +29,14 @@ impl SessionStore for Store {
             hb: Set(random_step()),
             fenced: Set(false),
             promise_ms: Set(i64::try_from(new.promise.as_millis()).unwrap_or(i64::MAX)),
-            address: NotSet,
+            address: Set(new.face.address.clone()),
             version: Set(new.version.clone()),
-            ckpt_version_max: NotSet,
-            pools: NotSet,
-            capacity: NotSet,
-            state: Set("active".to_owned()),
-            started_at: NotSet,
-            labels: NotSet,
+            ckpt_version_max: Set(i32::from(new.ckpt_version_max)),
+            pools: Set(pools_text(&new.face)?),
+            capacity: Set(capacity(&new.face)),
+            state: Set(state(&new.face).to_owned()),
+            started_at: Set(new.started_at.0),
+            labels: Set(words::labels_text(&new.face.labels)?),
         };
         session::Entity::insert(row).exec_without_returning(&self.pulse).await.map_err(error)?;
         Ok(())
@@ -93,6 +96,22 @@ impl SessionStore for Store {
         Ok(fenced.rows_affected)
     }
 
+    async fn describe(&self, id: SessionId, face: &SessionFace) -> Result<bool, StoreError> {
+        use session::Column as C;
+        let described = session::Entity::update_many()
+            .col_expr(C::Address, Expr::value(face.address.clone()))
+            .col_expr(C::Pools, Expr::value(pools_text(face)?))
+            .col_expr(C::Capacity, Expr::value(capacity(face)))
+            .col_expr(C::State, Expr::value(state(face)))
+            .col_expr(C::Labels, Expr::value(words::labels_text(&face.labels)?))
+            .filter(C::Id.eq(words::session_text(id)))
+            .filter(C::Fenced.eq(false))
+            .exec(&self.pulse)
+            .await
+            .map_err(error)?;
+        Ok(described.rows_affected == 1)
+    }
+
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {
         let id = words::session_text(id);
         let transaction = self.write().await?;
@@ -124,11 +143,45 @@ fn owned(row: &shard_head::Model) -> Result<OwnedShard, StoreError> {
 }
 
 fn view(row: session::Model) -> Result<SessionView, StoreError> {
+    let face = face(&row)?;
     Ok(SessionView {
         id: SessionId(words::uuid(&row.id)?),
         node: row.node,
         heartbeat: row.hb,
         fenced: row.fenced,
         promise: Duration::from_millis(row.promise_ms.cast_unsigned()),
+        ckpt_version_max: u8::try_from(row.ckpt_version_max).unwrap_or(u8::MAX),
+        started_at: WallMs(row.started_at),
+        face,
+        version: row.version,
+    })
+}
+
+const ACTIVE: &str = "active";
+const DRAINING: &str = "draining";
+
+fn state(face: &SessionFace) -> &'static str {
+    if face.draining { DRAINING } else { ACTIVE }
+}
+
+/// Unit: millionths of an item per second, as [`Load`].
+fn capacity(face: &SessionFace) -> Option<i64> {
+    face.capacity.map(|load| i64::try_from(load.0).unwrap_or(i64::MAX))
+}
+
+fn pools_text(face: &SessionFace) -> Result<Option<String>, StoreError> {
+    let text = |pools| serde_json::to_string(pools).map_err(|fault| StoreError::Refused(fault.to_string()));
+    face.pools.as_ref().map(text).transpose()
+}
+
+fn face(row: &session::Model) -> Result<SessionFace, StoreError> {
+    let pools =
+        row.pools.as_deref().map(|text| serde_json::from_str(text).map_err(|_| damaged("pools", text)));
+    Ok(SessionFace {
+        address: row.address.clone(),
+        pools: pools.transpose()?,
+        capacity: row.capacity.map(|micros| Load(u128::from(micros.unsigned_abs()))),
+        labels: words::labels(row.labels.as_deref())?,
+        draining: row.state == DRAINING,
     })
 }

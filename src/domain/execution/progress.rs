@@ -8,6 +8,7 @@ use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex};
 use crate::domain::settings::Rate;
 use crate::domain::stall::StallReason;
+use crate::domain::task::Tuning;
 
 /// A picture of a run at one moment; its terms add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,11 @@ impl Execution {
             latency_p95: self.latencies.percentile(95),
             phase: self.phase.clone(),
         }
+    }
+
+    /// The settings in force.
+    pub fn tuning(&self) -> &Tuning {
+        &self.tuning
     }
 
     /// The lowest index whose rows may still be needed in order: rows before it can be dropped.

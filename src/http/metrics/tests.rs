@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::board::Sight;
 use super::*;
 use crate::domain::counters::Counters;
-use crate::domain::ids::Moment;
+use crate::domain::ids::{Moment, TaskId};
 
 fn board_of(tasks: i64) -> Board {
     let sight = |task| Sight {

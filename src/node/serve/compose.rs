@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use super::{ServeError, capacity};
-use crate::actors::context::{Serving, Times};
+use crate::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
 use crate::adapters::handler::http::HttpOptions;
 use crate::config::Config;
 use crate::node::fair_share::FairShares;
 use crate::node::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
-use crate::node::sources::{Desk, Fetcher};
-use crate::node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use crate::node::sources::{Desk, Fetcher, StoredSources};
+use crate::node::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use crate::ports::clock::Clock;
+use crate::ports::hook::HookCaller;
 use crate::ports::provision::Provider;
 use crate::ports::vault::Vault;
 use crate::service::Parts;
@@ -25,6 +26,8 @@ pub(super) struct Ingredients<'a> {
     pub(super) runtimes: Arc<Runtimes>,
     pub(super) state: Arc<StateDir>,
     pub(super) store: Arc<Store>,
+    /// The base of the façade's URL.
+    pub(super) address: String,
 }
 
 /// Composes a node and starts its tree.
@@ -49,7 +52,8 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
     let fetcher = Fetcher::new(HttpOptions::of(&config.http_handler, ""));
     let store = from.store.clone();
     let desk = Desk { sources: store.clone(), uploads: store.clone(), fetcher };
-    let node = start(&from, provider.clone()).await?;
+    let caller: Arc<dyn HookCaller> = calls.clone();
+    let node = start(&from, provider.clone(), caller).await?;
     let parts = Parts {
         tasks: store.clone(),
         lists: store.clone(),
@@ -79,6 +83,9 @@ fn provider(
     vault: &Arc<dyn Vault>,
     transports: &Arc<Transports>,
 ) -> ServiceProvider {
+    let (store, spool) = (from.store.clone(), from.state.spool());
+    let sources =
+        StoredSources::new(store.clone(), store.clone(), store.clone(), store, spool, clock.clone());
     ServiceProvider {
         businesses: from.store.clone(),
         vault: vault.clone(),
@@ -90,13 +97,16 @@ fn provider(
         transports: transports.clone(),
         shares: Arc::new(FairShares::default()),
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
-        sources: from.store.clone(),
-        spool: from.state.spool(),
+        sources: Arc::new(sources),
         work: from.runtimes.work().clone(),
     }
 }
 
-async fn start(from: &Ingredients<'_>, provider: Arc<dyn Provider>) -> Result<Node, ServeError> {
+async fn start(
+    from: &Ingredients<'_>,
+    provider: Arc<dyn Provider>,
+    caller: Arc<dyn HookCaller>,
+) -> Result<Node, ServeError> {
     let config = from.config;
     let options = NodeOptions {
         name: from.name.to_owned(),
@@ -109,8 +119,23 @@ async fn start(from: &Ingredients<'_>, provider: Arc<dyn Provider>) -> Result<No
         runtimes: from.runtimes.clone(),
         only: None,
     };
-    let serving = Serving::new(config.node.run_tasks, Some(config.node.pools.clone()));
-    Ok(Node::start_service(options, serving).await?)
+    Ok(Node::start_with(options, beside(from, caller)).await?)
+}
+
+fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
+    let (config, store) = (from.config, from.store.clone());
+    Beside {
+        serving: Serving::new(config.node.run_tasks, Some(config.node.pools.clone())),
+        place: NodePlace { address: Some(from.address.clone()), labels: config.node.labels.clone() },
+        hooks: Some(HookParts { outbox: store.clone(), businesses: store.clone(), caller }),
+        uploads: Some(store),
+        keep: Some(Keep {
+            failures: config.retention.failures,
+            tasks: config.retention.tasks,
+            log: config.data_log.retention,
+            log_lines: config.data_log.max_per_task,
+        }),
+    }
 }
 
 fn times(config: &Config) -> Times {

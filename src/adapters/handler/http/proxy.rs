@@ -38,8 +38,8 @@ impl Proxy {
             return Err(bad("it has a path, and a proxy is only a host and a port"));
         }
         let host = uri.host().unwrap_or_default();
-        let port = match authority.strip_prefix(host) {
-            Some("") if !host.is_empty() => Some(80),
+        let port = match authority.strip_prefix(host).filter(|_| !host.is_empty()) {
+            Some("") => Some(80),
             Some(port) => port.strip_prefix(':').and_then(|port| port.parse().ok()).filter(|port| *port > 0),
             None => None,
         };

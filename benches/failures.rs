@@ -1,0 +1,193 @@
+//! A million failures in SQLite: how long groups, pages, a redrive and its first block take. Each must be within 300 ms.
+//! `cargo bench --bench failures` seeds them through checkpoints and prints one line a case; it fails where one is late.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use uuid::Uuid;
+use windrow::adapters::handler::http::HttpOptions;
+use windrow::adapters::source::{Desk, Fetcher, RangeSource, RedriveSource};
+use windrow::adapters::sql::Store;
+use windrow::domain::counters::Counters;
+use windrow::domain::ids::{
+    CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
+};
+use windrow::domain::task::Tuning;
+use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
+use windrow::ports::failure_list::{FailureList, FailurePage};
+use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint};
+use windrow::ports::session_store::{NewSession, SessionStore};
+use windrow::ports::source::Source;
+use windrow::ports::source_desk::{RedrivePart, RedriveSpec, SourceDesk, SourceRequest};
+use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+
+const NOW: WallMs = WallMs(1_790_000_000_000);
+const FAILURES: u64 = 1_000_000;
+const PER_CHECKPOINT: u64 = 10_000;
+const CODES: u64 = 7;
+const LIMIT: Duration = Duration::from_millis(300);
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let place = std::env::temp_dir().join(format!("windrow-bench-{}", Uuid::new_v4()));
+    std::fs::create_dir_all(&place)?;
+    let done = measure(&place).await;
+    std::fs::remove_dir_all(&place)?;
+    done
+}
+
+async fn measure(place: &std::path::Path) -> Result<()> {
+    let store = Arc::new(Store::open(&place.join("windrow.db")).await?);
+    let run = run(&store).await?;
+    let begun = Instant::now();
+    for seq in 1..=FAILURES / PER_CHECKPOINT {
+        store.checkpoint(&[checkpoint(&run, seq)]).await?;
+    }
+    let rate = FAILURES as f64 / begun.elapsed().as_secs_f64();
+    println!("{FAILURES} failures seeded: {:>9.1?}, {rate:.0}/s", begun.elapsed());
+    let task = run.shard.task;
+    let groups = timed("groups", store.groups(task)).await?;
+    ensure!(groups.iter().map(|group| group.count).sum::<u64>() == FAILURES, "every failure is counted");
+    let pages = [
+        ("page, the first", FailurePage::ByIndex(None)),
+        ("page, in the middle", FailurePage::ByIndex(Some(ItemIndex(FAILURES)))),
+        ("page of a code, in the middle", FailurePage::OfGroup("C3".to_owned(), FAILURES / CODES / 2)),
+    ];
+    for (what, page) in pages {
+        let found = timed(what, store.page(task, &page, 501)).await?;
+        ensure!(found.len() == 501, "a full page");
+    }
+    redrive(&store, task).await
+}
+
+/// What the service does for a redrive of everything, and the first block that its run reads.
+async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
+    let desk = Desk {
+        sources: store.clone(),
+        uploads: store.clone(),
+        fetcher: Fetcher::new(HttpOptions::new("http://127.0.0.1:1")),
+    };
+    let parts = timed("redrive creation", async {
+        let groups = store.groups(origin).await?;
+        let places = groups.into_iter().map(|group| RedrivePart::Places {
+            code: group.code,
+            first: 0,
+            count: group.count,
+        });
+        let parts: Vec<RedrivePart> = places.collect();
+        let spec = RedriveSpec { origin, keys_of: Some(origin), parts: parts.clone() };
+        let source = desk.resolve(&SourceRequest::Redrive(spec), "bench", 0, NOW).await?;
+        let new = NewTask {
+            total: source.total,
+            source: source.json,
+            meaning: source.meaning,
+            parent: Some(origin),
+            ..new_task()?
+        };
+        let made = store.create(&new, &actor(), NOW).await?;
+        store.command(made.id, &TaskCommand::Start, &actor(), NOW).await?;
+        ensure!(made.total == ItemCount(FAILURES), "all of them");
+        anyhow::Ok(parts)
+    })
+    .await?;
+    let spec = RedriveSpec { origin, keys_of: Some(origin), parts };
+    let source = RedriveSource::new(spec, store.clone(), Arc::new(RangeSource::new(ItemCount(2 * FAILURES))));
+    for (what, at) in [("first block of the redrive", 0), ("last block of the redrive", FAILURES - 1)] {
+        let chunk = timed(what, source.read(ItemIndex(at))).await?;
+        ensure!(chunk.origin(ItemIndex(at)).is_some(), "the item is known");
+    }
+    Ok(())
+}
+
+async fn timed<T, E>(what: &str, work: impl Future<Output = Result<T, E>>) -> Result<T>
+where
+    anyhow::Error: From<E>,
+{
+    let begun = Instant::now();
+    let done = work.await?;
+    let took = begun.elapsed();
+    println!("{what:<30}: {took:>9.1?}");
+    if took > LIMIT {
+        bail!("{what} took {took:.1?}; {LIMIT:?} are allowed");
+    }
+    Ok(done)
+}
+
+fn actor() -> Actor {
+    Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None }
+}
+
+/// Every other item fails, with codes in turn.
+fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
+    let (first, end) = ((seq - 1) * PER_CHECKPOINT, seq * PER_CHECKPOINT);
+    let side = (first..end).map(|number| {
+        let code = format!("C{}", number % CODES);
+        let failure = Failure::new(code, "the handler did not answer within 30 s (attempt 3 of 3)");
+        SideRecord::Abandoned(ItemTrouble {
+            index: ItemIndex(number * 2),
+            attempts: 3,
+            failure: Some(failure),
+            at: NOW,
+        })
+    });
+    ShardCheckpoint {
+        shard: run.shard,
+        epoch: run.epoch,
+        claim: run.claim,
+        seq: CheckpointSeq(seq),
+        low_water: ItemIndex(end * 2),
+        high_water: ItemIndex(end * 2),
+        counters: Counters { succeeded: end, abandoned: end, ..Counters::default() },
+        blob: Vec::new(),
+        side: side.collect(),
+        finish_at: None,
+        close: None,
+        now: NOW,
+    }
+}
+
+async fn run(store: &Store) -> Result<ClaimedShard> {
+    let actor = actor();
+    store.ensure_business("bench", &actor, NOW).await?;
+    let made = store.create(&new_task()?, &actor, NOW).await?;
+    store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;
+    let (id, promise) = (SessionId(Uuid::new_v4()), Duration::from_secs(15));
+    store.begin(&NewSession { id, node: "n1".to_owned(), version: "0".to_owned(), promise }).await?;
+    let shard = ShardId { task: made.id, no: 0 };
+    let claim = ClaimId(Uuid::new_v4());
+    let request = ClaimRequest { shard, seen: Epoch(0), claim, session: id, now: NOW };
+    match store.claim(request).await? {
+        ClaimOutcome::Claimed(run) => Ok(*run),
+        ClaimOutcome::Lost => bail!("a fresh shard was not to be had"),
+    }
+}
+
+fn new_task() -> Result<NewTask> {
+    let tuning: Tuning = serde_json::from_str(
+        r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":"auto",
+        "batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":3,"backoff":"1s..60s x2 jitter 20%",
+        "on_exhausted":"abandon","error_budget":"none","error_window":"30s","checkpoint_interval":"1s",
+        "unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false}"#,
+    )?;
+    Ok(NewTask {
+        business: "bench".to_owned(),
+        name: None,
+        total: ItemCount(2 * FAILURES),
+        skip_first: ItemIndex(0),
+        tuning,
+        params: None,
+        source: "{}".to_owned(),
+        meaning: 0,
+        idempotency_key: None,
+        labels: std::collections::BTreeMap::new(),
+        send_params: true,
+        canary: None,
+        start_at: None,
+        deadline: None,
+        parent: None,
+        priority: 0,
+    })
+}

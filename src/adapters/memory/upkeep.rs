@@ -1,0 +1,124 @@
+//! What time makes due, and what isn't kept longer.
+
+use async_trait::async_trait;
+
+use super::state::{CallState, State, Task};
+use super::{Call, MemoryStore};
+use crate::domain::business::POOL_DEFAULT;
+use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::lifecycle::Status;
+use crate::ports::StoreError;
+use crate::ports::upkeep::{Sweep, UpkeepStore};
+
+#[async_trait]
+impl UpkeepStore for MemoryStore {
+    async fn past_deadline(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        let bound = [Status::Queued, Status::AwaitingBusiness, Status::Running, Status::Recovering];
+        self.act(Call::Read, |state| {
+            let late = |task: &Task| task.new.deadline.filter(|deadline| *deadline <= now);
+            let late = |(id, task): (&TaskId, &Task)| {
+                late(task).filter(|_| bound.contains(&task.status)).map(|deadline| (deadline, *id))
+            };
+            let mut found: Vec<(WallMs, TaskId)> = state.tasks.iter().filter_map(late).collect();
+            found.sort();
+            Ok(found.into_iter().map(|(_, id)| id).take(limit as usize).collect())
+        })
+        .await
+    }
+
+    async fn unanswered(&self, now: WallMs, limit: u32) -> Result<Vec<(TaskId, u32)>, StoreError> {
+        self.act(Call::Read, |state| {
+            let waits = |task: &Task| {
+                task.status == Status::AwaitingBusiness
+                    && task.awaiting_until.is_some_and(|until| until <= now)
+            };
+            let found = state.tasks.iter().filter(|(_, task)| waits(task));
+            Ok(found.map(|(id, task)| (*id, task.start_no)).take(limit as usize).collect())
+        })
+        .await
+    }
+
+    async fn is_start_due(&self, after: WallMs, upto: WallMs) -> Result<bool, StoreError> {
+        self.act(Call::Read, |state| {
+            let is_due = |at: WallMs| at > after && at <= upto;
+            let mut queued = state.tasks.values().filter(|task| task.status == Status::Queued);
+            Ok(queued.any(|task| task.new.start_at.is_some_and(is_due)))
+        })
+        .await
+    }
+
+    async fn unserved(
+        &self,
+        served: &[String],
+        now: WallMs,
+        limit: u32,
+    ) -> Result<Vec<(TaskId, String)>, StoreError> {
+        self.act(Call::Read, |state| {
+            if served.iter().any(|pool| pool == POOL_DEFAULT) {
+                return Ok(Vec::new());
+            }
+            let is_due = |task: &Task| task.new.start_at.is_none_or(|at| at <= now);
+            let queued = state.tasks.iter().filter(|(_, task)| task.status == Status::Queued && is_due(task));
+            Ok(queued.map(|(id, _)| (*id, POOL_DEFAULT.to_owned())).take(limit as usize).collect())
+        })
+        .await
+    }
+
+    async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError> {
+        self.act(Call::Command, |state| Ok(sweep(state, what, before))).await
+    }
+
+    async fn ended_before(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        self.act(Call::Read, |state| {
+            let ended = state.tasks.iter().filter_map(|(id, task)| Some((task.finished_at?, *id)));
+            let mut found: Vec<(WallMs, TaskId)> = ended.filter(|(at, _)| *at < before).collect();
+            found.sort();
+            Ok(found.into_iter().map(|(_, id)| id).take(limit as usize).collect())
+        })
+        .await
+    }
+}
+
+fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
+    match what {
+        // Answers are kept by SQL stores only.
+        Sweep::Answers => 0,
+        Sweep::Delivered => calls(state, CallState::Done, before),
+        Sweep::GivenUp => calls(state, CallState::Dead, before),
+        Sweep::Sessions => sessions(state, before),
+        Sweep::Failures => failures(state, before),
+    }
+}
+
+fn calls(state: &mut State, wanted: CallState, before: WallMs) -> u64 {
+    let count = state.outbox.len();
+    state.outbox.retain(|call| call.state != wanted || call.created_at >= before);
+    (count - state.outbox.len()) as u64
+}
+
+fn sessions(state: &mut State, before: WallMs) -> u64 {
+    let named: Vec<_> =
+        state.tasks.values().flat_map(|task| &task.shards).filter_map(|shard| shard.session).collect();
+    let count = state.sessions.len();
+    state
+        .sessions
+        .retain(|id, session| !session.fenced || named.contains(id) || session.started_at >= before);
+    (count - state.sessions.len()) as u64
+}
+
+fn failures(state: &mut State, before: WallMs) -> u64 {
+    let needed: Vec<TaskId> = state
+        .tasks
+        .values()
+        .filter(|task| !task.status.is_terminal())
+        .filter_map(|task| task.new.parent)
+        .collect();
+    let mut gone = 0;
+    for (id, task) in &mut state.tasks {
+        if task.finished_at.is_some_and(|at| at < before) && !needed.contains(id) {
+            gone += task.items.len() as u64;
+            task.items.clear();
+        }
+    }
+    gone
+}

@@ -1,0 +1,132 @@
+//! Hook calls that are due: taken by compare-and-set, settled under the attempt that took them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use async_trait::async_trait;
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::entity::{business, outbox, task};
+use super::{Store, error};
+use crate::domain::business::HookKind;
+use crate::domain::ids::{TaskId, WallMs};
+use crate::ports::StoreError;
+use crate::ports::outbox::{Delivery, OutboxStore, Settlement};
+
+pub(super) const DUE: &str = "due";
+pub(super) const DONE: &str = "done";
+pub(super) const DEAD: &str = "dead";
+
+/// The business of each task.
+type Owners = HashMap<i64, String>;
+
+#[async_trait]
+impl OutboxStore for Store {
+    async fn take_due(&self, now: WallMs, until: WallMs, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        use outbox::Column as C;
+        let rows = outbox::Entity::find()
+            .filter(C::State.eq(DUE))
+            .filter(C::DueAt.lte(now.0))
+            .order_by_asc(C::DueAt)
+            .order_by_asc(C::Id)
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let owners = owners(self, &rows).await?;
+        let transaction = self.write().await?;
+        let mut taken = Vec::with_capacity(rows.len());
+        for row in rows {
+            let won = outbox::Entity::update_many()
+                .col_expr(C::DueAt, Expr::value(until.0))
+                .col_expr(C::Attempts, Expr::col(C::Attempts).add(1))
+                .filter(C::Id.eq(row.id))
+                .filter(C::State.eq(DUE))
+                .filter(C::Attempts.eq(row.attempts))
+                .filter(C::DueAt.eq(row.due_at))
+                .exec(&transaction)
+                .await
+                .map_err(error)?;
+            if won.rows_affected == 1 {
+                taken.push(row);
+            }
+        }
+        transaction.commit().await.map_err(error)?;
+        Ok(taken.into_iter().filter_map(|row| delivery(row, &owners)).collect())
+    }
+
+    async fn settle(&self, delivery: &Delivery, settlement: &Settlement) -> Result<bool, StoreError> {
+        use outbox::Column as C;
+        let update = outbox::Entity::update_many()
+            .filter(C::Id.eq(delivery.id))
+            .filter(C::State.eq(DUE))
+            .filter(C::Attempts.eq(delivery.attempts.cast_signed()));
+        let update = match settlement {
+            Settlement::Done => update.col_expr(C::State, Expr::value(DONE)),
+            Settlement::Again { due_at, error } => {
+                let update = update.col_expr(C::DueAt, Expr::value(due_at.0));
+                match error {
+                    Some(error) => update.col_expr(C::LastError, Expr::value(error.as_str())),
+                    None => update,
+                }
+            }
+            Settlement::Dead { error } => update
+                .col_expr(C::State, Expr::value(DEAD))
+                .col_expr(C::LastError, Expr::value(error.as_str())),
+        };
+        let over = !matches!(settlement, Settlement::Again { .. });
+        let update = if over && delivery.kind == HookKind::Prepare {
+            // The only place where the start's token is written.
+            update.col_expr(C::Payload, Expr::value("{}"))
+        } else {
+            update
+        };
+        Ok(update.exec(&self.writer).await.map_err(error)?.rows_affected == 1)
+    }
+}
+
+async fn owners(store: &Store, rows: &[outbox::Model]) -> Result<Owners, StoreError> {
+    let tasks: BTreeSet<i64> = rows.iter().map(|row| row.task_id).collect();
+    let tasks: Vec<(i64, i64)> = task::Entity::find()
+        .select_only()
+        .columns([task::Column::Id, task::Column::BusinessId])
+        .filter(task::Column::Id.is_in(tasks))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let ids: BTreeSet<i64> = tasks.iter().map(|(_, business)| *business).collect();
+    let slugs: Vec<(i64, String)> = business::Entity::find()
+        .select_only()
+        .columns([business::Column::Id, business::Column::Slug])
+        .filter(business::Column::Id.is_in(ids))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let slugs: HashMap<i64, String> = slugs.into_iter().collect();
+    Ok(tasks.into_iter().filter_map(|(task, owner)| Some((task, slugs.get(&owner)?.clone()))).collect())
+}
+
+/// None for a row of a task that is being deleted, or of a kind that only a newer program knows.
+fn delivery(row: outbox::Model, owners: &Owners) -> Option<Delivery> {
+    let Some((kind, business)) = HookKind::parse(&row.kind).zip(owners.get(&row.task_id)) else {
+        tracing::warn!(delivery = row.id, kind = row.kind, "a hook call that can't be delivered here");
+        return None;
+    };
+    let task = TaskId(row.task_id);
+    Some(Delivery {
+        id: row.id,
+        task,
+        start_no: row.start_no.cast_unsigned(),
+        business: business.clone(),
+        kind,
+        delivery_id: row.delivery_id.unwrap_or_else(|| format!("{task}-s{}-{}", row.start_no, row.kind)),
+        body: row.payload,
+        attempts: row.attempts.cast_unsigned() + 1,
+        expires_at: WallMs(row.expires_at.unwrap_or(i64::MAX)),
+    })
+}

@@ -1,0 +1,37 @@
+//! The task of a path, which is there and which the caller may see.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+
+use super::App;
+use super::access::Caller;
+use super::problem::Problem;
+use crate::domain::ids::TaskId;
+use crate::ports::task_store::TaskView;
+use crate::service::ServiceError;
+
+/// The task that `{t}` names. To a business the tasks of others aren't there.
+pub(super) struct SeenTask(pub(super) TaskView);
+
+impl FromRequestParts<App> for SeenTask {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<SeenTask, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        let text = path_param(parts, app, "t").await?;
+        // What is no id is the id of no task.
+        let id: TaskId = text.parse().map_err(|_| ServiceError::no_task(&text))?;
+        let task = app.service.parts.tasks.get(id).await.map_err(ServiceError::from)?;
+        let task = task.ok_or_else(|| ServiceError::no_task(id))?;
+        caller.may_see(&task.business, "task", &text)?;
+        Ok(SeenTask(task))
+    }
+}
+
+/// A parameter of the path, decoded.
+pub(super) async fn path_param(parts: &mut Parts, app: &App, name: &str) -> Result<String, Problem> {
+    let found = RawPathParams::from_request_parts(parts, app).await;
+    let found = found.map_err(|_| ServiceError::invalid("path", "the path is not UTF-8"))?;
+    let value = found.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+    Ok(value.ok_or_else(|| ServiceError::Internal(format!("the route has no {name}")))?)
+}

@@ -1,0 +1,262 @@
+//! The verbs of a task's life. A command that changes something is 202, one whose end is reached already 200.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::bodies::time;
+use super::{Answer, Steer, TaskJson, shown};
+use crate::domain::ids::{ItemCount, ItemIndex};
+use crate::http::App;
+use crate::http::body::{Body, reason};
+use crate::http::problem::Problem;
+use crate::service::ServiceError;
+use crate::service::tasks::{ReadyChange, StopHow, Told};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(start))
+        .routes(routes!(stop))
+        .routes(routes!(cancel))
+        .routes(routes!(finish))
+        .routes(routes!(recover))
+        .routes(routes!(ready))
+}
+
+fn told(app: &App, told: Told) -> Answer {
+    let status = if told.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok(shown(app, status, told.task))
+}
+
+/// Why, for the audit.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TaskReason)]
+pub(super) struct ReasonBody {
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(super) reason: Option<String>,
+}
+
+/// How a task starts.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct StartBody {
+    /// Not before this time; replaces the one that the task has.
+    #[schema(format = "date-time")]
+    start_at: Option<String>,
+    /// Now, whatever `start_at` the task has.
+    now: Option<bool>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Start a task, or let it go on.
+///
+/// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/start", tag = "tasks", request_body = Option<StartBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+    )
+)]
+async fn start(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Body(body): Body<StartBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let at = match (&body.start_at, body.now) {
+        (Some(_), Some(true)) => {
+            return Err(ServiceError::invalid("/now", "it starts now or at a time, not both").into());
+        }
+        (Some(text), _) => Some(time("/start_at", text)?),
+        (None, Some(true)) => Some(app.service.now()),
+        (None, _) => None,
+    };
+    told(&app, app.service.start_task(task.id, at, &steer.caller.actor(body.reason)).await?)
+}
+
+/// How a task stops.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct StopBody {
+    /// Without waiting for calls in flight: they are aborted, and may be made again later.
+    now: Option<bool>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Stop a task.
+///
+/// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/stop", tag = "tasks", request_body = Option<StopBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was stopping or stopped already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+    )
+)]
+async fn stop(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Body(body): Body<StopBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let how = if body.now == Some(true) { StopHow::Now } else { StopHow::Drain };
+    told(&app, app.service.stop_task(task.id, how, &steer.caller.actor(body.reason)).await?)
+}
+
+/// End a task for good.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/cancel", tag = "tasks", request_body = Option<ReasonBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cancelled already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+    )
+)]
+async fn cancel(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Body(body): Body<ReasonBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    told(&app, app.service.cancel_task(task.id, &steer.caller.actor(body.reason)).await?)
+}
+
+/// Where a task ends early.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct FinishBody {
+    /// Items at or above this index that were not dispatched are excluded; without it, all that were not dispatched.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    total: Option<u64>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Finish a task early.
+///
+/// What was dispatched, and what lies below, still settles.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/finish", tag = "tasks", request_body = Option<FinishBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cut there already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
+    )
+)]
+async fn finish(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Body(body): Body<FinishBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let actor = steer.caller.actor(body.reason);
+    told(&app, app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?)
+}
+
+/// Try a recovering task now.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/recover", tag = "tasks", request_body = Option<ReasonBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It is queued or runs"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+    )
+)]
+async fn recover(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Body(body): Body<ReasonBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    told(&app, app.service.recover_task(task.id, &steer.caller.actor(body.reason)).await?)
+}
+
+/// What a business says when it is ready.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ReadyBody {
+    /// Which start it answers; a start token says it already.
+    start: Option<u32>,
+    /// How many items there are.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    total: Option<u64>,
+    /// How many of them are left out at the head.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    skip_first: Option<u64>,
+    /// What the handler is given, any JSON.
+    #[schema(value_type = Option<serde_json::Value>)]
+    params: Option<Box<RawValue>>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// The business is ready for a start.
+///
+/// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/ready", tag = "tasks", request_body = Option<ReadyBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
+    security(("bearer" = ["business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was ready already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "stale-start, wrong-state, conflict"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+    )
+)]
+async fn ready(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Body(body): Body<ReadyBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let change = ReadyChange {
+        start_no: steer.start.map(|start| start.start_no).or(body.start),
+        total: body.total.map(ItemCount),
+        skip_first: body.skip_first.map(ItemIndex),
+        params: body.params.map(|params| params.get().to_owned()),
+    };
+    told(&app, app.service.task_ready(task.id, change, &steer.caller.actor(body.reason)).await?)
+}

@@ -1,0 +1,148 @@
+use std::num::NonZeroU32;
+
+use serde_json::json;
+
+use super::*;
+use crate::adapters::clock::SystemClock;
+use crate::adapters::memory::MemoryStore;
+use crate::adapters::sql::Store;
+use crate::domain::ids::{ItemCount, ItemIndex, WallMs};
+use crate::node::handlers::preview_context;
+use crate::ports::task_store::{Actor, NewTask, TaskStore};
+
+const NOW: WallMs = WallMs(1_000);
+
+struct Place {
+    store: Arc<Store>,
+    provider: ServiceProvider,
+    _directory: tempfile::TempDir,
+}
+
+impl Place {
+    async fn new(config: Config) -> Place {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Arc::new(Store::open(&directory.path().join("windrow.db")).await.expect("opened"));
+        let provider = ServiceProvider {
+            businesses: store.clone(),
+            vault: Arc::new(KeyVault::with_key([1; 32])),
+            config: Arc::new(config),
+            node: "n1".to_owned(),
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            clock: Arc::new(SystemClock::new()),
+            data_log: Arc::new(MemoryStore::new()),
+            transports: Arc::default(),
+            shares: Arc::default(),
+            workers: Arc::new(Leftovers::take_over(None)),
+            sources: store.clone(),
+            spool: directory.path().to_owned(),
+            work: Runtime::current(),
+        };
+        Place { store, provider, _directory: directory }
+    }
+
+    async fn business(&self, spec: serde_json::Value) {
+        let spec = serde_json::from_value(spec).expect("a business");
+        self.store.register("push", &spec, None, &me(), NOW).await.expect("registered");
+    }
+
+    async fn task(&self) -> TaskView {
+        let new = NewTask {
+            business: "push".to_owned(),
+            name: None,
+            total: ItemCount(3),
+            skip_first: ItemIndex(0),
+            tuning: Config::default().task_defaults.tuning,
+            params: None,
+            source: r#"{"kind":"inline","items":[1,2,3]}"#.to_owned(),
+            meaning: self.meaning().await,
+            idempotency_key: None,
+            labels: std::collections::BTreeMap::new(),
+            send_params: true,
+            canary: None,
+            start_at: None,
+            deadline: None,
+            parent: None,
+            priority: 0,
+        };
+        self.store.create(&new, &me(), NOW).await.expect("made")
+    }
+
+    async fn meaning(&self) -> u64 {
+        let spec = serde_json::from_str(r#"{"kind":"inline","items":[1,2,3]}"#).expect("a source");
+        super::super::sources::open_for_a_look(&spec, NOW).await.expect("opened").meaning
+    }
+}
+
+fn me() -> Actor {
+    Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None }
+}
+
+fn refusal(outcome: Result<Provision, ProvisionError>) -> String {
+    match outcome {
+        Err(ProvisionError::HandlerUnusable(text)) => text,
+        Err(other) => panic!("another error: {other:?}"),
+        Ok(_) => panic!("provided"),
+    }
+}
+
+#[tokio::test]
+async fn runs_of_a_url_business_share_its_concurrency() {
+    let place = Place::new(Config::default()).await;
+    let http = json!({"http": {"url": "http://127.0.0.1:1/"}});
+    place.business(json!({"pool": "default", "handler": http, "limits": {"concurrency": 8}})).await;
+    let task = place.task().await;
+    let provision = place.provider.provide(&task).await.expect("provided");
+    assert_eq!(provision.source.total(), ItemCount(3));
+    let open = || provision.handler.open(Arc::new(preview_context())).expect("opened");
+    let (one, two) = (open(), open());
+    let mut slots = one.slots();
+    slots.wait_for(|slots| *slots == Some(4)).await.expect("alive");
+    two.close().await;
+    slots.wait_for(|slots| *slots == Some(8)).await.expect("alive");
+}
+
+#[tokio::test]
+async fn a_command_needs_the_configuration_and_a_program() {
+    let mut config = Config::default();
+    for (name, program) in [("true", "true"), ("gone", "/no/such/program")] {
+        let command =
+            Command { cmd: vec![program.to_owned()], workers: NonZeroU32::MIN, env: Default::default() };
+        config.command_handler.commands.insert(name.to_owned(), command);
+    }
+    let refused = |config: Config, command: &'static str| async move {
+        let place = Place::new(config).await;
+        place.business(json!({"pool": "default", "handler": {"command": command}})).await;
+        let task = place.task().await;
+        refusal(place.provider.provide(&task).await)
+    };
+    assert!(refused(config.clone(), "true").await.contains("starts none"));
+    config.command_handler.enabled = true;
+    assert!(refused(config.clone(), "other").await.contains("no command other"));
+    assert!(refused(config.clone(), "gone").await.contains("/no/such/program"));
+    let place = Place::new(config).await;
+    place.business(json!({"pool": "default", "handler": {"command": "true"}})).await;
+    place.provider.provide(&place.task().await).await.expect("provided");
+}
+
+#[tokio::test]
+async fn a_business_without_a_handler_and_secrets_under_another_key_are_unusable() {
+    let place = Place::new(Config::default()).await;
+    place.store.ensure_business("push", &me(), NOW).await.expect("made");
+    let task = place.task().await;
+    assert!(refusal(place.provider.provide(&task).await).contains("register the business"));
+    let spec = json!({"pool": "default", "handler": {"http": {"url": "http://127.0.0.1:1/"}}});
+    let spec = serde_json::from_value(spec).expect("a business");
+    let sealed = KeyVault::with_key([2; 32]).seal("business/push", b"{}");
+    place.store.register("push", &spec, Some(sealed), &me(), NOW).await.expect("registered");
+    assert!(refusal(place.provider.provide(&task).await).contains("another key"));
+}
+
+#[tokio::test]
+async fn a_source_that_is_another_one_now_stops_the_task() {
+    let place = Place::new(Config::default()).await;
+    place.business(json!({"pool": "default", "handler": {"http": {"url": "http://127.0.0.1:1/"}}})).await;
+    let mut task = place.task().await;
+    task.meaning ^= 1;
+    let outcome = place.provider.provide(&task).await;
+    assert!(matches!(outcome, Err(ProvisionError::SourceChanged(_))));
+}

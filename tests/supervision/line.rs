@@ -1,0 +1,163 @@
+//! The waiting line: who is admitted, why others wait, and what changes that while the node runs.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow::actors::context::ServingNow;
+use windrow::domain::capacity::{Capacity, Obstacle};
+use windrow::domain::ids::TaskId;
+use windrow::domain::lifecycle::{Status, StopReason};
+use windrow::domain::settings::{Rate, RateLimit};
+use windrow::ports::task_store::TaskCommand;
+
+use super::slow;
+use crate::world::{Act, World};
+
+const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
+
+fn rate(items: u64) -> Rate {
+    Rate::per_second(items).expect("not zero")
+}
+
+/// A node of 1000/s whose items take 100 ms.
+async fn node(name: &str) -> World {
+    World::start_as(name, |world| world.capacity = Capacity::Limited(rate(1000)), |_, _| slow()).await
+}
+
+/// A task that takes a while at this rate.
+async fn paced(world: &World, items: u64) -> TaskId {
+    world.task(1_000_000, |tuning| tuning.rate = RateLimit::Limited(rate(items))).await
+}
+
+async fn waits(world: &World, task: TaskId, reason: &str) -> String {
+    let is = |reason_is: Option<&str>| reason_is == Some(reason);
+    let view = world.until_that(task, reason, |view| is(view.status_reason.as_deref())).await;
+    assert_eq!(view.status, Status::Queued);
+    view.status_text.expect("a reason has a text")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_fit_says_why_and_runs_within_a_second_of_the_room() {
+    let world = node("line-full").await;
+    let first = paced(&world, 800).await;
+    world.until(first, Status::Running).await;
+    let second = paced(&world, 500).await;
+    let text = waits(&world, second, "capacity").await;
+    assert_eq!(text, "it needs 500/s; too much of the node's 1000/s is taken by other tasks");
+    let version = world.view(second).await.version;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(world.view(second).await.version, version, "the same reason is written once");
+    assert_eq!(world.node().room().waiting, 1);
+    world.command(first, STOP).await;
+    world.until(first, Status::Stopped).await;
+    let freed = Instant::now();
+    world.until(second, Status::Running).await;
+    assert!(freed.elapsed() <= Duration::from_secs(1), "{:?}", freed.elapsed());
+    let runs = world.node().runs();
+    assert_eq!((runs.len(), runs[0].shard.task, runs[0].business.as_str()), (1, second, "run"));
+    assert_eq!(runs[0].tuning.rate, RateLimit::Limited(rate(500)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_starves_behind_thousands_that_can_not_run() {
+    let world = node("line-long").await;
+    for _ in 0..2_500 {
+        paced(&world, 2_000).await;
+    }
+    let last = world.task(10, |tuning| tuning.rate = RateLimit::Limited(rate(100))).await;
+    world.until(last, Status::Finished).await;
+    let text = waits(&world, TaskId(1), "too_big").await;
+    assert!(text.starts_with("it needs 2000/s, more than the node's whole capacity of 1000/s"), "{text}");
+    waits(&world, TaskId(2_500), "too_big").await;
+    world.node().set_capacity(Capacity::Limited(rate(2_000)));
+    world.until(TaskId(1), Status::Running).await;
+    assert!(waits(&world, TaskId(2_500), "capacity").await.starts_with("it needs 2000/s; too much of"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hundreds_admitted_at_once_are_all_claimed() {
+    let world = World::start("line-many", |_, _| super::ok()).await;
+    let mut tasks = Vec::new();
+    for _ in 0..300 {
+        tasks.push(world.task(5, |_| {}).await);
+    }
+    for task in tasks {
+        world.until(task, Status::Finished).await;
+    }
+    assert_eq!(world.node().room().shards, 0, "nothing stays booked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tasks_of_a_business_share_what_it_may_have() {
+    let world = node("line-business").await;
+    world.store.limit_business("run", rate(100));
+    let first = paced(&world, 60).await;
+    world.until(first, Status::Running).await;
+    let second = paced(&world, 60).await;
+    let text = waits(&world, second, "business_limit").await;
+    assert_eq!(text, "it needs 60/s; too much of the business's 100/s is taken by its other tasks");
+    let third = paced(&world, 101).await;
+    assert!(waits(&world, third, "business_limit").await.starts_with("it needs 101/s, more than the 100/s"));
+    world.command(first, STOP).await;
+    world.until(second, Status::Running).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_rate_is_booked_before_it_is_made() {
+    let world = node("line-rebook").await;
+    let (first, second) = (paced(&world, 600).await, paced(&world, 300).await);
+    world.until(first, Status::Running).await;
+    world.until(second, Status::Running).await;
+    let to = |items| RateLimit::Limited(rate(items));
+    let refusal = world.node().rebook(first, to(701)).await.expect_err("one too many");
+    assert_eq!(refusal.to_string(), "it needs 701/s, 700/s of the node's 1000/s would fit now");
+    assert_eq!(world.node().rebook(first, to(700)).await, Ok(()));
+    let unknown = world.node().rebook(TaskId(99), to(1_001)).await.expect_err("never");
+    assert_eq!(unknown.obstacle, Obstacle::TooBig);
+    assert_eq!(world.node().rebook(TaskId(99), to(1_000)).await, Ok(()));
+    let third = paced(&world, 500).await;
+    waits(&world, third, "capacity").await;
+    let freed = Instant::now();
+    assert_eq!(world.node().rebook(first, to(200)).await, Ok(()));
+    world.until(third, Status::Running).await;
+    assert!(freed.elapsed() <= Duration::from_secs(1), "{:?}", freed.elapsed());
+    assert_eq!(world.node().room().reserved.to_string(), "1000/s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_runs_no_tasks_takes_none_until_it_does_and_says_so() {
+    let world = World::start("line-serving", |_, _| slow()).await;
+    world.node().set_serving(ServingNow { run_tasks: false, pools: None });
+    let task = world.task(10, |_| {}).await;
+    let text = waits(&world, task, "no_node").await;
+    assert!(text.starts_with("no node that runs tasks serves its pool default"), "{text}");
+    world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["slow".to_owned()]) });
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(world.view(task).await.status, Status::Queued);
+    world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["default".to_owned()]) });
+    let begun = Instant::now();
+    world.until(task, Status::Running).await;
+    assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_shows_what_its_node_takes_and_that_it_drains() {
+    use windrow::ports::session_store::SessionStore;
+    let world = World::start("line-face", |_, _| Act::Hang).await;
+    world.node().set_capacity(Capacity::Limited(rate(700)));
+    world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["default".to_owned()]) });
+    let task = world.task(10, |_| {}).await;
+    world.until(task, Status::Running).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let seen = world.store.list().await.expect("memory").remove(0);
+    assert_eq!(seen.face.capacity.map(|load| load.to_string()).as_deref(), Some("700/s"));
+    assert_eq!((seen.face.pools, seen.face.draining), (Some(vec!["default".to_owned()]), false));
+    let age = world.node().heartbeat_ages()[&seen.id];
+    assert!(age <= Duration::from_secs(3), "{age:?}");
+    let drained = tokio::join!(world.node().drain_now(Duration::from_secs(60)), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(world.store.list().await.expect("memory")[0].face.draining);
+    });
+    assert!(drained.0, "{}", world.node().tree().render(""));
+    assert!(world.node().is_over());
+}

@@ -1,0 +1,91 @@
+//! What time makes due.
+
+use std::time::Duration;
+
+use windrow::actors::context::{Keep, ServingNow};
+use windrow::domain::lifecycle::{Status, StopReason};
+use windrow::ports::task_store::{TaskCommand, TaskStore};
+
+use super::{TOTAL, fifty, ok, slow};
+use crate::world::World;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_stops_what_runs_and_what_waits() {
+    let world = World::start("deadline", |_, _| slow()).await;
+    let deadline = world.clock_in(MINUTE);
+    let running = world
+        .made(1_000_000, |new| {
+            (new.deadline, new.tuning.concurrency) = (Some(deadline), fifty());
+        })
+        .await;
+    world.command(running, TaskCommand::Start).await;
+    world.until_in_flight(running, 50).await;
+    world.node().set_serving(ServingNow { run_tasks: false, pools: None });
+    let waiting = world.made(10, |new| new.deadline = Some(deadline)).await;
+    world.command(waiting, TaskCommand::Start).await;
+    let unbound = world.task(10, |_| {}).await;
+    for task in [running, waiting] {
+        let view = world.until(task, Status::Stopped).await;
+        assert_eq!(view.stop_reason, Some(StopReason::Deadline));
+        assert!(view.since >= deadline && view.since <= deadline.plus(Duration::from_secs(2)), "{view:?}");
+    }
+    assert_eq!(world.view(unbound).await.status, Status::Queued);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_starts_at_its_time() {
+    let world = World::start("start-at", |_, _| ok()).await;
+    let at = world.clock_in(MINUTE);
+    let task = world.made(10, |new| new.start_at = Some(at)).await;
+    world.command(task, TaskCommand::Start).await;
+    let view = world.until(task, Status::Finished).await;
+    let late = view.finished_at.expect("it ended").since(at);
+    assert!(view.finished_at >= Some(at) && late <= Duration::from_secs(2), "{late:?} late");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ended_tasks_are_removed_when_they_were_kept_long_enough() {
+    let day = Duration::from_secs(24 * 3600);
+    let keep = Keep { failures: day, tasks: 2 * MINUTE, log: day, log_lines: 1_000 };
+    let world = World::start_as("keep", |world| world.keep = Some(keep), |_, _| ok()).await;
+    let task = world.task(10, |_| {}).await;
+    world.until(task, Status::Finished).await;
+    tokio::time::sleep(MINUTE).await;
+    assert!(world.store.get(task).await.expect("memory").is_some());
+    let open = world.made(10, |_| {}).await;
+    tokio::time::sleep(4 * MINUTE).await;
+    assert_eq!(world.store.get(task).await.expect("memory"), None);
+    assert!(world.store.get(open).await.expect("memory").is_some(), "what has not ended stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_steward_is_started_again() {
+    let world = World::start("steward-kill", |_, _| slow()).await;
+    world.kill("steward").await;
+    let deadline = world.clock_in(Duration::from_secs(10));
+    let task = world.made(TOTAL * 100, |new| new.deadline = Some(deadline)).await;
+    world.command(task, TaskCommand::Start).await;
+    assert_eq!(world.until(task, Status::Stopped).await.stop_reason, Some(StopReason::Deadline));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finish_by_command_is_obeyed_within_a_second_and_outlasts_a_stop() {
+    use windrow::domain::ids::ItemIndex;
+    use windrow::domain::lifecycle::TaskResult;
+    let world = World::start("finish", |_, _| slow()).await;
+    let task = world.task(1_000_000, |tuning| tuning.concurrency = fifty()).await;
+    world.until_in_flight(task, 50).await;
+    let end = ItemIndex(2_000);
+    world.command(task, TaskCommand::Finish { end }).await;
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    assert_eq!(world.node().progress(task)[0].1.counters.excluded, 998_000);
+    world.command(task, TaskCommand::Stop { reason: StopReason::Operator }).await;
+    world.until(task, Status::Stopped).await;
+    world.command(task, TaskCommand::Start).await;
+    let view = world.until(task, Status::Finished).await;
+    assert_eq!(view.result, Some(TaskResult::Early));
+    assert_eq!((view.counters.succeeded, view.counters.excluded), (2_000, 998_000));
+    assert!(world.handler.deliveries().keys().all(|index| *index < end));
+}
