@@ -6,6 +6,7 @@ pub mod bootstrap;
 pub mod fair_share;
 pub mod handler_log;
 pub mod handlers;
+mod min_level;
 mod one_task;
 pub mod provider;
 pub mod serve;
@@ -27,6 +28,7 @@ use crate::domain::ids::{ShardId, TaskId};
 use crate::domain::settings::Rate;
 use crate::ports::StoreError;
 use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
 use crate::ports::provision::Provider;
 use crate::ports::run_store::RunStore;
 use crate::ports::task_store::TaskStore;
@@ -124,6 +126,8 @@ struct Beside {
     uploads: Option<Arc<dyn UploadStore>>,
     /// How long things are kept.
     keep: Option<Keep>,
+    /// Where lines go; without it all go to the store.
+    data_log: Option<Arc<dyn DataLog>>,
 }
 
 /// A running node.
@@ -165,7 +169,7 @@ impl Node {
             tasks: store.clone(),
             sessions: store.clone(),
             leases: None,
-            data_log: store.clone(),
+            data_log: beside.data_log.unwrap_or_else(|| store.clone()),
             provider: options.provider,
             times: options.times,
             serving: beside.serving,

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use self::compose::Ingredients;
 pub use self::error::ServeError;
 use super::bootstrap::{self, Bootstrap};
+use super::min_level::MinLevel;
 use super::{Node, Runtimes, StateDir, Store};
 use crate::actors::context::ServingNow;
 use crate::config::{Config, StoreUrl};
@@ -55,6 +56,7 @@ pub struct Serve {
     address: SocketAddr,
     is_tls: bool,
     bootstrap: Option<PathBuf>,
+    min_level: MinLevel,
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
     watcher: JoinHandle<()>,
@@ -79,6 +81,7 @@ impl Serve {
             .map_err(|cause| ServeError::Listen { address: config.http.listen, cause })?;
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
         let store = Arc::new(Store::open(&database(&config, &state)).await?);
+        let min_level = MinLevel::new(config.data_log.min_level);
         let ingredients = Ingredients {
             config: &config,
             name: &name,
@@ -86,6 +89,7 @@ impl Serve {
             runtimes: runtimes.clone(),
             state: state.clone(),
             store,
+            min_level: min_level.clone(),
             address: advertised(&config, address, tls.is_some()),
         };
         let (node, parts) = compose::compose(ingredients).await?;
@@ -106,7 +110,7 @@ impl Serve {
         let watcher = runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
         let server = runtimes.work().spawn(Server { listener, tls, router, limits }.serve(ending));
         node.wake();
-        Ok(Serve { node, service, front, address, is_tls, bootstrap, stop, server, watcher })
+        Ok(Serve { node, service, front, address, is_tls, bootstrap, min_level, stop, server, watcher })
     }
 
     /// Where the façade is.
@@ -146,6 +150,7 @@ impl Serve {
         let (applied, ignored) = (reload.applied, reload.ignored);
         let (capacity, run_tasks) = (capacity(&reload.config), reload.config.node.run_tasks);
         let pools = reload.config.node.pools.clone();
+        self.min_level.set(reload.config.data_log.min_level);
         self.service.reconfigure(reload.config);
         let supervisor = self.service.supervisor();
         supervisor.set_capacity(capacity);

@@ -122,7 +122,10 @@ fn what_is_outside_v1_is_open_or_for_this_machine() {
         {
             assert!(head.contains(header), "{path} lacks {header}: {head}");
         }
-        assert!(!body.contains("href=\"http") && !body.contains("src="), "{path} loads something from elsewhere");
+        assert!(
+            !body.contains("href=\"http") && !body.contains("src="),
+            "{path} loads something from elsewhere"
+        );
     }
     for path in ["/metrics", "/actors", "/actors?format=json"] {
         let behind_a_proxy = node.ask(&format!("GET {path}"), "x-forwarded-for: 203.0.113.7\r\n", "");

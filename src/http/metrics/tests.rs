@@ -84,6 +84,19 @@ fn the_number_of_series_is_bounded_whatever_tasks_there_are() {
 }
 
 #[test]
+fn alerts_ask_for_metrics_that_there_are() {
+    let code = include_str!("mod.rs");
+    for line in include_str!("../../../deploy/alerts.yml").lines().filter(|line| !line.contains("alert:")) {
+        for name in line
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .filter(|word| word.starts_with("windrow_"))
+        {
+            assert!(code.contains(&format!("\"{name}\"")), "there is no {name}");
+        }
+    }
+}
+
+#[test]
 fn the_terms_of_a_task_add_up_to_its_total() {
     let page = page_of(1);
     let mut sum = 0.0;

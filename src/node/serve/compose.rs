@@ -8,10 +8,12 @@ use crate::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
 use crate::adapters::handler::http::HttpOptions;
 use crate::config::Config;
 use crate::node::fair_share::FairShares;
+use crate::node::min_level::{MinLevel, Sieve};
 use crate::node::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
 use crate::node::sources::{Desk, Fetcher, StoredSources};
 use crate::node::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
 use crate::ports::hook::HookCaller;
 use crate::ports::provision::Provider;
 use crate::ports::vault::Vault;
@@ -28,6 +30,14 @@ pub(super) struct Ingredients<'a> {
     pub(super) store: Arc<Store>,
     /// The base of the façade's URL.
     pub(super) address: String,
+    /// Which lines of the data log are kept.
+    pub(super) min_level: MinLevel,
+}
+
+impl Ingredients<'_> {
+    fn data_log(&self) -> Arc<dyn DataLog> {
+        Arc::new(Sieve { inner: self.store.clone(), min_level: self.min_level.clone() })
+    }
 }
 
 /// Composes a node and starts its tree.
@@ -60,7 +70,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         businesses: store.clone(),
         tokens: store.clone(),
         answers: store.clone(),
-        data_log: store.clone(),
+        data_log: from.data_log(),
         sources: store.clone(),
         failures: store.clone(),
         reports: store.clone(),
@@ -93,7 +103,7 @@ fn provider(
         node: from.name.to_owned(),
         environment: from.environment.clone(),
         clock: clock.clone(),
-        data_log: from.store.clone(),
+        data_log: from.data_log(),
         transports: transports.clone(),
         shares: Arc::new(FairShares::default()),
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
@@ -135,6 +145,7 @@ fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),
+        data_log: Some(from.data_log()),
     }
 }
 
