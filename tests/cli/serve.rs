@@ -139,6 +139,25 @@ fn what_is_outside_v1_is_open_or_for_this_machine() {
 }
 
 #[test]
+fn without_tokens_no_page_of_another_can_use_the_node() {
+    let place = Place::new();
+    place.write("config.toml", "[auth]\nmode = \"off\"\n");
+    let mut live = place.start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]);
+    let line = live.wait_for("listens on http://");
+    let address = line.rsplit_once("http://").unwrap().1.to_owned();
+    let node = Node { live, address, token: String::new() };
+    assert_eq!(node.ask("GET /v1/whoami", "", "").0, 200);
+    let own = format!("origin: http://{}\r\n", node.address);
+    assert_eq!(node.ask("GET /v1/whoami", &own, "").0, 200);
+    assert_eq!(node.ask("GET /v1/whoami", "origin: http://example.org\r\n", "").0, 403);
+    let mut rebound = node.connect();
+    rebound.write_all(b"GET /v1/whoami HTTP/1.1\r\nhost: example.org\r\nconnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    rebound.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 403 "), "{text}");
+}
+
+#[test]
 fn a_node_is_drained_and_changed_over_http() {
     let place = Place::new();
     let node = Node::start(&place);

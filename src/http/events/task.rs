@@ -101,6 +101,8 @@ pub(super) struct TaskWatcher {
     groups: BTreeMap<String, u64>,
     line: Option<i64>,
     change: Option<i64>,
+    /// Whether it ran at the last look.
+    ran: bool,
 }
 
 impl TaskWatcher {
@@ -116,6 +118,7 @@ impl TaskWatcher {
             groups: BTreeMap::new(),
             line: None,
             change: None,
+            ran: false,
         }
     }
 
@@ -247,7 +250,10 @@ fn measured(seen: &mut Vec<(Instant, u64)>, now: Instant, settled: u64) -> f64 {
 impl Watcher for TaskWatcher {
     async fn look(&mut self) -> Vec<(Kind, Value)> {
         let mut found = Vec::new();
-        if self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
+        // What was read while it ran is older than what the run's end saved.
+        let runs = !self.app.service.supervisor().progress(self.id).is_empty();
+        let has_ended = std::mem::replace(&mut self.ran, runs) && !runs;
+        if has_ended || self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
             self.read_at = Some(Instant::now());
             if let Err(error) = self.read(&mut found).await {
                 tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
