@@ -33,6 +33,9 @@ use crate::telemetry::LogControl;
 const DRAIN_MARGIN: Duration = Duration::from_secs(10);
 /// How often it is looked whether the tree has ended by itself.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long a start waits until the node is ready, and how often it looks.
+const READY_PATIENCE: Duration = Duration::from_secs(10);
+const READY_LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The longest name of a node. (The session row's column.)
 const NAME_MAX: usize = 64;
 
@@ -110,6 +113,7 @@ impl Serve {
         let watcher = runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
         let server = runtimes.work().spawn(Server { listener, tls, router, limits }.serve(ending));
         node.wake();
+        await_ready(&service).await;
         Ok(Serve { node, service, front, address, is_tls, bootstrap, min_level, stop, server, watcher })
     }
 
@@ -189,6 +193,19 @@ impl Serve {
         drop((self.service, self.front));
         self.node.close().await;
         drained
+    }
+}
+
+/// Waits for the session's first heartbeat, so that who hears of the node finds it ready. A store that is slow delays the
+/// news, not for ever: `/readyz` says what is missing.
+async fn await_ready(service: &Service) {
+    let ready = async {
+        while !service.not_ready().await.is_empty() {
+            tokio::time::sleep(READY_LOOK_EVERY).await;
+        }
+    };
+    if tokio::time::timeout(READY_PATIENCE, ready).await.is_err() {
+        tracing::warn!("the node is not ready yet; /readyz says why");
     }
 }
 
