@@ -205,7 +205,8 @@ async fn record(
     actor: &Actor,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let secrets_changed = before.as_ref().map_or(after.sealed.is_some(), |was| was.sealed != after.sealed);
+    let secrets_before = before.as_ref().and_then(|was| was.sealed.as_ref());
+    let secrets_changed = secrets_before != after.sealed.as_ref();
     let change = Change {
         task: None,
         business: Some(after.id),

@@ -15,6 +15,7 @@ use super::HttpOptions;
 use super::client::{CallbackClient, GatedBody};
 use super::fault::Fault;
 use super::options::Checked;
+use super::request::lossy;
 use super::transport::{Lease, Transports};
 use crate::adapters::handler::classify::Answer;
 use crate::adapters::handler::wire::quote;
@@ -111,20 +112,19 @@ impl Caller {
         signature: Option<String>,
         timeout: Duration,
     ) -> Result<Answer, Fault> {
-        let text = |text: &str| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("?"));
         let mut request = Request::new(GatedBody::free(Bytes::from(body.to_owned())));
         *request.method_mut() = self.checked.method.clone();
         *request.uri_mut() = self.checked.uri.clone();
         let headers = request.headers_mut();
         *headers = self.checked.headers.clone();
         let agent = format!("windrow/{} (+{})", env!("CARGO_PKG_VERSION"), self.node);
-        headers.entry(USER_AGENT).or_insert_with(|| text(&agent));
+        headers.entry(USER_AGENT).or_insert_with(|| lossy(&agent));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert("windrow-protocol", HeaderValue::from_static("1"));
-        headers.insert("webhook-id", text(id));
+        headers.insert("webhook-id", lossy(id));
         headers.insert("webhook-timestamp", HeaderValue::from(timestamp));
         if let Some(signature) = signature {
-            headers.insert("webhook-signature", text(&signature));
+            headers.insert("webhook-signature", lossy(&signature));
         }
         self.client.send(request, Instant::now() + timeout, timeout).await
     }

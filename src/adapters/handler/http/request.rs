@@ -238,8 +238,8 @@ fn ascii(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("ids, numbers and times are printable")
 }
 
-/// A name that a person chose, without what no header may have.
-fn lossy(text: &str) -> HeaderValue {
+/// A text without what no header may have, such as a name that a person chose.
+pub(super) fn lossy(text: &str) -> HeaderValue {
     let kept: String = text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
     ascii(&kept)
 }
