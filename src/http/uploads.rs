@@ -22,7 +22,7 @@ use super::problem::{Problem, Slug};
 use super::seen_task::path_param;
 use super::time::rfc3339;
 use crate::domain::access::Role;
-use crate::ports::source_desk::{Received, RowFormat};
+use crate::ports::source_desk::{Received, RowFormat, SourceRequest};
 use crate::ports::uploads::{Upload, UploadId, UploadState};
 use crate::service::ServiceError;
 
@@ -104,7 +104,6 @@ fn shown(upload: Upload, received: Option<Received>) -> UploadBody {
     responses(
         (status = 201, body = UploadBody, headers(("location" = String, description = "The upload"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 408, body = Problem, content_type = "application/problem+json"),
         (status = 413, body = Problem, content_type = "application/problem+json"),
         (status = 415, body = Problem, content_type = "application/problem+json"),
         (status = 422, body = Problem, content_type = "application/problem+json"),
@@ -143,6 +142,29 @@ fn owner(caller: &Caller) -> String {
     match (&caller.role, &caller.business) {
         (Role::Business, Some(slug)) => format!("business:{slug}"),
         _ => caller.name.clone(),
+    }
+}
+
+/// A business may make tasks of its own uploads only; of others' it doesn't even learn that they are there.
+///
+/// # Errors
+/// As if there were no such upload.
+pub(super) async fn refuse_foreign_upload(
+    app: &App,
+    caller: &Caller,
+    source: &SourceRequest,
+) -> Result<(), ServiceError> {
+    let SourceRequest::Upload { upload } = source else { return Ok(()) };
+    if caller.role != Role::Business {
+        return Ok(());
+    }
+    match app.service.show_upload(*upload).await {
+        Ok((found, _)) if found.created_by == owner(caller) => Ok(()),
+        Ok(_) | Err(ServiceError::NotFound { .. }) => {
+            let text = format!("{upload} isn't there; upload it (again)");
+            Err(ServiceError::unprocessable("/source", text))
+        }
+        Err(error) => Err(error),
     }
 }
 
