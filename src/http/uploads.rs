@@ -115,7 +115,10 @@ async fn create(
     Params(params): Params<UploadParams>,
     request: Request,
 ) -> Result<impl IntoResponse, Problem> {
-    let format = row_format(&params, request.headers())?;
+    let Some(format) = row_format(&params, request.headers())? else {
+        let text = "an upload is text/csv or application/x-ndjson, as its Content-Type says";
+        return Err(Problem::new(Slug::UnsupportedMediaType, text));
+    };
     refuse_long(&app, request.headers())?;
     let broken = AtomicBool::new(false);
     let body = request.into_body().into_data_stream().map(|chunk| {
@@ -179,25 +182,20 @@ fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
     }
 }
 
-fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<RowFormat, Problem> {
+/// How the body becomes rows; none for a body of another type.
+fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_csv = match kind.as_str() {
-        "text/csv" => true,
-        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => false,
-        _ => {
-            let text = format!("the body is {kind:?}; an upload is text/csv or application/x-ndjson");
-            return Err(Problem::new(Slug::UnsupportedMediaType, text));
-        }
-    };
-    if is_csv {
-        return Ok(csv_format(params)?);
+    match kind.as_str() {
+        "text/csv" => return csv_format(params).map(Some),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {}
+        _ => return Ok(None),
     }
     if params.delimiter.is_some() || params.header.is_some() || params.quote.is_some() {
         let text = "delimiter, header and quote say how a CSV is read; this is NDJSON";
-        return Err(ServiceError::invalid("query", text).into());
+        return Err(ServiceError::invalid("query", text));
     }
-    Ok(RowFormat::Ndjson)
+    Ok(Some(RowFormat::Ndjson))
 }
 
 fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
