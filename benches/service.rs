@@ -90,7 +90,7 @@ async fn tasks() {
     let number: u64 = number.unwrap_or(10_000);
     let business = Business::start(|_| Act::ok()).await;
     let fits = number * 4 / 5;
-    let recipe = Recipe::new().config(&format!("[node]\ncapacity_rate = \"{}/m\"", fits * 6));
+    let recipe = Recipe::new().config(&format!("[node]\ncapacity_rate = \"{0}/m\"\nunlimited_reserves = \"{0}/m\"", fits * 6));
     let node = recipe.start().await;
     node.business("push", &business.url(), json!({})).await;
     let idle = node.resident();

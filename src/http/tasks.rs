@@ -103,7 +103,7 @@ pub(super) fn body(app: &App, picture: TaskPicture) -> TaskJson {
 ///
 /// Newest first unless `sort=id`. A page may be short although more follow: go on until `next_cursor` is null.
 #[utoipa::path(
-    get, path = "/v1/tasks", tag = "tasks", params(ListQuery),
+    get, path = "/v1/tasks", tag = "tasks", operation_id = "list_tasks", params(ListQuery),
     security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = page::Page<TaskJson>))
 )]
@@ -129,7 +129,7 @@ async fn list(State(app): State<App>, steer: Steer, uri: Uri, Params(query): Par
 ///
 /// Each number is counted up to `counted_up_to`.
 #[utoipa::path(
-    get, path = "/v1/tasks/counts", tag = "tasks",
+    get, path = "/v1/tasks/counts", tag = "tasks", operation_id = "count_tasks",
     security(("bearer" = ["viewer"])),
     responses((status = 200, body = CountsJson))
 )]
@@ -142,8 +142,8 @@ async fn counts(State(app): State<App>) -> Result<Json<CountsJson>, Problem> {
 ///
 /// With `wait` and `unless` the answer comes as soon as the task's tag is another one, or when the time is over.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}", tag = "tasks",
-    params(("task" = String, Path, description = "Its number, `t42`"), ShowQuery),
+    get, path = "/v1/tasks/{t}", tag = "tasks", operation_id = "show_task",
+    params(("t" = String, Path, description = "Its number, `t42`"), ShowQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String))),

@@ -281,6 +281,7 @@ async fn a_failed_part_is_redriven_with_its_own_indexes_and_keys() {
         assert!(keys.len() == 2 && keys[0] == keys[1], "#{index}: {keys:?}");
     }
     let report = node.admin.get(&format!("/v1/tasks/{task}/report")).await.expect(200);
-    assert_eq!(report["net"]["abandoned"], 10, "{report:#}");
-    assert_eq!(report["net"]["succeeded"], 90, "{report:#}");
+    let net = &report["net"];
+    assert_eq!((&net["made_good"], &net["still_failed"]), (&json!(10), &json!(10)), "{report:#}");
+    assert_eq!(report["proof"]["holds"], true, "{report:#}");
 }

@@ -8,7 +8,7 @@ use crate::business::{Act, Business};
 use crate::support::{Node, Recipe};
 
 fn small() -> Recipe {
-    Recipe::new().config("[node]\ncapacity_rate = \"100/s\"")
+    Recipe::new().config("[node]\ncapacity_rate = \"100/s\"\nunlimited_reserves = \"50/s\"")
 }
 
 async fn slow(node: &Node) -> Business {
@@ -66,7 +66,7 @@ async fn a_raise_that_does_not_fit_is_refused_with_what_would() {
 async fn the_tasks_of_a_business_share_its_limits() {
     let node = Node::start().await;
     let business = Business::start(|_| Act::ok().after(Duration::from_millis(50))).await;
-    let limits = json!({"limits": {"rate": "50/s", "concurrency": 4}});
+    let limits = json!({"limits": {"rate": "50/s", "concurrency": 4}, "defaults": {"rate": "10/s"}});
     node.business("push", &business.url(), limits).await;
     let one = node.task("push", 1_000_000, json!({"rate": "40/s", "start": true})).await;
     node.status(&one, "running").await;

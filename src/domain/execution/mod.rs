@@ -9,6 +9,7 @@
 //! items back. Invariants: `domain::invariants`.
 
 mod canary;
+mod cut_off;
 mod control;
 mod draft;
 mod grant;
@@ -181,6 +182,7 @@ impl Execution {
 
     /// Lanes are gone with everything they had: nothing is in flight any more, and nothing of it is credited.
     fn on_lanes_lost(&mut self, now: Now) {
+        self.tell_cut_off();
         self.troubles.lose_flights(now.moment);
         self.counters.in_flight = 0;
         self.again.clear();

@@ -8,10 +8,12 @@ use crate::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
 use crate::adapters::handler::http::HttpOptions;
 use crate::config::Config;
 use crate::node::fair_share::FairShares;
+use crate::node::min_level::{MinLevel, Sieve};
 use crate::node::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
 use crate::node::sources::{Desk, Fetcher, StoredSources};
-use crate::node::{Duties, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use crate::node::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
 use crate::ports::hook::HookCaller;
 use crate::ports::provision::Provider;
 use crate::ports::vault::Vault;
@@ -21,13 +23,21 @@ use crate::service::Parts;
 pub(super) struct Ingredients<'a> {
     pub(super) config: &'a Config,
     pub(super) name: &'a str,
-    /// How others reach the façade.
-    pub(super) url: String,
     /// What command handlers inherit.
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) runtimes: Arc<Runtimes>,
     pub(super) state: Arc<StateDir>,
     pub(super) store: Arc<Store>,
+    /// The base of the façade's URL.
+    pub(super) address: String,
+    /// Which lines of the data log are kept.
+    pub(super) min_level: MinLevel,
+}
+
+impl Ingredients<'_> {
+    fn data_log(&self) -> Arc<dyn DataLog> {
+        Arc::new(Sieve { inner: self.store.clone(), min_level: self.min_level.clone() })
+    }
 }
 
 /// Composes a node and starts its tree.
@@ -39,15 +49,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let vault: Arc<dyn Vault> = Arc::new(KeyVault::open(config.auth.key_file.as_deref(), from.state.path())?);
     let transports = Arc::new(Transports::default());
-    let sources = Arc::new(StoredSources::new(
-        from.store.clone(),
-        from.store.clone(),
-        from.store.clone(),
-        from.store.clone(),
-        from.state.spool(),
-        clock.clone(),
-    ));
-    let provider: Arc<dyn Provider> = Arc::new(provider(&from, &clock, &vault, &transports, sources));
+    let provider: Arc<dyn Provider> = Arc::new(provider(&from, &clock, &vault, &transports));
     let calls = Arc::new(HookClient {
         http: config.http_handler.clone(),
         commands: config.command_handler.clone(),
@@ -60,14 +62,15 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
     let fetcher = Fetcher::new(HttpOptions::of(&config.http_handler, ""));
     let store = from.store.clone();
     let desk = Desk { sources: store.clone(), uploads: store.clone(), fetcher };
-    let node = start(&from, provider.clone(), calls.clone()).await?;
+    let caller: Arc<dyn HookCaller> = calls.clone();
+    let node = start(&from, provider.clone(), caller).await?;
     let parts = Parts {
         tasks: store.clone(),
         lists: store.clone(),
         businesses: store.clone(),
         tokens: store.clone(),
         answers: store.clone(),
-        data_log: store.clone(),
+        data_log: from.data_log(),
         sources: store.clone(),
         failures: store.clone(),
         reports: store.clone(),
@@ -89,8 +92,10 @@ fn provider(
     clock: &Arc<dyn Clock>,
     vault: &Arc<dyn Vault>,
     transports: &Arc<Transports>,
-    sources: Arc<StoredSources>,
 ) -> ServiceProvider {
+    let (store, spool) = (from.store.clone(), from.state.spool());
+    let sources =
+        StoredSources::new(store.clone(), store.clone(), store.clone(), store, spool, clock.clone());
     ServiceProvider {
         businesses: from.store.clone(),
         vault: vault.clone(),
@@ -98,11 +103,11 @@ fn provider(
         node: from.name.to_owned(),
         environment: from.environment.clone(),
         clock: clock.clone(),
-        data_log: from.store.clone(),
+        data_log: from.data_log(),
         transports: transports.clone(),
         shares: Arc::new(FairShares::default()),
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
-        sources,
+        sources: Arc::new(sources),
         work: from.runtimes.work().clone(),
     }
 }
@@ -124,18 +129,24 @@ async fn start(
         runtimes: from.runtimes.clone(),
         only: None,
     };
-    let duties = Duties {
+    Ok(Node::start_with(options, beside(from, caller)).await?)
+}
+
+fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
+    let (config, store) = (from.config, from.store.clone());
+    Beside {
         serving: Serving::new(config.node.run_tasks, Some(config.node.pools.clone())),
-        place: NodePlace { address: Some(from.url.clone()), labels: config.node.labels.clone() },
-        hooks: Some(HookParts { outbox: from.store.clone(), businesses: from.store.clone(), caller }),
+        place: NodePlace { address: Some(from.address.clone()), labels: config.node.labels.clone() },
+        hooks: Some(HookParts { outbox: store.clone(), businesses: store.clone(), caller }),
+        uploads: Some(store),
         keep: Some(Keep {
             failures: config.retention.failures,
             tasks: config.retention.tasks,
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),
-    };
-    Ok(Node::start_service(options, duties).await?)
+        data_log: Some(from.data_log()),
+    }
 }
 
 fn times(config: &Config) -> Times {
