@@ -22,7 +22,7 @@ use super::problem::{Problem, Slug};
 use super::seen_task::path_param;
 use super::time::rfc3339;
 use crate::domain::access::Role;
-use crate::ports::source_desk::{Received, RowFormat};
+use crate::ports::source_desk::{Received, RowFormat, SourceRequest};
 use crate::ports::uploads::{Upload, UploadId, UploadState};
 use crate::service::ServiceError;
 
@@ -104,7 +104,6 @@ fn shown(upload: Upload, received: Option<Received>) -> UploadBody {
     responses(
         (status = 201, body = UploadBody, headers(("location" = String, description = "The upload"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 408, body = Problem, content_type = "application/problem+json"),
         (status = 413, body = Problem, content_type = "application/problem+json"),
         (status = 415, body = Problem, content_type = "application/problem+json"),
         (status = 422, body = Problem, content_type = "application/problem+json"),
@@ -116,7 +115,10 @@ async fn create(
     Params(params): Params<UploadParams>,
     request: Request,
 ) -> Result<impl IntoResponse, Problem> {
-    let format = row_format(&params, request.headers())?;
+    let Some(format) = row_format(&params, request.headers())? else {
+        let text = "an upload is text/csv or application/x-ndjson, as its Content-Type says";
+        return Err(Problem::new(Slug::UnsupportedMediaType, text));
+    };
     refuse_long(&app, request.headers())?;
     let broken = AtomicBool::new(false);
     let body = request.into_body().into_data_stream().map(|chunk| {
@@ -146,6 +148,29 @@ fn owner(caller: &Caller) -> String {
     }
 }
 
+/// A business may make tasks of its own uploads only; of others' it doesn't even learn that they are there.
+///
+/// # Errors
+/// As if there were no such upload.
+pub(super) async fn refuse_foreign_upload(
+    app: &App,
+    caller: &Caller,
+    source: &SourceRequest,
+) -> Result<(), ServiceError> {
+    let SourceRequest::Upload { upload } = source else { return Ok(()) };
+    if caller.role != Role::Business {
+        return Ok(());
+    }
+    match app.service.show_upload(*upload).await {
+        Ok((found, _)) if found.created_by == owner(caller) => Ok(()),
+        Ok(_) | Err(ServiceError::NotFound { .. }) => {
+            let text = format!("{upload} isn't there; upload it (again)");
+            Err(ServiceError::unprocessable("/source", text))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
     let limit = app.service.config().http.upload_limit;
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
@@ -157,25 +182,20 @@ fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
     }
 }
 
-fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<RowFormat, Problem> {
+/// How the body becomes rows; none for a body of another type.
+fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_csv = match kind.as_str() {
-        "text/csv" => true,
-        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => false,
-        _ => {
-            let text = format!("the body is {kind:?}; an upload is text/csv or application/x-ndjson");
-            return Err(Problem::new(Slug::UnsupportedMediaType, text));
-        }
-    };
-    if is_csv {
-        return Ok(csv_format(params)?);
+    match kind.as_str() {
+        "text/csv" => return csv_format(params).map(Some),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {}
+        _ => return Ok(None),
     }
     if params.delimiter.is_some() || params.header.is_some() || params.quote.is_some() {
         let text = "delimiter, header and quote say how a CSV is read; this is NDJSON";
-        return Err(ServiceError::invalid("query", text).into());
+        return Err(ServiceError::invalid("query", text));
     }
-    Ok(RowFormat::Ndjson)
+    Ok(Some(RowFormat::Ndjson))
 }
 
 fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {

@@ -144,18 +144,24 @@ fn are_disjoint(specs: &[RedriveSpec]) -> bool {
         })
 }
 
+/// Whether ranges follow each other from `first` to `total`.
+fn do_tile(shards: &[&ShardFacts], first: u64, total: u64) -> bool {
+    let mut next = first;
+    for shard in shards {
+        if shard.first.0 != next {
+            return false;
+        }
+        next = shard.range_end.0;
+    }
+    next == total
+}
+
 /// The completion proof, from sums over shards and groups.
 fn proof(facts: &ReportFacts) -> Vec<Check> {
     let mut shards: Vec<&ShardFacts> = facts.shards.iter().collect();
     shards.sort_by_key(|shard| shard.first);
     let (first, total) = (facts.task.skip_first.0.min(facts.task.total.0), facts.task.total.0);
-    let mut next = first;
-    let mut tiles = true;
-    for shard in &shards {
-        tiles &= shard.first.0 == next;
-        next = shard.range_end.0;
-    }
-    tiles &= next == total;
+    let tiles = do_tile(&shards, first, total);
     let open: Vec<String> = shards
         .iter()
         .filter(|shard| shard.low_water != shard.end)

@@ -40,7 +40,7 @@ impl Service {
     ) -> Result<Received, ServiceError> {
         let bytes_max = self.config().http.upload_limit.0;
         let received = self.parts.desk.receive(format, by, bytes_max, self.now(), body).await;
-        received.map_err(|error| refused(error, ""))
+        received.map_err(|error| refused(error, "body"))
     }
 
     /// An upload, and what is known of it once it is ready.

@@ -15,7 +15,7 @@ fn line(task: TaskId, number: u64) -> DataLogLine {
         origin: if number.is_multiple_of(2) { LogOrigin::Business } else { LogOrigin::System },
         code: (number % 5 == 1).then(|| "BUSY".to_owned()),
         line: LogLine {
-            index: (number % 3 == 0).then_some(ItemIndex(number % 7)),
+            index: number.is_multiple_of(3).then_some(ItemIndex(number % 7)),
             level: LEVELS[(number % 4) as usize],
             message: format!("Line {number} of ÄRGER"),
             extra: None,

@@ -18,6 +18,7 @@ mod connect;
 mod contract;
 mod desk;
 mod fault;
+mod fetch;
 mod hook;
 mod options;
 mod proxy;
@@ -40,10 +41,9 @@ use super::classify::{Asked, Pointer, classify};
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext};
 
-pub(in crate::adapters) use connect::Connector;
+pub use fetch::Fetcher;
 pub use hook::HookClient;
 pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};
-pub(in crate::adapters) use tls::config as tls_config;
 pub use transport::Transports;
 
 /// Makes `http` handlers, one for each run.

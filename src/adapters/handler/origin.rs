@@ -16,10 +16,10 @@ use tokio::sync::watch;
 use super::command::Sink;
 use crate::domain::ids::{ItemIndex, TaskId};
 use crate::domain::run::IndexRun;
-use crate::domain::verdict::{Dispatch, Failure, HandlerCommand, Outcome};
+use crate::domain::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
 use crate::ports::handler::{
-    Call, CallItems, CallRows, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLine, OpenError, Reply,
-    RunContext,
+    Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLine,
+    OpenError, Reply, RunContext,
 };
 
 /// The code of an item whose index in the first task isn't known: a mistake of this program.
@@ -159,8 +159,11 @@ impl OriginHandler {
                             kept.iter().map(|d| (d.run.first(), ItemVerdict::Settled(Outcome::Succeeded)));
                         replies.verdicts = ok.collect();
                     }
-                    // The skipped ones are asked again with the others; they will be skipped then.
-                    failed @ Reply::Failed(_) => return failed,
+                    Reply::Failed(failure) => {
+                        // What has nothing to do must not be charged for the others.
+                        let Some(verdict) = verdict_of_each(&failure) else { return Reply::Failed(failure) };
+                        replies.verdicts = kept.iter().map(|d| (d.run.first(), verdict.clone())).collect();
+                    }
                 }
             }
             let mut said: HashMap<ItemIndex, ItemVerdict> = replies.verdicts.drain(..).collect();
@@ -184,6 +187,19 @@ impl OriginHandler {
         let HandlerCommand::Finish { total: Some(total) } = command else { return true };
         self.end.fetch_min(total.0, Ordering::AcqRel);
         false
+    }
+}
+
+/// What a failure of a whole call means for each of its items; none where it means more than that.
+fn verdict_of_each(failure: &CallFailure) -> Option<ItemVerdict> {
+    match failure {
+        CallFailure::Charged { failure, after } => {
+            Some(ItemVerdict::Failed { failure: failure.clone(), wish: Wish::Retry { after: *after } })
+        }
+        CallFailure::Abandoned(failure) => {
+            Some(ItemVerdict::Failed { failure: failure.clone(), wish: Wish::Abandon })
+        }
+        _ => None,
     }
 }
 

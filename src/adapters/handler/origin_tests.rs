@@ -9,9 +9,12 @@ use crate::ports::gate::Gate;
 use crate::ports::handler::{LogLevel, Mode};
 use crate::ports::source::RowChunk;
 
+/// Index, attempt, data and key of an item.
+type SeenItem = (u64, u32, Option<String>, String);
+
 /// Remembers what it was called with and answers from a script.
 struct Scripted {
-    seen: Mutex<Vec<(u64, u32, Option<String>, String)>>,
+    seen: Mutex<Vec<SeenItem>>,
     key_of: Mutex<Option<Arc<RunContext>>>,
     answer: Box<dyn Fn(&Call) -> Reply + Send + Sync>,
 }
@@ -143,4 +146,22 @@ async fn after_finish_items_at_or_above_its_total_are_skipped_without_a_call() {
     let ok = ItemVerdict::Settled(Outcome::Succeeded);
     let at = |index| ItemIndex(index);
     assert_eq!(replies.verdicts, [(at(10), skipped.clone()), (at(11), ok), (at(12), skipped)]);
+}
+
+#[tokio::test]
+async fn what_is_skipped_is_not_charged_for_a_failed_call_of_the_others() {
+    let finish = std::sync::atomic::AtomicBool::new(true);
+    let (_, handler) = opened(None, move |call| {
+        if !finish.swap(false, Ordering::Relaxed) {
+            return Reply::charged(Failure::new("TIMEOUT", "late"));
+        }
+        let verdicts = call.items.iter().map(|(index, _)| (index, ItemVerdict::Settled(Outcome::Succeeded)));
+        let commands = vec![HandlerCommand::Finish { total: Some(ItemCount(6)) }];
+        Reply::Items(Box::new(ItemReplies { verdicts: verdicts.collect(), commands, logs: Vec::new() }))
+    });
+    handler.process(call()).await;
+    let Reply::Items(replies) = handler.process(call()).await else { panic!("verdicts were given") };
+    let is_failed = |verdict: &ItemVerdict| matches!(verdict, ItemVerdict::Failed { .. });
+    let failed: Vec<bool> = replies.verdicts.iter().map(|(_, verdict)| is_failed(verdict)).collect();
+    assert_eq!(failed, [false, true, false]);
 }

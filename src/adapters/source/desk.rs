@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
 
-use super::fetch::Fetcher;
 use super::inline::{INLINE_BYTES_MAX, InlineSource};
 use super::open_error::OpenSourceError;
 use super::receive::{ReceiveError, receive};
 use super::spec::{CsvFormat, Format, Input, SourceSpec};
 use super::upload::UploadSource;
+use crate::adapters::handler::http::Fetcher;
 use crate::domain::ids::{INDEX_MAX, ItemCount, WallMs};
 use crate::ports::source::Source;
 use crate::ports::source_desk::{

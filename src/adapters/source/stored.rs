@@ -53,7 +53,16 @@ pub struct StoredSources {
     pub spool: PathBuf,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    open: Mutex<VecDeque<(TaskId, String, Arc<dyn Source>)>>,
+    /// The oldest first.
+    open: Mutex<VecDeque<Open>>,
+}
+
+/// A source that is open.
+struct Open {
+    task: TaskId,
+    /// The description that it was opened by: a hook may change it.
+    json: String,
+    source: Arc<dyn Source>,
 }
 
 impl StoredSources {
@@ -131,19 +140,21 @@ impl StoredSources {
 
     fn known(&self, task: &TaskView) -> Option<Arc<dyn Source>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = open.iter().find(|(id, text, source)| {
-            *id == task.id && *text == task.source && (source.has_data() || source.total() == task.total)
+        let found = open.iter().find(|open| {
+            let source = &open.source;
+            let has_all = source.has_data() || source.total() == task.total;
+            open.task == task.id && open.json == task.source && has_all
         });
-        found.map(|(_, _, source)| source.clone())
+        found.map(|open| open.source.clone())
     }
 
     fn keep(&self, task: &TaskView, source: &Arc<dyn Source>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(id, _, _)| *id != task.id);
+        open.retain(|open| open.task != task.id);
         if open.len() >= OPEN_MAX {
             open.pop_front();
         }
-        open.push_back((task.id, task.source.clone(), source.clone()));
+        open.push_back(Open { task: task.id, json: task.source.clone(), source: source.clone() });
     }
 }
 

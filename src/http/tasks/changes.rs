@@ -11,6 +11,7 @@ use super::{Answer, Steer, TaskJson, shown};
 use crate::http::body::Body;
 use crate::http::idempotency::TakenKey;
 use crate::http::problem::Problem;
+use crate::http::uploads::refuse_foreign_upload;
 use crate::http::{App, etag};
 use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
@@ -51,7 +52,9 @@ pub(super) async fn create(
     }
     let plan = body.plan(key(taken))?;
     let actor = steer.caller.actor(body.reason);
-    let request = TaskRequest { business: body.business, source: body.source.read()?, plan };
+    let source = body.source.read()?;
+    refuse_foreign_upload(&app, &steer.caller, &source).await?;
+    let request = TaskRequest { business: body.business, source, plan };
     Ok(made(&app, app.service.create_task(request, &actor).await?))
 }
 
@@ -124,6 +127,9 @@ pub(super) async fn edit(
     let task = steer.task(&app, &text).await?;
     let expected = etag::expected(&headers)?;
     let (change, reason) = body.change()?;
+    if let Some(source) = &change.source {
+        refuse_foreign_upload(&app, &steer.caller, source).await?;
+    }
     let actor = steer.caller.actor(reason);
     let changed = app.service.change_task(task.id, expected, change, &actor).await?;
     Ok(shown(&app, StatusCode::OK, changed))

@@ -15,7 +15,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::timeout;
 
-use crate::adapters::handler::http::{Connector, HttpOptions, tls_config};
+use super::connect::Connector;
+use super::{HttpOptions, tls};
 
 /// How long the answer may take to begin.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,7 +31,7 @@ pub struct Fetcher {
 }
 
 /// The body of an answer.
-pub(super) type Fetched = BoxStream<'static, Result<Bytes, String>>;
+pub(in crate::adapters) type Fetched = BoxStream<'static, Result<Bytes, String>>;
 
 impl Fetcher {
     /// The options' URL, headers and secrets are not used.
@@ -42,10 +43,10 @@ impl Fetcher {
     ///
     /// # Errors
     /// A sentence for people.
-    pub(super) async fn get(&self, url: &str) -> Result<Fetched, String> {
+    pub(in crate::adapters) async fn get(&self, url: &str) -> Result<Fetched, String> {
         let uri = checked(url)?;
         let host = uri.host().unwrap_or_default().to_owned();
-        let tls = tls_config(&self.options)?;
+        let tls = tls::config(&self.options)?;
         let tcp = Connector::direct(self.options.egress.clone(), self.options.connect_timeout);
         let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
         let client = Client::builder(TokioExecutor::new())
