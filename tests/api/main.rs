@@ -12,3 +12,4 @@ mod secrets;
 mod stops;
 mod storm;
 mod support;
+mod tasks;
