@@ -19,7 +19,7 @@ use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
 use windrow::ports::failure_list::{FailureList, FailurePage};
 use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint};
-use windrow::ports::session_store::{NewSession, SessionStore};
+use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
 use windrow::ports::source::Source;
 use windrow::ports::source_desk::{RedrivePart, RedriveSpec, SourceDesk, SourceRequest};
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
@@ -131,6 +131,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
             attempts: 3,
             failure: Some(failure),
             at: NOW,
+            history: Vec::new(),
         })
     });
     ShardCheckpoint {
@@ -144,6 +145,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
         blob: Vec::new(),
         side: side.collect(),
         finish_at: None,
+        canary_passed: false,
         close: None,
         now: NOW,
     }
@@ -155,7 +157,16 @@ async fn run(store: &Store) -> Result<ClaimedShard> {
     let made = store.create(&new_task()?, &actor, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;
     let (id, promise) = (SessionId(Uuid::new_v4()), Duration::from_secs(15));
-    store.begin(&NewSession { id, node: "n1".to_owned(), version: "0".to_owned(), promise }).await?;
+    let session = NewSession {
+        id,
+        node: "n1".to_owned(),
+        version: "0".to_owned(),
+        promise,
+        ckpt_version_max: 1,
+        started_at: NOW,
+        face: SessionFace::default(),
+    };
+    store.begin(&session).await?;
     let shard = ShardId { task: made.id, no: 0 };
     let claim = ClaimId(Uuid::new_v4());
     let request = ClaimRequest { shard, seen: Epoch(0), claim, session: id, now: NOW };

@@ -308,13 +308,6 @@ impl RunDirectory {
         cells.into_iter().map(|cell| (cell.shard, cell.progress())).collect()
     }
 
-    /// The progress of every live shard.
-    pub fn all(&self) -> Vec<(ShardId, Progress)> {
-        let cells: Vec<Arc<RunCell>> =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        cells.into_iter().map(|cell| (cell.shard, cell.progress())).collect()
-    }
-
     /// How many runs are live.
     pub fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()

@@ -80,11 +80,6 @@ impl SupervisorHandle {
         self.node.directory.progress(task)
     }
 
-    /// The live progress of every shard that runs here.
-    pub fn live(&self) -> Vec<(ShardId, Progress)> {
-        self.node.directory.all()
-    }
-
     /// Books another rate for what runs here of a task, before the change is committed. A raise that was booked and
     /// is not committed after all is given back by booking the old rate. Once the tree has ended there is nothing to
     /// book.

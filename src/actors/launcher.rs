@@ -5,6 +5,7 @@
 //! reservation back and releases the shard, which is then offered anew.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -86,6 +87,8 @@ pub(crate) struct State {
     pub(crate) run: Option<Run>,
     /// Wishes that arrived before the run did.
     early: Vec<Msg>,
+    /// Nobody wants the run any more: a claim that has not been made yet need not be.
+    called_off: Arc<AtomicBool>,
     pub(crate) end: Option<LauncherEnd>,
 }
 
@@ -100,7 +103,8 @@ impl Actor for Launcher {
         let leaf = arguments.leaf.clone();
         let me = Address::new(me, leaf.clone());
         me.tell(Msg::Claim);
-        Ok(State { arguments, me, leaf, run: None, early: Vec::new(), end: None })
+        let (run, early, called_off, end) = (None, Vec::new(), Arc::default(), None);
+        Ok(State { arguments, me, leaf, run, early, called_off, end })
     }
 
     async fn handle(
@@ -118,7 +122,7 @@ impl Actor for Launcher {
                 me.stop(None);
             }
             Msg::Row(..) | Msg::NotListed(_) | Msg::Look if state.run.is_none() => {}
-            message if state.run.is_none() => state.early.push(message),
+            message if state.run.is_none() => state.keep_for_later(message),
             Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
             Msg::Written(written) => return state.on_written(written),
             Msg::Resend(seq) => state.with_run(|run, state| run.resend(seq, state)),
@@ -170,14 +174,25 @@ impl State {
         self.arguments.candidate.shard
     }
 
+    fn keep_for_later(&mut self, message: Msg) {
+        if matches!(message, Msg::HandOver | Msg::Abort | Msg::Drop) {
+            self.called_off.store(true, Ordering::Relaxed);
+        }
+        self.early.push(message);
+    }
+
     fn claim(&mut self) {
         let Arguments { node, candidate, life, lines, claims, .. } = &self.arguments;
         let (node, candidate, life, claims) = (node.clone(), candidate.clone(), life.clone(), claims.clone());
-        let (keeper, me) = (lines.lease_keeper.clone(), self.me.clone());
+        let (keeper, me, called_off) = (lines.lease_keeper.clone(), self.me.clone(), self.called_off.clone());
         tokio::spawn(self.me.guard(async move {
             // Never closed. Without a permit there would be no bound, but no wrong either.
             let permit = claims.acquire_owned().await.ok();
-            let outcome = claiming::claim(&node, &candidate, &life, &keeper, permit).await;
+            let outcome = if called_off.load(Ordering::Relaxed) {
+                Err(NotClaimed::Lost)
+            } else {
+                claiming::claim(&node, &candidate, &life, &keeper, permit).await
+            };
             me.tell(Msg::Claimed(Box::new(outcome)));
         }));
     }

@@ -27,49 +27,25 @@ impl Run {
     /// control was read after it, and heartbeats tell only what differs from the control.
     pub(crate) fn open(state: &State, claimed: Claimed) -> Result<Run, OpenError> {
         let node = &state.arguments.node;
-        let Claimed { shard, gate, key, task, control, restored, provision } = claimed;
-        let about =
-            RunAbout { run: shard.run, business: task.business.clone(), task_name: task.name.clone() };
-        let context = context(node, &shard, task, &control, gate.clone());
-        let handler = provision.handler.open(Arc::new(context))?;
-        let has_data = provision.source.has_data();
-        let start = Start {
-            shard: shard.shard,
-            range: shard.range,
-            tuning: control.tuning.clone(),
-            restored,
-            has_data,
-            stalls: shard.stalls,
-            run: shard.run,
-            canary: control.canary,
-        };
-        let cell = Arc::new(RunCell::new(CellParts {
-            shard: shard.shard,
-            about,
-            gate: gate.clone(),
-            handler,
-            clock: node.clock.clone(),
-            rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
-            logs: state.arguments.logs.sink(),
-            execution: Execution::new(start, claiming::now(node)),
-            timeout: control.tuning.timeout,
-            batch: control.tuning.batch.get(),
-        }));
+        let (gate, key, control) = (claimed.gate.clone(), claimed.key, claimed.control.clone());
+        let (epoch, recoveries) = (claimed.shard.epoch, claimed.shard.recoveries);
+        let cell = cell(state, claimed)?;
         node.directory.enter(cell.clone());
+        let progress = cell.progress();
         tracing::info!(
             actor = state.leaf.path(),
-            run = shard.run.0,
-            epoch = shard.epoch.0,
-            from = shard.low_water.0,
-            total = shard.range.len().0,
+            run = cell.about.run.0,
+            epoch = epoch.0,
+            from = progress.low_water.0,
+            total = progress.total.0,
             "run started"
         );
         let run = Run {
             cell,
             gate,
             key,
-            epoch: shard.epoch,
-            recoveries: shard.recoveries,
+            epoch,
+            recoveries,
             claimed_at: node.clock.now(),
             control,
             seq: CheckpointSeq(0),
@@ -149,6 +125,38 @@ impl Run {
         let unpaced = self.control.tuning.rate == RateLimit::Unlimited;
         if unpaced && self.cell.handler.answers_at_once() { node.lanes_unpaced } else { 1 }
     }
+}
+
+/// The core of the run and what it drives; opens the handler.
+fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
+    let node = &state.arguments.node;
+    let Claimed { shard, gate, task, control, restored, provision, .. } = claimed;
+    let about = RunAbout { run: shard.run, business: task.business.clone(), task_name: task.name.clone() };
+    let context = context(node, &shard, task, &control, gate.clone());
+    let handler = provision.handler.open(Arc::new(context))?;
+    let has_data = provision.source.has_data();
+    let start = Start {
+        shard: shard.shard,
+        range: shard.range,
+        tuning: control.tuning.clone(),
+        restored,
+        has_data,
+        stalls: shard.stalls,
+        run: shard.run,
+        canary: control.canary,
+    };
+    Ok(Arc::new(RunCell::new(CellParts {
+        shard: shard.shard,
+        about,
+        gate,
+        handler,
+        clock: node.clock.clone(),
+        rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
+        logs: state.arguments.logs.sink(),
+        execution: Execution::new(start, claiming::now(node)),
+        timeout: control.tuning.timeout,
+        batch: control.tuning.batch.get(),
+    })))
 }
 
 /// What the handler is told about the run.

@@ -10,11 +10,14 @@
 //! [`PASSED_OVER_MAX`] nothing behind it is admitted until it fits.
 
 mod line;
+mod refusal;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use refusal::{Obstacle, Refusal};
 
 use super::ids::{Moment, ShardId, TaskId, WallMs};
 use super::settings::{Rate, RateLimit};
@@ -88,78 +91,6 @@ pub struct Request {
     pub business: Arc<str>,
     /// What all running tasks of the business may do together on this node; none is unlimited.
     pub business_rate: Option<Rate>,
-}
-
-/// Why a shard may not run here now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// Not now; when others have ended it fits.
-    Full,
-    /// Never: it needs more than the node's whole capacity.
-    TooBig,
-    /// Not now; when other tasks of its business have ended it fits.
-    BusinessFull,
-    /// Never: it needs more than its business may have.
-    BusinessTooBig,
-    /// It would fit, but this one was passed over for too long and goes first.
-    Behind(ShardId),
-    /// It is booked already.
-    Held,
-    /// It isn't booked, so there is nothing to change.
-    NotHeld,
-}
-
-/// A shard was not booked, or not changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.text())]
-pub struct Refusal {
-    /// What it needs.
-    pub need: Load,
-    /// What would fit now, of the node or of the business; for a change, what the shard holds included.
-    pub free: Load,
-    /// The node's whole capacity, or the business's whole limit.
-    pub capacity: Load,
-    /// Why not.
-    pub obstacle: Obstacle,
-}
-
-impl Refusal {
-    fn text(&self) -> String {
-        let Refusal { need, free, capacity, obstacle } = self;
-        match obstacle {
-            Obstacle::Full => format!("it needs {need}, {free} of the node's {capacity} would fit now"),
-            Obstacle::BusinessFull => {
-                format!("it needs {need}, {free} of the business's {capacity} would fit now")
-            }
-            _ => self.waiting_text(),
-        }
-    }
-
-    /// Why it waits, in words that stay the same for as long as the reason does.
-    pub fn waiting_text(&self) -> String {
-        let Refusal { need, capacity, obstacle, .. } = self;
-        match obstacle {
-            Obstacle::Full => {
-                format!("it needs {need}; too much of the node's {capacity} is taken by other tasks")
-            }
-            Obstacle::TooBig => {
-                format!(
-                    "it needs {need}, more than the node's whole capacity of {capacity}; lower its rate or raise node.capacity_rate"
-                )
-            }
-            Obstacle::BusinessFull => {
-                format!("it needs {need}; too much of the business's {capacity} is taken by its other tasks")
-            }
-            Obstacle::BusinessTooBig => {
-                format!(
-                    "it needs {need}, more than the {capacity} that all tasks of its business may have; lower its rate or raise the business's limit"
-                )
-            }
-            Obstacle::Behind(shard) => format!("{shard} has waited longer and goes first"),
-            Obstacle::Held => "it runs here already".to_owned(),
-            Obstacle::NotHeld => "it doesn't run here".to_owned(),
-        }
-    }
 }
 
 /// What came of one request of [`Ledger::admit`].

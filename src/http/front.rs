@@ -95,6 +95,11 @@ impl Front {
         self.ending.send_replace(true);
     }
 
+    /// Ends everything that works beside requests.
+    pub fn close(&self) {
+        self.hub.close();
+    }
+
     /// Whether the process ends.
     pub fn is_ending(&self) -> bool {
         *self.ending.borrow()

@@ -6,6 +6,7 @@ mod commands;
 mod history;
 mod preview;
 mod queries;
+mod redrives;
 mod settings;
 mod shown;
 mod source;
@@ -46,13 +47,14 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(commands::routes())
         .merge(history::routes())
         .routes(routes!(preview::preview))
+        .routes(routes!(redrives::redrive))
 }
 
 type Answer = Result<Response, Problem>;
 
 /// Who steers a task: a caller, and the one start that they may speak of where they hold a start token.
 #[derive(Clone, Debug)]
-struct Steer {
+pub(super) struct Steer {
     caller: Caller,
     start: Option<TokenStart>,
 }
@@ -74,7 +76,7 @@ impl FromRequestParts<App> for Steer {
 
 impl Steer {
     /// A task that the caller may see; any other isn't there.
-    async fn task(&self, app: &App, text: &str) -> Result<TaskView, Problem> {
+    pub(super) async fn task(&self, app: &App, text: &str) -> Result<TaskView, Problem> {
         let missing = || ServiceError::no_task(text);
         let id = text.parse().map_err(|_| missing())?;
         if self.start.is_some_and(|start| start.task != id) {

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use self::compose::Ingredients;
 pub use self::error::ServeError;
 use super::bootstrap::{self, Bootstrap};
+use super::min_level::MinLevel;
 use super::{Node, Runtimes, StateDir, Store};
 use crate::actors::context::ServingNow;
 use crate::config::{Config, StoreUrl};
@@ -32,6 +33,9 @@ use crate::telemetry::LogControl;
 const DRAIN_MARGIN: Duration = Duration::from_secs(10);
 /// How often it is looked whether the tree has ended by itself.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long a start waits until the node is ready, and how often it looks.
+const READY_PATIENCE: Duration = Duration::from_secs(10);
+const READY_LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The longest name of a node. (The session row's column.)
 const NAME_MAX: usize = 64;
 
@@ -55,8 +59,10 @@ pub struct Serve {
     address: SocketAddr,
     is_tls: bool,
     bootstrap: Option<PathBuf>,
+    min_level: MinLevel,
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
+    watcher: JoinHandle<()>,
 }
 
 impl Serve {
@@ -78,6 +84,7 @@ impl Serve {
             .map_err(|cause| ServeError::Listen { address: config.http.listen, cause })?;
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
         let store = Arc::new(Store::open(&database(&config, &state)).await?);
+        let min_level = MinLevel::new(config.data_log.min_level);
         let ingredients = Ingredients {
             config: &config,
             name: &name,
@@ -85,6 +92,8 @@ impl Serve {
             runtimes: runtimes.clone(),
             state: state.clone(),
             store,
+            min_level: min_level.clone(),
+            address: advertised(&config, address, tls.is_some()),
         };
         let (node, parts) = compose::compose(ingredients).await?;
         let drain_margin = config.node.drain_timeout;
@@ -101,15 +110,16 @@ impl Serve {
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
-        runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
+        let watcher = runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
         let server = runtimes.work().spawn(Server { listener, tls, router, limits }.serve(ending));
         node.wake();
-        Ok(Serve { node, service, front, address, is_tls, bootstrap, stop, server })
+        await_ready(&service).await;
+        Ok(Serve { node, service, front, address, is_tls, bootstrap, min_level, stop, server, watcher })
     }
 
     /// Where the façade is.
     pub fn url(&self) -> String {
-        format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.address)
+        url(self.address, self.is_tls)
     }
 
     /// The node's name.
@@ -144,6 +154,7 @@ impl Serve {
         let (applied, ignored) = (reload.applied, reload.ignored);
         let (capacity, run_tasks) = (capacity(&reload.config), reload.config.node.run_tasks);
         let pools = reload.config.node.pools.clone();
+        self.min_level.set(reload.config.data_log.min_level);
         self.service.reconfigure(reload.config);
         let supervisor = self.service.supervisor();
         supervisor.set_capacity(capacity);
@@ -177,9 +188,24 @@ impl Serve {
         if !served {
             tracing::warn!("connections were cut off");
         }
-        drop(self.service);
+        self.watcher.abort();
+        self.front.close();
+        drop((self.service, self.front));
         self.node.close().await;
         drained
+    }
+}
+
+/// Waits for the session's first heartbeat, so that who hears of the node finds it ready. A store that is slow delays the
+/// news, not for ever: `/readyz` says what is missing.
+async fn await_ready(service: &Service) {
+    let ready = async {
+        while !service.not_ready().await.is_empty() {
+            tokio::time::sleep(READY_LOOK_EVERY).await;
+        }
+    };
+    if tokio::time::timeout(READY_PATIENCE, ready).await.is_err() {
+        tracing::warn!("the node is not ready yet; /readyz says why");
     }
 }
 
@@ -200,6 +226,18 @@ fn database(config: &Config, state: &StateDir) -> PathBuf {
         // Servers are refused when the configuration is checked.
         StoreUrl::Auto | StoreUrl::Postgres(_) | StoreUrl::MySql(_) => state.database(),
     }
+}
+
+/// How other nodes reach this one.
+fn advertised(config: &Config, address: SocketAddr, is_tls: bool) -> String {
+    match &config.http.advertise {
+        Auto::Fixed(address) => address.clone(),
+        Auto::Auto => url(address, is_tls),
+    }
+}
+
+fn url(address: SocketAddr, is_tls: bool) -> String {
+    format!("{}://{address}", if is_tls { "https" } else { "http" })
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {

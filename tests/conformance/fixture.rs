@@ -19,16 +19,24 @@ use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
 use windrow::ports::failure_list::FailureList;
+use windrow::ports::outbox::OutboxStore;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
 use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
 use windrow::ports::source_store::SourceStore;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
+use windrow::ports::upkeep::UpkeepStore;
 
 /// All store ports of one adapter.
-pub trait Stores: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList {}
-impl<T: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList> Stores for T {}
+pub trait Stores:
+    TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList + OutboxStore + UpkeepStore
+{
+}
+impl<T> Stores for T where
+    T: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList + OutboxStore + UpkeepStore
+{
+}
 
 /// A fresh store with a business, and what keeps it alive.
 pub struct Harness {

@@ -20,6 +20,7 @@ mod sessions;
 mod sqlite;
 mod tasks;
 mod twins;
+mod upkeep;
 
 /// Makes a test of each fact for each adapter.
 macro_rules! facts {
@@ -108,6 +109,15 @@ facts! {
         a_heartbeat_reads_the_shards_of_its_session,
         the_lock_holder_fences_all_others_at_once,
         a_session_that_holds_a_shard_is_not_deleted,
+    }
+    upkeep {
+        a_hook_call_is_taken_by_one_courier_until_its_time_is_up,
+        calls_that_are_over_are_kept_for_a_while,
+        what_is_past_its_deadline_is_found_while_that_matters,
+        a_start_that_was_not_answered_in_time_is_found,
+        tasks_that_no_pool_serves_and_starts_that_are_due_are_found,
+        failures_and_tasks_are_found_once_they_ended_long_enough_ago,
+        a_session_says_how_it_shows_itself_and_goes_when_it_is_over,
     }
     records {
         the_newest_lines_at_or_above_a_level_come_first,

@@ -131,7 +131,8 @@ fn done(body: Value) -> HookReply {
 #[tokio::test(start_paused = true)]
 async fn a_task_waits_for_its_business_and_runs_as_the_answer_says() {
     let (world, fake) = world("hook-ready", [done(json!({"total": 7})), HookReply::Done(None)]).await;
-    let task = world.task(3, |_| {}).await;
+    let task = world.made(3, |new| new.source = json!({"kind": "range"}).to_string()).await;
+    world.command(task, TaskCommand::Start).await;
     let view = world.until(task, Status::Finished).await;
     assert_eq!((view.total.0, view.counters.succeeded), (7, 7));
     world.until_that(task, "told", |_| fake.calls().len() == 2).await;

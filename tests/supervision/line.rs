@@ -144,13 +144,13 @@ async fn a_node_that_runs_no_tasks_takes_none_until_it_does_and_says_so() {
 async fn a_session_shows_what_its_node_takes_and_that_it_drains() {
     use windrow::ports::session_store::SessionStore;
     let world = World::start("line-face", |_, _| Act::Hang).await;
-    world.node().set_capacity(Capacity::Limited(rate(700)));
+    world.node().set_capacity(Capacity::Limited(rate(1_700)));
     world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["default".to_owned()]) });
     let task = world.task(10, |_| {}).await;
     world.until(task, Status::Running).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let seen = world.store.list().await.expect("memory").remove(0);
-    assert_eq!(seen.face.capacity.map(|load| load.to_string()).as_deref(), Some("700/s"));
+    assert_eq!(seen.face.capacity.map(|load| load.to_string()).as_deref(), Some("1700/s"));
     assert_eq!((seen.face.pools, seen.face.draining), (Some(vec!["default".to_owned()]), false));
     let age = world.node().heartbeat_ages()[&seen.id];
     assert!(age <= Duration::from_secs(3), "{age:?}");
@@ -160,4 +160,23 @@ async fn a_session_shows_what_its_node_takes_and_that_it_drains() {
     });
     assert!(drained.0, "{}", world.node().tree().render(""));
     assert!(world.node().is_over());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_does_not_wait_for_claims_that_were_not_made_yet() {
+    use windrow::adapters::memory::Call;
+    let world = World::start("line-drain", |_, _| slow()).await;
+    world.store.faults().hold(Call::Claim);
+    for _ in 0..100 {
+        world.task(1_000, |_| {}).await;
+    }
+    world.store.faults().until_waiting(Call::Claim).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let drained = tokio::join!(world.node().drain_now(Duration::from_secs(60)), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        world.store.faults().let_go(Call::Claim);
+    });
+    assert!(drained.0, "{}", world.node().tree().render(""));
+    let claimed = world.runs.claims.lock().expect("ok").len();
+    assert_eq!(claimed, 16, "no more than were on their way");
 }

@@ -56,6 +56,10 @@ async fn survives(name: &str, repeats_max: u64, disturb: impl AsyncFnOnce(&World
     world.assert_nothing_leaks().await;
 }
 
+/// The actors that a node has once.
+const CHILDREN: [&str; 7] =
+    ["session", "restorer", "lease-keeper", "checkpoint-writer", "data-log-writer", "courier", "steward"];
+
 /// In flight, and what was settled in the second since the last checkpoint.
 const LOST_WITH_THE_RUN: u64 = 50 + 10 * 50 + 50;
 
@@ -103,14 +107,14 @@ async fn a_panicking_launcher_repeats_what_was_in_flight_or_unsaved() {
 
 #[tokio::test(start_paused = true)]
 async fn the_node_s_own_actors_can_be_killed_without_costing_an_item() {
-    for child in ["session", "restorer", "lease-keeper", "checkpoint-writer", "data-log-writer"] {
+    for child in CHILDREN {
         survives(&format!("kill-{child}-1"), 0, async |world| world.kill(child).await).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_node_s_own_actors_can_panic_without_costing_an_item() {
-    for child in ["session", "restorer", "lease-keeper", "checkpoint-writer", "data-log-writer"] {
+    for child in CHILDREN {
         survives(&format!("panic-{child}-1"), 0, async |world| world.panic_in(child, 1).await).await;
     }
 }

@@ -108,6 +108,7 @@ proptest! {
         let (mut real, mut twin) = (Troubles::default(), Twin::new());
         for op in &ops {
             apply(op, &mut real, &mut twin)?;
+            prop_assert_eq!(real.lowest(), twin.keys().next().copied().map(ItemIndex));
             let plain = |t: &Trouble| Plain {
                 attempts: t.attempts, place: t.place, doing: t.doing, has_row: t.has_row,
             };

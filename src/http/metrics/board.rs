@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::actors::context::RunView;
 use crate::domain::counters::Counters;
 use crate::domain::execution::Progress;
-use crate::domain::ids::{Moment, ShardId, TaskId};
+use crate::domain::ids::{Moment, TaskId};
 use crate::domain::stall::StallReason;
 
 /// Tasks with series of their own. (`ux.md` §2.9.)
@@ -32,15 +33,14 @@ pub(super) struct Sight {
     pub(super) latency_p95: Option<Duration>,
 }
 
-/// The sights of the tasks that run, their shards taken together. One whose business isn't known yet waits for the next
-/// look.
-pub(super) fn sights(live: &[(ShardId, Progress)], owners: &BTreeMap<TaskId, String>) -> Vec<Sight> {
+/// The sights of the tasks that run, their shards taken together.
+pub(super) fn sights(runs: &[RunView]) -> Vec<Sight> {
     let mut sights: BTreeMap<TaskId, Sight> = BTreeMap::new();
-    for (shard, run) in live {
-        let Some(business) = owners.get(&shard.task) else { continue };
-        let sight = sights.entry(shard.task).or_insert_with(|| Sight {
-            task: shard.task,
-            business: business.clone(),
+    for run in runs {
+        let task = run.shard.task;
+        let sight = sights.entry(task).or_insert_with(|| Sight {
+            task,
+            business: run.business.clone(),
             counters: Counters::default(),
             total: 0,
             target_rate: None,
@@ -50,7 +50,7 @@ pub(super) fn sights(live: &[(ShardId, Progress)], owners: &BTreeMap<TaskId, Str
             stalled: [Duration::ZERO; StallReason::ALL.len()],
             latency_p95: None,
         });
-        sight.add(run);
+        sight.add(&run.progress);
     }
     sights.into_values().collect()
 }
@@ -102,11 +102,6 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// The businesses of the tasks that are remembered.
-    pub(super) fn owners(&self) -> BTreeMap<TaskId, String> {
-        self.entries.iter().map(|(task, entry)| (*task, entry.sight.business.clone())).collect()
-    }
-
     /// Takes in what runs now; says which tasks ran before and don't any more.
     pub(super) fn look(&mut self, sights: Vec<Sight>, now: Moment) -> Vec<TaskId> {
         let live: Vec<TaskId> = sights.iter().map(|sight| sight.task).collect();

@@ -28,8 +28,6 @@ use self::text::{Kind, Page};
 use super::App;
 use super::problem::{Problem, Slug};
 use crate::actors::tree::ActorView;
-use crate::domain::execution::Progress;
-use crate::domain::ids::{ShardId, TaskId};
 use crate::domain::stall::StallReason;
 
 /// Between two looks at the live runs.
@@ -133,9 +131,8 @@ pub async fn watch(app: App) {
 
 async fn look(app: &App) {
     let now = app.service.moment();
-    let live = app.service.supervisor().live();
-    let owners = owners(app, &live).await;
-    let ended = app.front.meter.board().look(board::sights(&live, &owners), now);
+    let sights = board::sights(&app.service.supervisor().runs());
+    let ended = app.front.meter.board().look(sights, now);
     for task in ended {
         match app.service.parts.tasks.get(task).await {
             Ok(Some(view)) => app.front.meter.board().settle(task, view.counters),
@@ -146,19 +143,6 @@ async fn look(app: &App) {
             Err(error) => tracing::debug!(%task, %error, "the end of a task was not read for metrics"),
         }
     }
-}
-
-/// The businesses of the tasks that run; the store is asked once a task.
-async fn owners(app: &App, live: &[(ShardId, Progress)]) -> BTreeMap<TaskId, String> {
-    let mut owners = app.front.meter.board().owners();
-    for (shard, _) in live {
-        if !owners.contains_key(&shard.task)
-            && let Ok(Some(view)) = app.service.parts.tasks.get(shard.task).await
-        {
-            owners.insert(shard.task, view.business);
-        }
-    }
-    owners
 }
 
 /// Numbers for Prometheus

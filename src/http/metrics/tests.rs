@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::board::Sight;
 use super::*;
 use crate::domain::counters::Counters;
-use crate::domain::ids::Moment;
+use crate::domain::ids::{Moment, TaskId};
 
 fn board_of(tasks: i64) -> Board {
     let sight = |task| Sight {
@@ -81,6 +81,19 @@ fn the_number_of_series_is_bounded_whatever_tasks_there_are() {
     assert_eq!(tasks.len(), board::TASKS_MAX + 1, "and one for all the others");
     assert!(tasks.contains(OTHER));
     assert!(page.len() < 2 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn alerts_ask_for_metrics_that_there_are() {
+    let code = include_str!("mod.rs");
+    for line in include_str!("../../../deploy/alerts.yml").lines().filter(|line| !line.contains("alert:")) {
+        for name in line
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .filter(|word| word.starts_with("windrow_"))
+        {
+            assert!(code.contains(&format!("\"{name}\"")), "there is no {name}");
+        }
+    }
 }
 
 #[test]

@@ -17,12 +17,12 @@ use crate::service::ServiceError;
 use crate::service::task_create::TaskRequest;
 
 /// A task that was made now.
-fn made(app: &App, task: TaskView) -> Response {
+pub(super) fn made(app: &App, task: TaskView) -> Response {
     let place = [(header::LOCATION, format!("/v1/tasks/{}", task.id))];
     (place, shown(app, StatusCode::CREATED, task)).into_response()
 }
 
-fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
+pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
     taken.map(|Extension(TakenKey(key))| key)
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn create(
 }
 
 /// A start token is for one start of one task, not for new ones.
-fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
+pub(super) fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
     match steer.start {
         Some(start) => Err(ServiceError::Forbidden(format!(
             "a start token is for start {} of {} only",

@@ -4,15 +4,17 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use super::{ServeError, capacity};
-use crate::actors::context::{Serving, Times};
+use crate::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
 use crate::adapters::handler::http::HttpOptions;
-use crate::adapters::source::StoredSources;
 use crate::config::Config;
 use crate::node::fair_share::FairShares;
+use crate::node::min_level::{MinLevel, Sieve};
 use crate::node::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
-use crate::node::sources::{Desk, Fetcher};
-use crate::node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use crate::node::sources::{Desk, Fetcher, StoredSources};
+use crate::node::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
+use crate::ports::hook::HookCaller;
 use crate::ports::provision::Provider;
 use crate::ports::vault::Vault;
 use crate::service::Parts;
@@ -26,6 +28,16 @@ pub(super) struct Ingredients<'a> {
     pub(super) runtimes: Arc<Runtimes>,
     pub(super) state: Arc<StateDir>,
     pub(super) store: Arc<Store>,
+    /// The base of the façade's URL.
+    pub(super) address: String,
+    /// Which lines of the data log are kept.
+    pub(super) min_level: MinLevel,
+}
+
+impl Ingredients<'_> {
+    fn data_log(&self) -> Arc<dyn DataLog> {
+        Arc::new(Sieve { inner: self.store.clone(), min_level: self.min_level.clone() })
+    }
 }
 
 /// Composes a node and starts its tree.
@@ -50,14 +62,15 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
     let fetcher = Fetcher::new(HttpOptions::of(&config.http_handler, ""));
     let store = from.store.clone();
     let desk = Desk { sources: store.clone(), uploads: store.clone(), fetcher };
-    let node = start(&from, provider.clone()).await?;
+    let caller: Arc<dyn HookCaller> = calls.clone();
+    let node = start(&from, provider.clone(), caller).await?;
     let parts = Parts {
         tasks: store.clone(),
         lists: store.clone(),
         businesses: store.clone(),
         tokens: store.clone(),
         answers: store.clone(),
-        data_log: store.clone(),
+        data_log: from.data_log(),
         sources: store.clone(),
         failures: store.clone(),
         reports: store.clone(),
@@ -80,6 +93,9 @@ fn provider(
     vault: &Arc<dyn Vault>,
     transports: &Arc<Transports>,
 ) -> ServiceProvider {
+    let (store, spool) = (from.store.clone(), from.state.spool());
+    let sources =
+        StoredSources::new(store.clone(), store.clone(), store.clone(), store, spool, clock.clone());
     ServiceProvider {
         businesses: from.store.clone(),
         vault: vault.clone(),
@@ -87,23 +103,20 @@ fn provider(
         node: from.name.to_owned(),
         environment: from.environment.clone(),
         clock: clock.clone(),
-        data_log: from.store.clone(),
+        data_log: from.data_log(),
         transports: transports.clone(),
         shares: Arc::new(FairShares::default()),
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
-        sources: Arc::new(StoredSources::new(
-            from.store.clone(),
-            from.store.clone(),
-            from.store.clone(),
-            from.store.clone(),
-            from.state.spool(),
-            clock.clone(),
-        )),
+        sources: Arc::new(sources),
         work: from.runtimes.work().clone(),
     }
 }
 
-async fn start(from: &Ingredients<'_>, provider: Arc<dyn Provider>) -> Result<Node, ServeError> {
+async fn start(
+    from: &Ingredients<'_>,
+    provider: Arc<dyn Provider>,
+    caller: Arc<dyn HookCaller>,
+) -> Result<Node, ServeError> {
     let config = from.config;
     let options = NodeOptions {
         name: from.name.to_owned(),
@@ -116,8 +129,24 @@ async fn start(from: &Ingredients<'_>, provider: Arc<dyn Provider>) -> Result<No
         runtimes: from.runtimes.clone(),
         only: None,
     };
-    let serving = Serving::new(config.node.run_tasks, Some(config.node.pools.clone()));
-    Ok(Node::start_service(options, serving).await?)
+    Ok(Node::start_with(options, beside(from, caller)).await?)
+}
+
+fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
+    let (config, store) = (from.config, from.store.clone());
+    Beside {
+        serving: Serving::new(config.node.run_tasks, Some(config.node.pools.clone())),
+        place: NodePlace { address: Some(from.address.clone()), labels: config.node.labels.clone() },
+        hooks: Some(HookParts { outbox: store.clone(), businesses: store.clone(), caller }),
+        uploads: Some(store),
+        keep: Some(Keep {
+            failures: config.retention.failures,
+            tasks: config.retention.tasks,
+            log: config.data_log.retention,
+            log_lines: config.data_log.max_per_task,
+        }),
+        data_log: Some(from.data_log()),
+    }
 }
 
 fn times(config: &Config) -> Times {
