@@ -2,6 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -27,9 +28,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(ready))
 }
 
-fn told(app: &App, told: Told) -> Answer {
+fn answer(app: &App, told: Told) -> Response {
     let status = if told.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
-    Ok(shown(app, status, told.task))
+    shown(app, status, told.task)
 }
 
 /// Why, for the audit.
@@ -87,7 +88,7 @@ async fn start(
         (None, Some(true)) => Some(app.service.now()),
         (None, _) => None,
     };
-    told(&app, app.service.start_task(task.id, at, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.start_task(task.id, at, &steer.caller.actor(body.reason)).await?))
 }
 
 /// How a task stops.
@@ -124,7 +125,7 @@ async fn stop(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let how = if body.now == Some(true) { StopHow::Now } else { StopHow::Drain };
-    told(&app, app.service.stop_task(task.id, how, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.stop_task(task.id, how, &steer.caller.actor(body.reason)).await?))
 }
 
 /// End a task for good.
@@ -146,7 +147,7 @@ async fn cancel(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    told(&app, app.service.cancel_task(task.id, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.cancel_task(task.id, &steer.caller.actor(body.reason)).await?))
 }
 
 /// Where a task ends early.
@@ -184,7 +185,7 @@ async fn finish(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let actor = steer.caller.actor(body.reason);
-    told(&app, app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?)
+    Ok(answer(&app, app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?))
 }
 
 /// Try a recovering task now.
@@ -206,7 +207,7 @@ async fn recover(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    told(&app, app.service.recover_task(task.id, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.recover_task(task.id, &steer.caller.actor(body.reason)).await?))
 }
 
 /// What a business says when it is ready.
@@ -258,5 +259,5 @@ async fn ready(
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
     };
-    told(&app, app.service.task_ready(task.id, change, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.task_ready(task.id, change, &steer.caller.actor(body.reason)).await?))
 }
