@@ -13,3 +13,4 @@ mod secrets;
 mod stops;
 mod storm;
 mod support;
+mod tasks;

@@ -70,13 +70,7 @@ fn act(
         start(state, id, standing, at, now)?;
         return Ok(None);
     }
-    let holder = |name: &str| holder_of_name(state, id, name);
-    let taken = match command {
-        TaskCommand::Edit(edit) | TaskCommand::Ready { edit, .. } => {
-            edit.name.as_deref().and_then(|name| Some((name.to_owned(), holder(name)?)))
-        }
-        _ => None,
-    };
+    let taken = taken_name(state, id, command);
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
     match command {
         TaskCommand::Start | TaskCommand::StartAt(_) => {}
@@ -103,11 +97,7 @@ fn act(
             go(task, now);
         }
         TaskCommand::NotReady { start_no, text } => {
-            check_start(task, *start_no)?;
-            let decision = decide(Verb::HookRefused, standing)?;
-            task.stop_reason = Some(StopReason::Business);
-            progress::set_wish(task, decision.wish, now);
-            progress::enter(task, decision.status, Some((None, text.clone())), now);
+            not_ready(task, standing, (*start_no, text), now)?;
         }
     }
     Ok(None)
@@ -165,6 +155,20 @@ fn go(task: &mut Task, now: WallMs) {
     progress::enter(task, Status::Queued, note, now);
 }
 
+fn not_ready(
+    task: &mut Task,
+    standing: Standing,
+    (start_no, text): (u32, &str),
+    now: WallMs,
+) -> Result<(), CommandError> {
+    check_start(task, start_no)?;
+    let decision = decide(Verb::HookRefused, standing)?;
+    task.stop_reason = Some(StopReason::Business);
+    progress::set_wish(task, decision.wish, now);
+    progress::enter(task, decision.status, Some((None, text.to_owned())), now);
+    Ok(())
+}
+
 fn check_start(task: &Task, given: u32) -> Result<(), CommandError> {
     let present = task.start_no;
     if given == present { Ok(()) } else { Err(CommandError::StaleStart { given, present }) }
@@ -189,6 +193,14 @@ fn check(edit: &TaskEdit, standing: Standing) -> Result<(), CommandError> {
     let why = format!("it is fixed while the task is {}; stop it first", standing.status);
     let fields = edit.fixed_fields().into_iter();
     Err(CommandError::Fields(fields.map(|field| FieldRefusal::new(field, why.clone())).collect()))
+}
+
+/// The name that a command wants and another task has, with that task.
+fn taken_name(state: &State, id: TaskId, command: &TaskCommand) -> Option<(String, TaskId)> {
+    let (TaskCommand::Edit(edit) | TaskCommand::Ready { edit, .. }) = command else { return None };
+    let name = edit.name.clone()?;
+    let holder = holder_of_name(state, id, &name)?;
+    Some((name, holder))
 }
 
 fn holder_of_name(state: &State, id: TaskId, name: &str) -> Option<TaskId> {
@@ -294,6 +306,8 @@ fn finish(task: &mut Task, standing: Standing, end: ItemIndex, now: WallMs) -> R
         let why = format!("the task has {} items; an early finish lies below that", task.new.total.0);
         return Err(CommandError::Fields(vec![FieldRefusal::new("total", why)]));
     }
+    let dispatched = task.shards.iter().map(|shard| shard.high_water).max().unwrap_or_default();
+    let end = end.max(dispatched);
     task.finish_at = Some(task.finish_at.map_or(end, |earlier| earlier.min(end)));
     task.control_rev += 1;
     for shard in task.shards.iter_mut().filter(|shard| shard.state != ShardState::Running) {

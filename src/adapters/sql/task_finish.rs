@@ -25,9 +25,13 @@ pub(super) async fn finish(
         let why = format!("the task has {} items; an early finish lies below that", row.total);
         return Err(CommandError::Fields(vec![FieldRefusal::new("total", why)]));
     }
+    let shards = task_record::shards(transaction, TaskId(row.id)).await?;
+    // What was dispatched is never cut off, so an end below it says nothing more.
+    let dispatched = shards.iter().map(|shard| shard.high_water).max().unwrap_or_default();
+    let end = end.max(dispatched);
     row.finish_at = Some(row.finish_at.map_or(end, |earlier| earlier.min(end)));
     task_edit::bump_control(transaction, row).await?;
-    for shard in task_record::shards(transaction, TaskId(row.id)).await? {
+    for shard in shards {
         if shard.state != ShardState::Running.as_str() {
             cut(transaction, &shard, end, now).await?;
         }

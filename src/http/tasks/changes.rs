@@ -73,8 +73,8 @@ pub(super) fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
 ///
 /// A new task with new keys, nothing done yet; what is named here is as it is said here.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/clone", tag = "tasks", operation_id = "clone_task", request_body = Option<CloneBody>,
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task", request_body = Option<CloneBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -102,9 +102,9 @@ pub(super) async fn clone(
 /// Settings, name, labels, priority and deadline change within a second, also while it runs; its meaning only while it
 /// doesn't. With `If-Match` it is refused when the task was changed meanwhile.
 #[utoipa::path(
-    patch, path = "/v1/tasks/{t}", tag = "tasks", operation_id = "change_task",
+    patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task",
     params(
-        ("t" = String, Path, description = "Its number, `t42`"),
+        ("task" = String, Path, description = "Its number, `t42`"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
     ),
     request_body = EditBody,
@@ -139,8 +139,8 @@ pub(super) async fn edit(
 ///
 /// Its items, runs, lines and undelivered calls go with it; the audit stays.
 #[utoipa::path(
-    delete, path = "/v1/tasks/{t}", tag = "tasks", operation_id = "delete_task",
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task",
+    params(("task" = String, Path, description = "Its number, `t42`")),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["operator"])),
     responses(

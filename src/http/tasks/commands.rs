@@ -2,6 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -27,9 +28,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(ready))
 }
 
-fn told(app: &App, told: Told) -> Answer {
+fn answer(app: &App, told: Told) -> Response {
     let status = if told.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
-    Ok(shown(app, status, told.task))
+    shown(app, status, told.task)
 }
 
 /// Why, for the audit.
@@ -62,8 +63,8 @@ struct StartBody {
 ///
 /// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
@@ -87,7 +88,7 @@ async fn start(
         (None, Some(true)) => Some(app.service.now()),
         (None, _) => None,
     };
-    told(&app, app.service.start_task(task.id, at, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.start_task(task.id, at, &steer.caller.actor(body.reason)).await?))
 }
 
 /// How a task stops.
@@ -106,8 +107,8 @@ struct StopBody {
 ///
 /// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/stop", tag = "tasks", operation_id = "stop_task", request_body = Option<StopBody>,
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task", request_body = Option<StopBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was stopping or stopped already"),
@@ -124,13 +125,13 @@ async fn stop(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let how = if body.now == Some(true) { StopHow::Now } else { StopHow::Drain };
-    told(&app, app.service.stop_task(task.id, how, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.stop_task(task.id, how, &steer.caller.actor(body.reason)).await?))
 }
 
 /// End a task for good.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/cancel", tag = "tasks", operation_id = "cancel_task", request_body = Option<ReasonBody>,
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task", request_body = Option<ReasonBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cancelled already"),
@@ -146,7 +147,7 @@ async fn cancel(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    told(&app, app.service.cancel_task(task.id, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.cancel_task(task.id, &steer.caller.actor(body.reason)).await?))
 }
 
 /// Where a task ends early.
@@ -166,8 +167,8 @@ struct FinishBody {
 ///
 /// What was dispatched, and what lies below, still settles.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/finish", tag = "tasks", operation_id = "finish_task", request_body = Option<FinishBody>,
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task", request_body = Option<FinishBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cut there already"),
@@ -184,13 +185,13 @@ async fn finish(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let actor = steer.caller.actor(body.reason);
-    told(&app, app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?)
+    Ok(answer(&app, app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?))
 }
 
 /// Try a recovering task now.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It is queued or runs"),
@@ -206,7 +207,7 @@ async fn recover(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    told(&app, app.service.recover_task(task.id, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.recover_task(task.id, &steer.caller.actor(body.reason)).await?))
 }
 
 /// What a business says when it is ready.
@@ -234,8 +235,8 @@ struct ReadyBody {
 ///
 /// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/ready", tag = "tasks", operation_id = "ready_task", request_body = Option<ReadyBody>,
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task", request_body = Option<ReadyBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was ready already"),
@@ -258,5 +259,5 @@ async fn ready(
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
     };
-    told(&app, app.service.task_ready(task.id, change, &steer.caller.actor(body.reason)).await?)
+    Ok(answer(&app, app.service.task_ready(task.id, change, &steer.caller.actor(body.reason)).await?))
 }

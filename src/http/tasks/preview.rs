@@ -66,8 +66,8 @@ impl From<PreviewedItem> for PreviewJson {
 ///
 /// The handler is told that it is a preview. Nothing is recorded and nothing is tried again.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/preview", tag = "tasks", operation_id = "preview_task", request_body = Option<PreviewBody>,
-    params(("t" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{task}/preview", tag = "tasks", operation_id = "preview_task", request_body = Option<PreviewBody>,
+    params(("task" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = PreviewReply),
