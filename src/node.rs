@@ -6,8 +6,10 @@ pub mod bootstrap;
 pub mod fair_share;
 pub mod handler_log;
 pub mod handlers;
+mod min_level;
 mod one_task;
 pub mod provider;
+pub mod serve;
 pub mod sources;
 pub mod systemd;
 
@@ -15,7 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::one_task::OneTask;
-use crate::actors::context::{Heartbeats, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving};
+use crate::actors::context::{
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
+};
 use crate::actors::handle::{NotStarted, SupervisorHandle};
 use crate::actors::tree::Tree;
 use crate::domain::capacity::{Capacity, Ledger};
@@ -24,14 +28,20 @@ use crate::domain::ids::{ShardId, TaskId};
 use crate::domain::settings::Rate;
 use crate::ports::StoreError;
 use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
 use crate::ports::provision::Provider;
 use crate::ports::run_store::RunStore;
 use crate::ports::task_store::TaskStore;
+use crate::ports::uploads::UploadStore;
 
 pub use crate::actors::context::Times;
 pub use crate::adapters::clock::SystemClock;
 pub use crate::adapters::sql::Store;
 pub use crate::adapters::state_dir::{LockError, StateDir};
+
+/// How often, and how long, a closing node looks whether its store is still in use.
+const CLOSE_LOOKS: u32 = 200;
+const CLOSE_LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// How a node is made.
 pub struct NodeOptions {
@@ -103,6 +113,23 @@ pub enum StartError {
     Tree(#[from] NotStarted),
 }
 
+/// What a node has beside that is steered from outside, and `windrow run` hasn't.
+#[derive(Default)]
+struct Beside {
+    /// Which tasks it takes.
+    serving: Serving,
+    /// How others find it.
+    place: NodePlace,
+    /// Delivers hooks.
+    hooks: Option<HookParts>,
+    /// Uploads that nobody takes are removed.
+    uploads: Option<Arc<dyn UploadStore>>,
+    /// How long things are kept.
+    keep: Option<Keep>,
+    /// Where lines go; without it all go to the store.
+    data_log: Option<Arc<dyn DataLog>>,
+}
+
 /// A running node.
 pub struct Node {
     supervisor: Arc<SupervisorHandle>,
@@ -119,14 +146,14 @@ impl Node {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(options: NodeOptions) -> Result<Node, StartError> {
-        Node::start_service(options, Serving::default()).await
+        Node::start_with(options, Beside::default()).await
     }
 
-    /// The same for a node that takes only some tasks.
+    /// The same for a node that is steered from outside.
     ///
     /// # Errors
     /// See [`StartError`].
-    async fn start_service(options: NodeOptions, serving: Serving) -> Result<Node, StartError> {
+    async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let store = options.store.clone();
         let context = NodeContext {
@@ -142,17 +169,17 @@ impl Node {
             tasks: store.clone(),
             sessions: store.clone(),
             leases: None,
-            data_log: store.clone(),
+            data_log: beside.data_log.unwrap_or_else(|| store.clone()),
             provider: options.provider,
             times: options.times,
-            serving,
+            serving: beside.serving,
             exclusive: true,
             directory: RunDirectory::default(),
-            place: NodePlace::default(),
-            hooks: None,
+            place: beside.place,
+            hooks: beside.hooks,
             upkeep: store.clone(),
-            uploads: None,
-            keep: None,
+            uploads: beside.uploads,
+            keep: beside.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
         };
@@ -211,6 +238,13 @@ impl Node {
     async fn close(self) {
         let Node { supervisor, store, .. } = self;
         drop(supervisor);
+        // What was told to end drops its share a moment later.
+        for _ in 0..CLOSE_LOOKS {
+            if Arc::strong_count(&store) == 1 {
+                break;
+            }
+            tokio::time::sleep(CLOSE_LOOK_EVERY).await;
+        }
         let Some(store) = Arc::into_inner(store) else {
             return tracing::debug!("the store is still in use; its journal is read at the next start");
         };

@@ -22,7 +22,10 @@ impl std::str::FromStr for Filter {
     type Err = BadFilter;
 
     fn from_str(text: &str) -> Result<Filter, BadFilter> {
-        EnvFilter::try_new(text).map(Filter).map_err(|error| BadFilter(error.to_string()))
+        // Each start would tell of a dozen migrations; whoever wants to hear of them names them.
+        EnvFilter::try_new(format!("sea_orm_migration=warn,{text}"))
+            .map(Filter)
+            .map_err(|error| BadFilter(error.to_string()))
     }
 }
 

@@ -28,6 +28,9 @@ pub enum Command {
     /// Call a handler with chosen items and show its verdicts; nothing is stored
     #[command(after_help = TRY_EXAMPLES)]
     Try(Box<TryArgs>),
+    /// Run a node: tasks of registered businesses, steered over HTTP
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Check or print a configuration
     Config(ConfigArgs),
     /// Print the completions of a shell

@@ -23,6 +23,7 @@ mod help;
 mod place;
 mod run;
 mod screen;
+mod serve;
 mod settings;
 mod signals;
 mod source;
@@ -81,7 +82,8 @@ fn execute(cli: Cli) -> Exit {
     let env: Vec<(String, String)> = process_env().collect();
     let log_filter = env.iter().find(|(name, _)| name == "WINDROW_LOG").map(|(_, filter)| filter.as_str());
     // A node starts its log when it knows its configuration.
-    let opened = Screen::open(talk, log_filter);
+    let is_node = matches!(cli.command, Command::Serve(_));
+    let opened = if is_node { Ok(Screen::plain()) } else { Screen::open(talk, log_filter) };
     let screen = match opened {
         Ok(screen) => Arc::new(screen),
         Err(fault) => {
@@ -106,6 +108,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
     match command {
         Command::Run(args) => on_runtimes(|runtimes| run::run(&args, shell, runtimes)),
         Command::Try(args) => on_runtimes(|runtimes| trial::trial(&args, shell, runtimes)),
+        Command::Serve(args) => on_runtimes(|runtimes| serve::serve(&args, shell, runtimes)),
         Command::Config(args) => settings::settings(&args, shell),
         Command::Completions { shell } => help::completions(shell),
         Command::Version => {

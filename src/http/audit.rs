@@ -48,7 +48,7 @@ struct AuditQuery {
 
 /// List changes, newest first.
 #[utoipa::path(
-    get, path = "/v1/audit", tag = "access", params(AuditQuery),
+    get, path = "/v1/audit", tag = "access", operation_id = "list_audit", params(AuditQuery),
     security(("bearer" = ["viewer"])),
     responses((status = 200, body = page::Page<AuditJson>))
 )]

@@ -1,4 +1,4 @@
-//! `/v1/tasks/{t}/failures` and `/v1/tasks/{t}/items/{index}`: what failed, by code, one by one.
+//! `/v1/tasks/{task}/failures` and `/v1/tasks/{task}/items/{index}`: what failed, by code, one by one.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -143,9 +143,9 @@ struct ListParams {
 ///
 /// Items that failed for good. A page costs the same wherever it begins.
 #[utoipa::path(
-    get, path = "/v1/tasks/{t}/failures", tag = "failures", operation_id = "list_failures",
+    get, path = "/v1/tasks/{task}/failures", tag = "failures", operation_id = "list_failures",
     security(("bearer" = ["viewer", "business"])),
-    params(("t" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ListParams),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ListParams),
     responses(
         (status = 200, body = Page<FailureBody>),
         (status = 400, body = Problem, content_type = "application/problem+json"),
@@ -188,9 +188,9 @@ fn key(item: &RecordedItem, by_group: bool) -> u64 {
 ///
 /// Failures by code, most frequent first, each with an example. Counted as they happen, never by looking at items.
 #[utoipa::path(
-    get, path = "/v1/tasks/{t}/failures/groups", tag = "failures", operation_id = "failure_groups",
+    get, path = "/v1/tasks/{task}/failures/groups", tag = "failures", operation_id = "failure_groups",
     security(("bearer" = ["viewer", "business"])),
-    params(("t" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42")),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42")),
     responses(
         (status = 200, body = Groups),
         (status = 404, body = Problem, content_type = "application/problem+json"),
@@ -239,10 +239,10 @@ impl FromRequestParts<App> for Index {
 /// What became of an item: its failed attempts and where it stands. Of items that were settled and never failed only the
 /// counters are kept: they are answered `item-not-recorded`.
 #[utoipa::path(
-    get, path = "/v1/tasks/{t}/items/{index}", tag = "failures", operation_id = "show_item",
+    get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
     security(("bearer" = ["viewer", "business"])),
     params(
-        ("t" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"),
+        ("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"),
         ("index" = u64, Path, description = "The item's 0-based index", example = 3817)
     ),
     responses(

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
 
 use super::events::Hub;
+use super::metrics::Meter;
 use crate::domain::ids::{Moment, WallMs};
 use crate::telemetry::{Filter, LogControl};
 
@@ -16,6 +17,7 @@ pub struct Front {
     /// When the process began to serve.
     pub since: Moment,
     pub(super) hub: Hub,
+    pub(super) meter: Meter,
     ending: watch::Sender<bool>,
     drained: AtomicBool,
     log: Option<LogControl>,
@@ -32,6 +34,7 @@ impl Front {
             node: node.into(),
             since,
             hub,
+            meter: Meter::new(),
             ending: watch::Sender::new(false),
             drained: AtomicBool::new(false),
             log: None,
@@ -90,6 +93,11 @@ impl Front {
     /// From now on changes are refused, streams say goodbye, and the node isn't ready.
     pub fn end(&self) {
         self.ending.send_replace(true);
+    }
+
+    /// Ends everything that works beside requests.
+    pub fn close(&self) {
+        self.hub.close();
     }
 
     /// Whether the process ends.

@@ -30,7 +30,7 @@ const KEY_BYTES_MAX: usize = 255;
 const STALE_AFTER_MS: i64 = 180_000;
 /// What makes something new, where `http.require_idempotency_key` insists on a key.
 const CREATES: [&str; 5] =
-    ["/v1/tasks", "/v1/tasks/{task}/clone", "/v1/tasks/{task}/redrives", "/v1/businesses", "/v1/tokens"];
+    ["/v1/tasks", "/v1/tasks/{t}/clone", "/v1/tasks/{t}/redrives", "/v1/businesses", "/v1/tokens"];
 /// Members of an answer that are shown once.
 const SHOWN_ONCE: [&str; 2] = ["secret", "token"];
 /// Headers that belong to an answer.

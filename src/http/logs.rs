@@ -1,4 +1,4 @@
-//! `/v1/logs` and `/v1/tasks/{t}/logs`: lines about tasks and items.
+//! `/v1/logs` and `/v1/tasks/{task}/logs`: lines about tasks and items.
 
 use std::collections::BTreeMap;
 
@@ -211,9 +211,9 @@ fn moment(name: &str, text: &str) -> Result<WallMs, ServiceError> {
 ///
 /// The data log of a task, newest first.
 #[utoipa::path(
-    get, path = "/v1/tasks/{t}/logs", tag = "logs", operation_id = "task_logs",
+    get, path = "/v1/tasks/{task}/logs", tag = "logs", operation_id = "task_logs",
     security(("bearer" = ["viewer", "business"])),
-    params(("t" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), SearchParams),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), SearchParams),
     responses(
         (status = 200, body = LinesPage),
         (status = 400, body = Problem, content_type = "application/problem+json"),
@@ -298,9 +298,9 @@ pub(super) struct AppendedBody {
 ///
 /// The business writes about its task or items.
 #[utoipa::path(
-    post, path = "/v1/tasks/{t}/logs", tag = "logs", operation_id = "append_logs",
+    post, path = "/v1/tasks/{task}/logs", tag = "logs", operation_id = "append_logs",
     security(("bearer" = ["operator", "business"])),
-    params(("t" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42")),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42")),
     request_body = AppendBody,
     responses(
         (status = 202, body = AppendedBody),

@@ -20,12 +20,12 @@ pub mod front;
 mod html;
 mod idempotency;
 mod logs;
+pub mod metrics;
 mod nodes;
 mod outside;
 pub mod page;
 pub mod problem;
 mod problem_pages;
-mod redrives;
 mod report;
 mod report_markdown;
 pub mod schema;
@@ -38,10 +38,12 @@ mod tokens;
 mod uploads;
 mod whoami;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{Method, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, Method, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
@@ -52,6 +54,7 @@ use utoipa_axum::router::OpenApiRouter;
 use self::access::Scheme;
 pub use self::front::Front;
 use self::problem::{Problem, Slug};
+use crate::config::AuthMode;
 use crate::service::{Service, ServiceError};
 
 /// What every handler of a request is given.
@@ -88,6 +91,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(events::routes())
         .merge(nodes::routes())
         .merge(actors::routes())
+        .merge(metrics::routes())
         .merge(businesses::routes())
         .merge(tokens::routes())
         .merge(outside::routes())
@@ -96,7 +100,6 @@ fn routes() -> OpenApiRouter<App> {
         .merge(export::routes())
         .merge(failures::routes())
         .merge(logs::routes())
-        .merge(redrives::routes())
         .merge(report::routes())
         .merge(uploads::routes())
 }
@@ -119,6 +122,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(from_fn_with_state(app.clone(), turn_away))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))
         .layer(from_fn_with_state(app.clone(), stamp::stamp))
+        .layer(from_fn_with_state(app.clone(), metrics::measure))
         .with_state(app);
     (router, document)
 }
@@ -130,6 +134,9 @@ async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Resp
     if !is_read && app.front.is_ending() {
         return Problem::from(ServiceError::Draining).into_response();
     }
+    if let Some(text) = misled(&app, &request) {
+        return Problem::from(ServiceError::Forbidden(text.to_owned())).into_response();
+    }
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length: u64 = length.and_then(|text| text.parse().ok()).unwrap_or(0);
     let limit = app.service.config().http.body_limit;
@@ -138,6 +145,30 @@ async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Resp
         return Problem::new(Slug::PayloadTooLarge, text).into_response();
     }
     next.run(request).await
+}
+
+/// Why a request looks as if a page of somebody else had a browser on this machine send it. It matters only where no
+/// token says who calls.
+fn misled(app: &App, request: &Request) -> Option<&'static str> {
+    if app.service.config().auth.mode != AuthMode::Off {
+        return None;
+    }
+    let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let host = text(header::HOST).or_else(|| request.uri().authority().map(Authority::as_str));
+    if !host.is_some_and(is_loopback) {
+        return Some("without tokens this node answers only to localhost: send `Host: localhost`");
+    }
+    let origin = text(header::ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
+    (origin.is_some() && origin != host).then_some("the request comes from a page of another origin")
+}
+
+/// Whether a host, perhaps with a port, can only be this machine.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -156,6 +187,23 @@ mod tests {
             }
         }
         assert!(count >= 8, "operations are found: {count}");
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_loopback() {
+        for host in ["localhost", "localhost:7700", "127.0.0.1:7700", "127.8.9.1", "[::1]:7700", "[::1]"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in [
+            "example.org",
+            "localhost.example.org:7700",
+            "10.0.0.1:7700",
+            "",
+            "[::2]:7700",
+            "127.0.0.1.nip.io",
+        ] {
+            assert!(!is_loopback(host), "{host}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::body::Body;
 use super::page::Page;
 use super::problem::Problem;
 use super::time::rfc3339;
+use crate::actors::context::RunView;
 use crate::domain::settings::RateLimit;
 use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
@@ -63,8 +64,25 @@ pub(super) struct NodeBody {
     last_seen: String,
     /// For how long it has served.
     uptime_seconds: u64,
-    /// How many parts of tasks run here.
-    runs: usize,
+    /// What runs here.
+    runs: Vec<RunBody>,
+}
+
+/// What runs on a node.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RunBody {
+    /// The task, `t42`.
+    task: String,
+    /// Which part of it.
+    shard: u32,
+    /// The how many-th ownership of that part.
+    run: u32,
+}
+
+impl From<&RunView> for RunBody {
+    fn from(run: &RunView) -> RunBody {
+        RunBody { task: run.shard.task.to_string(), shard: run.shard.no, run: run.run.0 }
+    }
 }
 
 fn node(app: &App) -> NodeBody {
@@ -85,7 +103,7 @@ fn node(app: &App) -> NodeBody {
         waiting: room.waiting,
         last_seen: rfc3339(app.service.now()),
         uptime_seconds: up.as_secs(),
-        runs: room.shards,
+        runs: supervisor.runs().iter().map(RunBody::from).collect(),
     }
 }
 

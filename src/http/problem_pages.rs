@@ -126,6 +126,17 @@ mod tests {
     }
 
     #[test]
+    fn every_alert_has_a_page() {
+        let alerts = include_str!("../../deploy/alerts.yml");
+        let slugs: Vec<&str> =
+            alerts.split("/problems/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(slugs.len(), alerts.matches("- alert: ").count());
+        for slug in slugs {
+            assert!(topic(slug).is_some(), "no page of {slug}");
+        }
+    }
+
+    #[test]
     fn the_page_has_the_title_of_its_problem() {
         for slug in Slug::ALL {
             let (name, _, title, _) = slug.facts();

@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{t}/report`: the whole story of a task as JSON or Markdown.
+//! `GET /v1/tasks/{task}/report`: the whole story of a task as JSON or Markdown.
 
 use axum::Json;
 use axum::extract::State;
@@ -316,9 +316,9 @@ struct ReportParams {
 ///
 /// What the task was, what came of it, and the proof that every item is accounted for.
 #[utoipa::path(
-    get, path = "/v1/tasks/{t}/report", tag = "tasks", operation_id = "task_report",
+    get, path = "/v1/tasks/{task}/report", tag = "tasks", operation_id = "task_report",
     security(("bearer" = ["viewer", "business"])),
-    params(("t" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ReportParams),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), ReportParams),
     responses(
         (status = 200, description = "The report", content((ReportBody = "application/json"), (String = "text/markdown"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),

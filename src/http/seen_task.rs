@@ -4,27 +4,21 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 
 use super::App;
-use super::access::Caller;
 use super::problem::Problem;
-use crate::domain::ids::TaskId;
+use super::tasks::Steer;
 use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
 
-/// The task that `{t}` names. To a business the tasks of others aren't there.
+/// The task that `{task}` names. To a business the tasks of others aren't there, to a start token all but its own.
 pub(super) struct SeenTask(pub(super) TaskView);
 
 impl FromRequestParts<App> for SeenTask {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<SeenTask, Problem> {
-        let caller = Caller::from_request_parts(parts, app).await?;
-        let text = path_param(parts, app, "t").await?;
-        // What is no id is the id of no task.
-        let id: TaskId = text.parse().map_err(|_| ServiceError::no_task(&text))?;
-        let task = app.service.parts.tasks.get(id).await.map_err(ServiceError::from)?;
-        let task = task.ok_or_else(|| ServiceError::no_task(id))?;
-        caller.may_see(&task.business, "task", &text)?;
-        Ok(SeenTask(task))
+        let steer = Steer::from_request_parts(parts, app).await?;
+        let text = path_param(parts, app, "task").await?;
+        Ok(SeenTask(steer.task(app, &text).await?))
     }
 }
 

@@ -6,6 +6,7 @@ mod commands;
 mod history;
 mod preview;
 mod queries;
+mod redrives;
 mod settings;
 mod shown;
 mod source;
@@ -46,13 +47,14 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(commands::routes())
         .merge(history::routes())
         .routes(routes!(preview::preview))
+        .routes(routes!(redrives::redrive))
 }
 
 type Answer = Result<Response, Problem>;
 
 /// Who steers a task: a caller, and the one start that they may speak of where they hold a start token.
 #[derive(Clone, Debug)]
-struct Steer {
+pub(super) struct Steer {
     caller: Caller,
     start: Option<TokenStart>,
 }
@@ -74,7 +76,7 @@ impl FromRequestParts<App> for Steer {
 
 impl Steer {
     /// A task that the caller may see; any other isn't there.
-    async fn task(&self, app: &App, text: &str) -> Result<TaskView, Problem> {
+    pub(super) async fn task(&self, app: &App, text: &str) -> Result<TaskView, Problem> {
         let missing = || ServiceError::no_task(text);
         let id = text.parse().map_err(|_| missing())?;
         if self.start.is_some_and(|start| start.task != id) {
@@ -101,7 +103,7 @@ pub(super) fn body(app: &App, picture: TaskPicture) -> TaskJson {
 ///
 /// Newest first unless `sort=id`. A page may be short although more follow: go on until `next_cursor` is null.
 #[utoipa::path(
-    get, path = "/v1/tasks", tag = "tasks", params(ListQuery),
+    get, path = "/v1/tasks", tag = "tasks", operation_id = "list_tasks", params(ListQuery),
     security(("bearer" = ["viewer", "business"])),
     responses((status = 200, body = page::Page<TaskJson>))
 )]
@@ -127,7 +129,7 @@ async fn list(State(app): State<App>, steer: Steer, uri: Uri, Params(query): Par
 ///
 /// Each number is counted up to `counted_up_to`.
 #[utoipa::path(
-    get, path = "/v1/tasks/counts", tag = "tasks",
+    get, path = "/v1/tasks/counts", tag = "tasks", operation_id = "count_tasks",
     security(("bearer" = ["viewer"])),
     responses((status = 200, body = CountsJson))
 )]
@@ -140,8 +142,8 @@ async fn counts(State(app): State<App>) -> Result<Json<CountsJson>, Problem> {
 ///
 /// With `wait` and `unless` the answer comes as soon as the task's tag is another one, or when the time is over.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}", tag = "tasks",
-    params(("task" = String, Path, description = "Its number, `t42`"), ShowQuery),
+    get, path = "/v1/tasks/{t}", tag = "tasks", operation_id = "show_task",
+    params(("t" = String, Path, description = "Its number, `t42`"), ShowQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String))),

@@ -8,10 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::adapters::vault::write_private;
-use crate::config::AuthMode;
+use crate::config::{Auth, AuthMode};
 use crate::domain::access::Role;
+use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
 use crate::ports::task_store::Actor;
+use crate::ports::token_store::{TokenStore, TokenView};
 use crate::service::tokens::{self, TOKEN_PREFIX, TokenWish};
 use crate::service::{Service, ServiceError};
 
@@ -70,24 +72,32 @@ pub enum Bootstrap {
 /// # Errors
 /// See [`BootstrapError`].
 pub async fn admin(service: &Service, data_dir: &Path) -> Result<Bootstrap, BootstrapError> {
-    let config = service.config();
-    if config.auth.mode == AuthMode::Off {
+    first(&*service.parts.tokens, &service.config().auth, data_dir, service.now()).await
+}
+
+async fn first(
+    store: &dyn TokenStore,
+    auth: &Auth,
+    data_dir: &Path,
+    now: WallMs,
+) -> Result<Bootstrap, BootstrapError> {
+    if auth.mode == AuthMode::Off {
         return Ok(Bootstrap::NotNeeded);
     }
     let fallback = data_dir.join(TOKEN_FILE_DEFAULT);
-    let places: Vec<PathBuf> = config.auth.bootstrap_token_file.iter().cloned().chain([fallback]).collect();
+    let places: Vec<PathBuf> = auth.bootstrap_token_file.iter().cloned().chain([fallback]).collect();
     for place in &places {
         if let Some(token) = read(place)? {
-            store(service, &token).await?;
+            remember(store, &token, now).await?;
             return Ok(Bootstrap::Read(place.clone()));
         }
     }
-    if has_administrator(service).await? {
+    if has_administrator(store, now).await? {
         return Ok(Bootstrap::NotNeeded);
     }
     let token = tokens::make(TOKEN_PREFIX)?;
     let place = write_to_first(&places, &token)?;
-    store(service, &token).await?;
+    remember(store, &token, now).await?;
     Ok(Bootstrap::Made(place))
 }
 
@@ -125,27 +135,120 @@ fn write_to_first(places: &[PathBuf], token: &str) -> Result<PathBuf, BootstrapE
 }
 
 /// A token that is stored already keeps what it is: one that was revoked stays revoked.
-async fn store(service: &Service, token: &str) -> Result<(), BootstrapError> {
+async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<(), BootstrapError> {
     let wish =
         TokenWish { name: "bootstrap".to_owned(), role: Role::Admin, business: None, expires_at: None };
     let reason = Some("the first administrator".to_owned());
     let actor = Actor { name: "windrow".to_owned(), source: "system", reason, request_id: None };
-    let new = tokens::new_token(token, wish);
-    service.parts.tokens.add_token(&new, &actor, service.now()).await?;
+    store.add_token(&tokens::new_token(token, wish), &actor, now).await?;
     Ok(())
 }
 
-async fn has_administrator(service: &Service) -> Result<bool, BootstrapError> {
-    let (now, mut after) = (service.now(), None);
+async fn has_administrator(store: &dyn TokenStore, now: WallMs) -> Result<bool, BootstrapError> {
+    let is_valid = |token: &TokenView| {
+        let lasts = token.expires_at.is_none_or(|at| at > now);
+        token.role == Role::Admin && token.revoked_at.is_none() && lasts
+    };
+    let mut after = None;
     loop {
-        let page = service.tokens(after, PAGE).await?;
-        let is_valid = |expires: Option<_>| expires.is_none_or(|at| at > now);
-        let found = page.iter().any(|token| {
-            token.role == Role::Admin && token.revoked_at.is_none() && is_valid(token.expires_at)
-        });
+        let page = store.tokens(after, PAGE).await?;
+        let found = page.iter().any(is_valid);
         if found || page.len() < PAGE as usize {
             return Ok(found);
         }
         after = page.last().map(|token| token.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, set_permissions};
+
+    use super::*;
+    use crate::adapters::sql::Store;
+
+    const NOW: WallMs = WallMs(1_000);
+
+    struct Place {
+        directory: tempfile::TempDir,
+        store: Store,
+    }
+
+    impl Place {
+        async fn new() -> Place {
+            let directory = tempfile::tempdir().expect("a directory");
+            let store = Store::open(&directory.path().join("windrow.db")).await.expect("opened");
+            Place { directory, store }
+        }
+
+        /// With `auth.bootstrap_token_file` at this path in the directory.
+        async fn first(&self, file: &str) -> Result<Bootstrap, BootstrapError> {
+            let auth = Auth { bootstrap_token_file: Some(self.path(file)), ..Auth::default() };
+            first(&self.store, &auth, self.directory.path(), NOW).await
+        }
+
+        fn path(&self, file: &str) -> PathBuf {
+            self.directory.path().join(file)
+        }
+
+        async fn role_of(&self, file: &str) -> Option<Role> {
+            let text = std::fs::read_to_string(self.path(file)).expect("there");
+            let found = self.store.token(&tokens::hash(text.trim())).await.expect("read");
+            found.map(|token| token.role)
+        }
+    }
+
+    fn write(path: &Path, text: &str, mode: u32) {
+        std::fs::write(path, text).expect("written");
+        set_permissions(path, Permissions::from_mode(mode)).expect("set");
+    }
+
+    #[tokio::test]
+    async fn a_token_is_made_once_for_its_owner_only_and_is_an_administrators() {
+        let place = Place::new().await;
+        let made = place.first("a.token").await.expect("made");
+        assert_eq!(made, Bootstrap::Made(place.path("a.token")));
+        assert_eq!(place.role_of("a.token").await, Some(Role::Admin));
+        let mode = std::fs::metadata(place.path("a.token")).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(place.first("a.token").await.expect("read"), Bootstrap::Read(place.path("a.token")));
+        assert_eq!(place.store.tokens(None, 9).await.expect("listed").len(), 1);
+        std::fs::remove_file(place.path("a.token")).expect("put in a safe place");
+        assert_eq!(place.first("a.token").await.expect("looked"), Bootstrap::NotNeeded);
+    }
+
+    #[tokio::test]
+    async fn where_the_named_file_can_not_be_written_it_lies_in_the_data_directory() {
+        let place = Place::new().await;
+        let made = place.first("no/such/directory/a.token").await.expect("made");
+        assert_eq!(made, Bootstrap::Made(place.path(TOKEN_FILE_DEFAULT)));
+        assert_eq!(place.role_of(TOKEN_FILE_DEFAULT).await, Some(Role::Admin));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_people_made_is_taken_unless_it_is_garbage_or_lies_open() {
+        let place = Place::new().await;
+        let token = tokens::make(TOKEN_PREFIX).expect("made");
+        write(&place.path("a.token"), &format!("{token}\n"), 0o640);
+        assert_eq!(place.first("a.token").await.expect("read"), Bootstrap::Read(place.path("a.token")));
+        assert_eq!(place.role_of("a.token").await, Some(Role::Admin));
+        write(&place.path("b.token"), "password1", 0o600);
+        let garbage = place.first("b.token").await.expect_err("garbage");
+        assert!(
+            matches!(garbage, BootstrapError::Malformed { .. }) && !garbage.to_string().contains("password1")
+        );
+        write(&place.path("c.token"), &token, 0o644);
+        assert!(matches!(place.first("c.token").await, Err(BootstrapError::Exposed { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_revoked_first_token_stays_revoked() {
+        let place = Place::new().await;
+        place.first("a.token").await.expect("made");
+        let actor = Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None };
+        let id = place.store.tokens(None, 1).await.expect("listed")[0].id;
+        place.store.revoke_token(id, &actor, NOW).await.expect("revoked");
+        place.first("a.token").await.expect("read");
+        assert!(place.store.tokens(None, 9).await.expect("listed")[0].revoked_at.is_some());
     }
 }

@@ -105,6 +105,8 @@ impl ServiceProvider {
         let config = &self.config.http_handler;
         let now = self.clock.wall();
         let mut options = HttpOptions::for_business(config, url, &business.spec, &secrets, now);
+        let ring = self.transports.ring(&business.slug, &options.secrets);
+        options.ring = Some(ring.map_err(|why| ProvisionError::HandlerUnusable(why.to_string()))?);
         options.node = self.node.clone();
         options.batch = task.tuning.batch.get();
         let factory = HttpHandlerFactory::sharing(options, self.clock.clone(), self.transports.clone());

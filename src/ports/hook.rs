@@ -91,6 +91,9 @@ pub trait HandlerDesk: Send + Sync {
     /// Everything in a description of a URL handler and its hooks that no call could be made with; makes no call.
     fn faults(&self, spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault>;
 
+    /// A business was changed: from now on the calls of its live runs are signed with its present secrets.
+    fn refresh(&self, business: &Business);
+
     /// Calls the business with pings and says how it keeps to the protocol. Ends within a minute.
     async fn check(&self, business: &Business) -> Vec<CheckLine>;
 }

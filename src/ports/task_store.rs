@@ -305,21 +305,6 @@ pub trait TaskStore: Send + Sync {
     /// When the store can't be written.
     async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError>;
 
-    /// Says why one queued task waits.
-    ///
-    /// # Errors
-    /// As [`TaskStore::explain_waits`].
-    async fn explain_wait(
-        &self,
-        id: TaskId,
-        reason: &str,
-        text: &str,
-        now: WallMs,
-    ) -> Result<(), StoreError> {
-        let note = WaitNote { task: id, reason: reason.to_owned(), text: text.to_owned() };
-        self.explain_waits(&[note], now).await
-    }
-
     /// Deletes a task that has ended, with its items, runs, lines and calls, in transactions of bounded size; the
     /// audit stays. A repeat goes on where an interrupted one was.
     ///

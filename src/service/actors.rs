@@ -30,6 +30,11 @@ impl Service {
         all.iter().filter(|actor| is_root(actor)).map(|root| below(root, &all, depth)).collect()
     }
 
+    /// The node's own clock.
+    pub fn moment(&self) -> Moment {
+        self.parts.clock.now()
+    }
+
     /// For how long something has been so.
     pub fn uptime(&self, since: Moment) -> Duration {
         self.parts.clock.now().since(since)

@@ -218,6 +218,7 @@ impl Service {
         let now = self.now();
         let changed =
             self.parts.businesses.change_business(slug, revision, change, action, actor, now).await?;
+        self.parts.handlers.refresh(&changed);
         tracing::info!(
             business = slug,
             action,

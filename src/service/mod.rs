@@ -27,6 +27,7 @@ pub mod task_settings;
 pub mod task_show;
 pub mod tasks;
 pub mod tokens;
+mod turns;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -98,12 +99,14 @@ pub struct Service {
     pub(crate) parts: Parts,
     config: RwLock<Arc<Config>>,
     rates: task_rates::Rates,
+    changes: turns::Turns,
 }
 
 impl Service {
     /// A service over these parts.
     pub fn new(parts: Parts, config: Config) -> Service {
-        Service { parts, config: RwLock::new(Arc::new(config)), rates: task_rates::Rates::default() }
+        let (rates, changes) = Default::default();
+        Service { parts, config: RwLock::new(Arc::new(config)), rates, changes }
     }
 
     /// The configuration as it is now.

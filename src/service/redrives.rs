@@ -1,20 +1,16 @@
 //! Redrives: a new task over failures of another. Nothing is copied, so a redrive of a million failures is made as
 //! quickly as one of ten, and while the other task runs.
 
-use std::collections::BTreeMap;
-
+use super::task_create::{TaskPlan, new_task};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::ids::{ItemIndex, TaskId};
-use crate::domain::lifecycle::Status;
-use crate::domain::task::Canary;
-use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::failure_list::AMONG_MAX;
 use crate::ports::run_store::FAILURE_CODE_OTHER;
 use crate::ports::source_desk::{RedrivePart, RedriveSpec, SourceRequest};
-use crate::ports::task_store::{Actor, CommandError, FailureGroup, NewTask, TaskCommand, TaskView};
+use crate::ports::task_store::{Actor, FailureGroup, TaskView};
 
 /// What a redrive shall be.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct RedriveRequest {
     /// Failures of these groups; empty is all.
     pub codes: Vec<String>,
@@ -22,77 +18,38 @@ pub struct RedriveRequest {
     pub indexes: Option<String>,
     /// Whether the items get keys of the new task, so that the business takes them for new ones.
     pub new_keys: bool,
-    /// The new task's name.
-    pub name: Option<String>,
-    /// The new task's labels; none takes over the other task's.
-    pub labels: Option<BTreeMap<String, String>>,
-    /// The new task's priority; none takes over the other task's.
-    pub priority: Option<i32>,
-    /// The settings that differ from the other task's.
-    pub settings: TuningPatch,
-    /// The first items, run before any other.
-    pub canary: Option<Canary>,
-    /// Whether it starts at once.
-    pub start: bool,
-    /// Repeats with this key return the first one's task.
-    pub idempotency_key: Option<String>,
+    /// What the new task has that the other doesn't.
+    pub plan: TaskPlan,
 }
 
 impl Service {
     /// Makes a task over failures of another one, and starts it if wanted.
     ///
     /// # Errors
-    /// `Unprocessable` when nothing is selected, a code is unknown, or the settings contradict one another.
+    /// `Unprocessable` when nothing is selected, a code is unknown, or the settings contradict one another; and as
+    /// [`Service::create_task`].
     pub async fn redrive(
         &self,
         origin: &TaskView,
-        request: &RedriveRequest,
+        request: RedriveRequest,
         actor: &Actor,
     ) -> Result<TaskView, ServiceError> {
+        let business = self.open_business(&origin.business).await?;
+        self.check_plan(&request.plan)?;
+        let tuning = request.plan.tuning.apply(&origin.tuning);
+        self.check_settings(&tuning, &business.spec.limits)?;
         let parts = match &request.indexes {
             Some(text) => self.by_index(origin, text, &request.codes).await?,
             None => self.by_group(origin, &request.codes).await?,
         };
-        let tuning = request.settings.apply(&origin.tuning);
-        let business = self.open_business(&origin.business).await?;
-        self.check_settings(&tuning, &business.spec.limits)?;
         let keys_of = if request.new_keys { None } else { Some(self.keys_of(origin)?) };
         let spec = RedriveSpec { origin: origin.id, keys_of, parts };
         let source = self.resolve_source(&SourceRequest::Redrive(spec), actor).await?;
-        let new = NewTask {
-            business: origin.business.clone(),
-            name: request.name.clone(),
-            total: source.total,
-            skip_first: ItemIndex(0),
-            tuning,
-            params: origin.params.clone(),
-            source: source.json,
-            meaning: source.meaning,
-            idempotency_key: request.idempotency_key.clone(),
-            labels: request.labels.clone().unwrap_or_else(|| origin.labels.clone()),
-            priority: request.priority.unwrap_or(origin.priority),
-            send_params: origin.send_params,
-            canary: request.canary,
-            start_at: None,
-            deadline: None,
-            parent: Some(origin.id),
-        };
-        let made = self.parts.tasks.create(&new, actor, self.now()).await?;
-        if request.start { self.start_made(made, actor).await } else { Ok(made) }
-    }
-
-    /// Starts a task that was just made; one that an earlier request with the same key started is left as it is.
-    async fn start_made(&self, made: TaskView, actor: &Actor) -> Result<TaskView, ServiceError> {
-        if made.status != Status::Created {
-            return Ok(made);
-        }
-        let started = self.parts.tasks.command(made.id, &TaskCommand::Start, actor, self.now()).await;
-        self.supervisor().wake();
-        match started {
-            Ok(task) => Ok(task),
-            Err(CommandError::Refused(_)) => self.task(made.id).await,
-            Err(error) => Err(error.into()),
-        }
+        let start = request.plan.start;
+        let plan = inherited(request.plan, origin);
+        let mut task = new_task(&business, plan, tuning, source, origin.send_params);
+        task.parent = Some(origin.id);
+        self.make(&business, task, start, actor).await
     }
 
     /// The task whose keys the failures of a task carry.
@@ -169,6 +126,16 @@ impl Service {
             }
         }
         Ok(parts)
+    }
+}
+
+/// The plan with what the other task has where it says nothing.
+fn inherited(plan: TaskPlan, origin: &TaskView) -> TaskPlan {
+    TaskPlan {
+        labels: plan.labels.or_else(|| Some(origin.labels.clone())),
+        params: plan.params.or_else(|| origin.params.clone()),
+        priority: plan.priority.or(Some(origin.priority)),
+        ..plan
     }
 }
 

@@ -9,7 +9,7 @@ use super::task_settings::{check_labels, check_name};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::capacity::{Load, Refusal};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use crate::domain::settings::RateLimit;
+use crate::domain::settings::{Auto, RateLimit};
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::business_store::Business;
 use crate::ports::source_desk::SourceRequest;
@@ -61,21 +61,40 @@ impl Service {
                 None => Ok(task),
             };
         }
-        let rate = edit.tuning.as_ref().map_or(task.tuning.rate, |tuning| tuning.rate);
-        let is_raise = self.load(rate) > self.load(task.tuning.rate);
+        // Booked and stored rates of a task must not cross: one change of a task at a time.
+        let _turn = self.changes.turn(id).await;
+        let changed = self.commit(id, expected, edit, actor).await?;
+        self.look_at(id);
+        Ok(changed)
+    }
+
+    /// Books a higher rate, stores the change, and books a lower one.
+    async fn commit(
+        &self,
+        id: TaskId,
+        expected: Option<u64>,
+        edit: TaskEdit,
+        actor: &Actor,
+    ) -> Result<TaskView, ServiceError> {
+        let task = self.task(id).await?;
+        let held = task.tuning.rate;
+        let rate = edit.tuning.as_ref().map_or(held, |tuning| tuning.rate);
+        let is_raise = self.load(rate) > self.load(held);
         if is_raise {
             self.book(&task, rate).await?;
         }
-        let command = TaskCommand::Edit(Box::new(edit));
-        let changed = self.parts.tasks.command_if(id, expected, &command, actor, self.now()).await;
-        if changed.is_ok() != is_raise && rate != task.tuning.rate {
-            // A raise that was not committed goes back; a lower rate is booked once it holds.
-            let held = if is_raise { task.tuning.rate } else { rate };
-            self.book(&task, held).await?;
+        let command = command(edit);
+        let stored = self.parts.tasks.command_if(id, expected, &command, actor, self.now()).await;
+        // A raise that was not stored goes back; a lower rate is booked once it holds.
+        let to_book = match &stored {
+            Ok(_) if !is_raise && rate != held => Some(rate),
+            Err(_) if is_raise => Some(held),
+            _ => None,
+        };
+        if let Some(rate) = to_book {
+            self.book(&task, rate).await?;
         }
-        let changed = changed?;
-        self.look_at(id);
-        Ok(changed)
+        Ok(stored?)
     }
 
     fn check_change(&self, task: &TaskView, change: &TaskChange) -> Result<(), ServiceError> {
@@ -117,15 +136,15 @@ impl Service {
             None => None,
         };
         let mut edit = TaskEdit {
-            name: change.name.filter(|name| task.name.as_deref().unwrap_or_default() != name),
-            labels: change.labels.filter(|labels| *labels != task.labels),
-            priority: change.priority.filter(|priority| *priority != task.priority),
-            deadline: change.deadline.filter(|deadline| *deadline != task.deadline),
+            name: change.name,
+            labels: change.labels,
+            priority: change.priority,
+            deadline: change.deadline,
             params: change.params,
             total: source.as_ref().map(|source| source.total).or(change.total),
             skip_first: change.skip_first,
             source: source.map(|source| (source.json, source.meaning)),
-            tuning: Some(tuning).filter(|tuning| *tuning != task.tuning),
+            tuning: (change.tuning != TuningPatch::default()).then_some(tuning),
         };
         if edit == TaskEdit::default() {
             return Ok(edit);
@@ -139,7 +158,11 @@ impl Service {
     /// Books a rate for what runs here.
     async fn book(&self, task: &TaskView, rate: RateLimit) -> Result<(), ServiceError> {
         let booked = self.supervisor().rebook(task.id, rate).await;
-        booked.map_err(|refusal| no_capacity(task, rate, &refusal))
+        let node = match &self.config().node.id {
+            Auto::Fixed(name) => name.clone(),
+            Auto::Auto => "this node".to_owned(),
+        };
+        booked.map_err(|refusal| no_capacity(task, rate, &refusal, node))
     }
 
     fn load(&self, rate: RateLimit) -> Load {
@@ -150,10 +173,18 @@ impl Service {
     }
 }
 
-fn no_capacity(task: &TaskView, rate: RateLimit, refusal: &Refusal) -> ServiceError {
+/// A change of settings alone is named so in the audit.
+fn command(mut edit: TaskEdit) -> TaskCommand {
+    match edit.tuning.take() {
+        Some(tuning) if edit == TaskEdit::default() => TaskCommand::Tune(Box::new(tuning)),
+        tuning => TaskCommand::Edit(Box::new(TaskEdit { tuning, ..edit })),
+    }
+}
+
+fn no_capacity(task: &TaskView, rate: RateLimit, refusal: &Refusal, node: String) -> ServiceError {
     ServiceError::NoCapacity {
         detail: format!("{} ({}) asks for {rate}: {refusal}", task.id, task.tuning.rate),
-        max_rate: vec![("this node".to_owned(), refusal.free.to_string())],
+        max_rate: vec![(node, refusal.free.to_string())],
     }
 }
 

@@ -103,7 +103,7 @@ impl Service {
         self.make(&business, task, start, actor).await
     }
 
-    fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
+    pub(super) fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
         if let Some(name) = &plan.name {
             check_name(name)?;
         }
@@ -126,7 +126,7 @@ impl Service {
         self.check_deadline(plan.deadline)
     }
 
-    async fn make(
+    pub(super) async fn make(
         &self,
         business: &Business,
         mut task: NewTask,
@@ -156,7 +156,7 @@ impl Service {
     }
 }
 
-fn new_task(
+pub(super) fn new_task(
     business: &Business,
     plan: TaskPlan,
     tuning: Tuning,

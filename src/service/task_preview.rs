@@ -82,12 +82,12 @@ impl Service {
 
 fn check(task: &TaskView, items: &[ItemIndex]) -> Result<(), ServiceError> {
     if items.is_empty() || items.len() > ITEMS_MAX {
-        return Err(ServiceError::unprocessable("/items", format!("choose 1 to {ITEMS_MAX} items")));
+        return Err(ServiceError::unprocessable("/indexes", format!("choose 1 to {ITEMS_MAX} items")));
     }
-    match items.iter().position(|index| index.0 >= task.total.0) {
-        Some(at) => {
-            let text = format!("there is no item {}; the task has {}", items[at].0, task.total.0);
-            Err(ServiceError::unprocessable(format!("/items/{at}"), text))
+    match items.iter().find(|index| index.0 >= task.total.0) {
+        Some(index) => {
+            let text = format!("there is no item {}; the task has {}", index.0, task.total.0);
+            Err(ServiceError::unprocessable("/indexes", text))
         }
         None => Ok(()),
     }

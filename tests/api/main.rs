@@ -4,6 +4,7 @@
 
 mod access;
 mod business;
+mod businesses;
 mod callbacks;
 mod hooks;
 mod life;

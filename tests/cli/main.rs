@@ -6,6 +6,7 @@ mod failures;
 mod interrupt;
 mod refusals;
 mod runs;
+mod serve;
 mod support;
 mod topics;
 mod trial;

@@ -25,7 +25,7 @@ use windrow::ports::run_store::{
 };
 use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
 use windrow::ports::source_store::SourceStore;
-use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView};
+use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
 use windrow::ports::upkeep::UpkeepStore;
 
 /// All store ports of one adapter.
@@ -170,6 +170,10 @@ impl Harness {
 
 pub fn actor() -> Actor {
     Actor { name: "ada".to_owned(), source: "cli", reason: Some("a test".to_owned()), request_id: None }
+}
+
+pub fn wait_note(id: TaskId, text: &str) -> WaitNote {
+    WaitNote { task: id, reason: "capacity".to_owned(), text: text.to_owned() }
 }
 
 pub fn new_session(id: SessionId) -> NewSession {

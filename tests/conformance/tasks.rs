@@ -7,7 +7,7 @@ use windrow::ports::run_store::RunClose;
 use windrow::ports::session_store::Heartbeat;
 use windrow::ports::task_store::{CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView};
 
-use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, task, tuning};
+use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, task, tuning, wait_note};
 
 const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
 
@@ -146,13 +146,13 @@ pub async fn tuning_raises_the_revision_that_owners_see(harness: Harness) {
 
 pub async fn a_queued_task_says_why_it_waits(harness: Harness) {
     let shard = harness.queued(10).await;
-    harness.store.explain_wait(shard.task, "capacity", "waits for 500/s", NOW).await.unwrap();
+    harness.store.explain_waits(&[wait_note(shard.task, "waits for 500/s")], NOW).await.unwrap();
     let view = harness.view(shard.task).await;
     assert_eq!(view.status_reason.as_deref(), Some("capacity"));
     assert_eq!(view.status_text.as_deref(), Some("waits for 500/s"));
     let session = harness.session().await;
     harness.claimed(shard, Epoch(0), session).await;
-    harness.store.explain_wait(shard.task, "capacity", "waits", NOW).await.unwrap();
+    harness.store.explain_waits(&[wait_note(shard.task, "waits")], NOW).await.unwrap();
     let view = harness.view(shard.task).await;
     assert_eq!((view.status, view.status_reason), (Status::Running, None));
 }

@@ -14,7 +14,7 @@ use windrow::domain::verdict::SideRecord;
 use windrow::ports::run_store::{ClaimRequest, Hunt, RunClose, ShardCheckpoint};
 use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit, TaskView};
 
-use crate::fixture::{BUSINESS, Harness, NOW, actor, new_session, parked, task, trouble, tuning};
+use crate::fixture::{BUSINESS, Harness, NOW, actor, new_session, parked, task, trouble, tuning, wait_note};
 
 /// Calls of one sequence; most sequences reach stopped, finished and cancelled tasks with it.
 const STEPS: u32 = 250;
@@ -157,7 +157,7 @@ impl Twins {
             17 => self.start_or_answer(),
             _ if self.below(3) == 0 => TaskCommand::Cancel,
             _ => {
-                both!(self, step, store => store.explain_wait(id, "capacity", "waits", now)).unwrap();
+                both!(self, step, store => store.explain_waits(&[wait_note(id, "waits")], now)).unwrap();
                 both!(self, step, store => store.release_name(id, &actor(), now)).ok();
                 if self.below(12) == 0 {
                     both!(self, step, store => store.delete(id, &actor(), now)).ok();

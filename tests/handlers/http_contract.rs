@@ -83,6 +83,13 @@ async fn a_connection_that_is_closed_after_each_answer_warns() {
 }
 
 #[tokio::test]
+async fn trusting_any_certificate_warns() {
+    let report = check(good, json!({"insecure_skip_verify": true})).await;
+    let line = report.iter().find(|line| line.check == "certificate").expect("looked at");
+    assert_eq!(line.result, CheckResult::Warn, "{line:?}");
+}
+
+#[tokio::test]
 async fn hooks_with_urls_of_their_own_are_called_too() {
     let (handler, hook) = (Server::start(good).await, Server::always(404, "").await);
     let hooks = json!({"validate": {}, "finished": {"url": hook.url()}});

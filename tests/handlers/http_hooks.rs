@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use windrow::adapters::handler::http::{HookClient, Transports};
+use windrow::adapters::handler::http::{HookClient, HttpOptions, Transports};
 use windrow::adapters::handler::sign::Signer;
 use windrow::adapters::vault::KeyVault;
 use windrow::config::{CommandHandler, HttpHandler};
@@ -14,10 +14,11 @@ use windrow::domain::business::{BusinessSpec, HookKind};
 use windrow::domain::business_secrets::BusinessSecrets;
 use windrow::domain::ids::WallMs;
 use windrow::ports::business_store::Business;
-use windrow::ports::hook::{HookCall, HookCaller, HookReply};
+use windrow::ports::handler::Reply;
+use windrow::ports::hook::{HandlerDesk, HookCall, HookCaller, HookReply};
 use windrow::ports::vault::Vault;
 
-use crate::support_server::{Act, Server, answer, clock};
+use crate::support_server::{Act, Server, answer, clock, open, single};
 
 pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 pub(crate) const CANARY: &str = "c4n4ry-5ecr3t";
@@ -156,4 +157,28 @@ async fn a_hook_that_hangs_or_may_not_be_called_fails_in_words_without_secrets()
         panic!("not failed")
     };
     assert!(text.contains("damaged"), "secrets of another row are not opened: {text}");
+}
+
+/// A run may last for days, and the secret before a rotation is valid for one.
+#[tokio::test]
+async fn a_rotated_secret_signs_the_calls_of_runs_that_are_open() {
+    let server = Server::always(204, "").await;
+    let desk = client();
+    let ring = desk.transports.ring("push", &[SECRET.to_owned()]).expect("a secret");
+    let options = HttpOptions { ring: Some(ring), ..HttpOptions::new(server.url()) };
+    let handler = open(options);
+    assert_eq!(handler.process(single()).await, Reply::AllOk);
+    let newer = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let secrets = BusinessSecrets::new(SECRET.to_owned(), BTreeMap::new());
+    let rotated = secrets.rotated(newer.to_owned(), clock().wall());
+    let mut business = business(&server.url(), json!({}), json!({}));
+    business.sealed = Some(vault().seal(&BusinessSecrets::place("push"), &rotated.to_bytes()));
+    desk.refresh(&business);
+    assert_eq!(handler.process(single()).await, Reply::AllOk);
+    for (seen, secrets) in server.seen().iter().zip([&[SECRET][..], &[newer, SECRET]]) {
+        let timestamp = seen.header("webhook-timestamp").expect("told").parse().expect("a number");
+        let id = seen.header("webhook-id").expect("told");
+        let expected = Signer::new(secrets).expect("good").signature(id, timestamp, &seen.body);
+        assert_eq!(seen.header("webhook-signature"), expected.as_deref());
+    }
 }

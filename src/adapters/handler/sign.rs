@@ -3,6 +3,7 @@
 //! Holds the secrets and never shows them: neither `Debug` nor an error contains one.
 
 use std::fmt;
+use std::sync::{PoisonError, RwLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -65,6 +66,28 @@ impl Signer {
             format!("v1,{}", STANDARD.encode(mac))
         };
         Some(self.keys.iter().map(one).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// The signer of a business, as it is now: whoever holds the ring signs with new secrets from the moment they are set,
+/// however long their run has been going.
+#[derive(Debug)]
+pub struct KeyRing(RwLock<Signer>);
+
+impl KeyRing {
+    /// A ring with these secrets.
+    pub fn new(signer: Signer) -> KeyRing {
+        KeyRing(RwLock::new(signer))
+    }
+
+    /// Replaces the secrets.
+    pub fn set(&self, signer: Signer) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = signer;
+    }
+
+    /// See [`Signer::signature`].
+    pub fn signature(&self, id: &str, timestamp: i64, body: &[u8]) -> Option<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).signature(id, timestamp, body)
     }
 }
 

@@ -16,7 +16,7 @@ pub enum Call {
     Read,
     /// `TaskStore::create`, `ensure_business`.
     Create,
-    /// `TaskStore::command`, `release_name`, `explain_wait`.
+    /// `TaskStore::command`, `release_name`, `explain_waits`, `delete`.
     Command,
     /// Any method of `OutboxStore`.
     Outbox,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::topic::{Kind, Look, Topic};
@@ -46,6 +47,7 @@ struct Channel {
     idle_since: Option<Instant>,
     /// The highest pace that was asked for. Unit: looks per second.
     hz: u32,
+    ticker: Option<AbortHandle>,
 }
 
 struct Inner {
@@ -95,16 +97,24 @@ impl Hub {
                 listeners: 0,
                 idle_since: None,
                 hz,
+                ticker: None,
             });
             channel.listeners += 1;
             channel.idle_since = None;
             channel.hz = channel.hz.max(hz);
             if is_new {
-                tokio::spawn(self.clone().tick(topic.clone(), look.clone()));
+                let ticker = tokio::spawn(self.clone().tick(topic.clone(), look.clone()));
+                channel.ticker = Some(ticker.abort_handle());
             }
         }
         drop(inner);
         Listening { hub: self.clone(), topics }
+    }
+
+    /// Looks at nothing any more.
+    pub(crate) fn close(&self) {
+        let channels = std::mem::take(&mut self.lock().channels);
+        channels.into_values().filter_map(|channel| channel.ticker).for_each(|ticker| ticker.abort());
     }
 
     /// Looks at a topic again and again until nobody has listened for a while.

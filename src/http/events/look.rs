@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
+use super::list;
 use super::node::{NodeWatcher, node_picture};
 use super::task::{TaskWatcher, task_picture};
 use super::topic::{Look, Topic, Watcher};
@@ -28,7 +29,7 @@ pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(
         Topic::Node(name) if *name != app.front.node => {
             Err(ServiceError::NotFound { what: "node", name: name.clone() })
         }
-        Topic::Node(_) | Topic::Cluster => Ok(()),
+        Topic::Node(_) | Topic::Cluster | Topic::Tasks => Ok(()),
     }
 }
 
@@ -38,14 +39,17 @@ impl Look for App {
         match topic {
             Topic::Task(id) => task_picture(self, *id).await,
             Topic::Node(_) => Ok(node_picture(self)),
-            Topic::Cluster => Ok(serde_json::json!({ "nodes": [node_picture(self)] })),
+            Topic::Cluster => list::cluster_picture(self).await,
+            Topic::Tasks => list::tasks_picture(self).await,
         }
     }
 
     fn watcher(&self, topic: &Topic) -> Box<dyn Watcher> {
         match topic {
             Topic::Task(id) => Box::new(TaskWatcher::new(self.clone(), *id)),
-            Topic::Node(_) | Topic::Cluster => Box::new(NodeWatcher::new(self.clone())),
+            Topic::Node(_) => Box::new(NodeWatcher::new(self.clone())),
+            Topic::Cluster => Box::new(list::ClusterWatcher::new(self.clone())),
+            Topic::Tasks => Box::new(list::TasksWatcher::new(self.clone())),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! what happened since, if that is still known, else everything anew.
 
 mod hub;
+mod list;
 mod look;
 mod node;
 mod stream;
@@ -50,7 +51,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Wanted {
-    /// Comma-separated: `cluster`, `task:t42`, `node:n1`
+    /// Comma-separated: `cluster`, `tasks`, `task:t42`, `node:n1`
     #[param(max_length = 1024)]
     topics: String,
     /// Batches a second
@@ -105,7 +106,10 @@ fn topics(text: &str) -> Result<Vec<Topic>, ServiceError> {
     let mut topics = Vec::new();
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         let unknown = |()| {
-            ServiceError::invalid("topics", format!("{word:?} is no topic; cluster, task:t42, node:n1 are"))
+            ServiceError::invalid(
+                "topics",
+                format!("{word:?} is no topic; cluster, tasks, task:t42, node:n1 are"),
+            )
         };
         let topic = word.parse().map_err(unknown)?;
         if !topics.contains(&topic) {

@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::topic::{Kind, Watcher};
-use crate::domain::counters::Counters;
-use crate::domain::execution::Progress;
 use crate::domain::ids::TaskId;
-use crate::http::App;
 use crate::http::time::rfc3339;
+use crate::http::{App, tasks};
 use crate::ports::StoreError;
 use crate::ports::data_log::{LogOrigin, LogQuery};
 use crate::ports::handler::LogLevel;
+use crate::ports::task_list::AuditFilter;
 use crate::ports::task_store::{FailureGroup, TaskView};
 use crate::service::ServiceError;
+use crate::service::task_show::TaskPicture;
 
 /// Between two reads of the store; live numbers come at the listeners' pace.
 const STORE_EVERY: Duration = Duration::from_secs(1);
@@ -25,18 +26,20 @@ const STORE_EVERY: Duration = Duration::from_secs(1);
 const RATE_OVER: Duration = Duration::from_secs(3);
 /// Lines of one look.
 const LINES_MAX: u32 = 100;
+/// Changes of one look.
+const CHANGES_MAX: u32 = 50;
 /// Groups of one look.
 const GROUPS_MAX: usize = 100;
 
-/// Everything about a task that moves.
+/// Everything about a task, as `GET /v1/tasks/{task}` says it.
 pub(super) async fn task_picture(app: &App, id: TaskId) -> Result<Value, ServiceError> {
     let task = app.service.parts.tasks.get(id).await?.ok_or_else(|| ServiceError::no_task(id))?;
-    let live = app.service.supervisor().progress(id);
-    let live: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
-    let mut picture = status(&task);
-    merge(&mut picture, numbers(&task, &live));
-    merge(&mut picture, json!({"business": task.business, "name": task.name, "labels": task.labels}));
-    Ok(picture)
+    written(&tasks::body(app, app.service.picture(task)))
+}
+
+/// A body of the API as a value.
+pub(super) fn written<T: Serialize>(body: &T) -> Result<Value, ServiceError> {
+    serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
 fn merge(into: &mut Value, from: Value) {
@@ -60,9 +63,9 @@ pub(super) fn status(task: &TaskView) -> Value {
 }
 
 /// The numbers that move; the terms add up to `total`.
-fn numbers(task: &TaskView, live: &[Progress]) -> Value {
-    let counters = counters(task, live);
-    let rate = live.iter().find_map(|run| run.rate).map(|rate| rate.as_per_second());
+pub(super) fn numbers(picture: &TaskPicture) -> Value {
+    let (task, live) = (&picture.task, picture.live.as_ref());
+    let counters = &task.counters;
     json!({
         "id": task.id.to_string(),
         "total": task.total.0,
@@ -75,21 +78,14 @@ fn numbers(task: &TaskView, live: &[Progress]) -> Value {
             "pending": counters.pending(task.total),
             "excluded": counters.excluded,
         },
-        "low_water": live.iter().map(|run| run.low_water.0).min().unwrap_or(task.low_water.0),
-        "high_water": live.iter().map(|run| run.high_water.0).max(),
-        "target_rate": rate,
-        "stall": live.iter().find_map(|run| run.stall).map(|reason| reason.as_str()),
-        "latency_p95_seconds": live.iter().filter_map(|run| run.latency_p95).max().map(|p95| p95.as_secs_f64()),
-        "unsaved": live.iter().map(|run| run.unsaved).sum::<u64>(),
+        "low_water": task.low_water.0,
+        "high_water": live.map(|live| live.high_water.0),
+        "window": live.map(|live| live.window),
+        "concurrency": live.map(|live| live.concurrency),
+        "rate": task.tuning.rate.to_string(),
+        "stall": live.and_then(|live| live.stall),
+        "latency_p95_seconds": live.and_then(|live| live.latency_p95).map(|p95| p95.as_secs_f64()),
     })
-}
-
-/// The counters as they are now: those of the live run where the task has one. A task has one shard.
-fn counters(task: &TaskView, live: &[Progress]) -> Counters {
-    match live {
-        [] => task.counters,
-        runs => runs.iter().fold(Counters::default(), |sum, run| sum.plus(&run.counters)),
-    }
 }
 
 /// See the module.
@@ -104,6 +100,9 @@ pub(super) struct TaskWatcher {
     settled: Vec<(Instant, u64)>,
     groups: BTreeMap<String, u64>,
     line: Option<i64>,
+    change: Option<i64>,
+    /// Whether it ran at the last look.
+    ran: bool,
 }
 
 impl TaskWatcher {
@@ -118,6 +117,8 @@ impl TaskWatcher {
             settled: Vec::new(),
             groups: BTreeMap::new(),
             line: None,
+            change: None,
+            ran: false,
         }
     }
 
@@ -143,6 +144,7 @@ impl TaskWatcher {
             }
         }
         self.task = Some(task);
+        self.read_changes(found).await?;
         self.read_lines(found).await
     }
 
@@ -161,6 +163,19 @@ impl TaskWatcher {
             }
         }
         fresh
+    }
+
+    /// Who changed something since the last look.
+    async fn read_changes(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
+        let filter = AuditFilter { task: Some(self.id), ..AuditFilter::default() };
+        let newest = self.app.service.parts.lists.audits(&filter, None, CHANGES_MAX).await?;
+        let last = self.change.replace(newest.first().map_or(0, |row| row.id));
+        let Some(last) = last else { return Ok(()) };
+        for row in newest.into_iter().rev().filter(|row| row.id > last) {
+            let data = serde_json::to_value(tasks::AuditJson::from(row)).unwrap_or_default();
+            found.push((Kind::Audit, data));
+        }
+        Ok(())
     }
 
     async fn read_lines(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
@@ -190,10 +205,9 @@ impl TaskWatcher {
     /// The live numbers, where they changed.
     fn live(&mut self, found: &mut Vec<(Kind, Value)>) {
         let Some(task) = &self.task else { return };
-        let live = self.app.service.supervisor().progress(self.id);
-        let live: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
-        let mut now = numbers(task, &live);
-        let rate = measured(&mut self.settled, Instant::now(), counters(task, &live).settled());
+        let picture = self.app.service.picture(task.clone());
+        let mut now = numbers(&picture);
+        let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
         merge(&mut now, json!({"actual_rate": rate}));
         if self.numbers != now {
             self.numbers = now.clone();
@@ -236,7 +250,10 @@ fn measured(seen: &mut Vec<(Instant, u64)>, now: Instant, settled: u64) -> f64 {
 impl Watcher for TaskWatcher {
     async fn look(&mut self) -> Vec<(Kind, Value)> {
         let mut found = Vec::new();
-        if self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
+        // What was read while it ran is older than what the run's end saved.
+        let runs = !self.app.service.supervisor().progress(self.id).is_empty();
+        let has_ended = std::mem::replace(&mut self.ran, runs) && !runs;
+        if has_ended || self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
             self.read_at = Some(Instant::now());
             if let Err(error) = self.read(&mut found).await {
                 tracing::debug!(task = %self.id, %error, "the store was not read for a stream");

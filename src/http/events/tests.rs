@@ -195,7 +195,7 @@ async fn a_topic_is_watched_once_and_only_while_somebody_cares() {
 
 #[test]
 fn topics_are_read_back_and_others_refused() {
-    let text = "cluster,task:t42,node:n1";
+    let text = "cluster,tasks,task:t42,node:n1";
     let read = topics(text).unwrap();
     assert_eq!(read.iter().map(ToString::to_string).collect::<Vec<_>>().join(","), text);
     assert_eq!(topics("cluster, cluster").unwrap().len(), 1);

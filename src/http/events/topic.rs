@@ -14,6 +14,8 @@ use crate::service::ServiceError;
 pub(super) enum Topic {
     /// How many tasks there are in each status, and the nodes.
     Cluster,
+    /// The newest tasks and those under way.
+    Tasks,
     /// One task.
     Task(TaskId),
     /// One node.
@@ -24,6 +26,7 @@ impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Topic::Cluster => f.write_str("cluster"),
+            Topic::Tasks => f.write_str("tasks"),
             Topic::Task(id) => write!(f, "task:{id}"),
             Topic::Node(name) => write!(f, "node:{name}"),
         }
@@ -36,6 +39,7 @@ impl FromStr for Topic {
     fn from_str(text: &str) -> Result<Topic, ()> {
         match text.split_once(':') {
             None if text == "cluster" => Ok(Topic::Cluster),
+            None if text == "tasks" => Ok(Topic::Tasks),
             Some(("task", id)) => id.parse().map(Topic::Task).map_err(|_| ()),
             Some(("node", name)) if !name.is_empty() => Ok(Topic::Node(name.to_owned())),
             _ => Err(()),

@@ -39,7 +39,7 @@ enum CanaryThenBody {
 }
 
 impl CanaryBody {
-    fn read(self) -> Result<Canary, ServiceError> {
+    pub(super) fn read(self) -> Result<Canary, ServiceError> {
         use crate::domain::task::CanaryThen;
         let items = std::num::NonZeroU64::new(self.items);
         let then = match self.then {

@@ -17,12 +17,12 @@ use crate::service::ServiceError;
 use crate::service::task_create::TaskRequest;
 
 /// A task that was made now.
-fn made(app: &App, task: TaskView) -> Response {
+pub(super) fn made(app: &App, task: TaskView) -> Response {
     let place = [(header::LOCATION, format!("/v1/tasks/{}", task.id))];
     (place, shown(app, StatusCode::CREATED, task)).into_response()
 }
 
-fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
+pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
     taken.map(|Extension(TakenKey(key))| key)
 }
 
@@ -30,7 +30,7 @@ fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
 ///
 /// Its source is counted first; the business may refuse it or set its total. With `start` it starts at once.
 #[utoipa::path(
-    post, path = "/v1/tasks", tag = "tasks", request_body = CreateBody,
+    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", request_body = CreateBody,
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -56,7 +56,7 @@ pub(super) async fn create(
 }
 
 /// A start token is for one start of one task, not for new ones.
-fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
+pub(super) fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
     match steer.start {
         Some(start) => Err(ServiceError::Forbidden(format!(
             "a start token is for start {} of {} only",
@@ -70,8 +70,8 @@ fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
 ///
 /// A new task with new keys, nothing done yet; what is named here is as it is said here.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/clone", tag = "tasks", request_body = Option<CloneBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{t}/clone", tag = "tasks", operation_id = "clone_task", request_body = Option<CloneBody>,
+    params(("t" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -99,9 +99,9 @@ pub(super) async fn clone(
 /// Settings, name, labels, priority and deadline change within a second, also while it runs; its meaning only while it
 /// doesn't. With `If-Match` it is refused when the task was changed meanwhile.
 #[utoipa::path(
-    patch, path = "/v1/tasks/{task}", tag = "tasks",
+    patch, path = "/v1/tasks/{t}", tag = "tasks", operation_id = "change_task",
     params(
-        ("task" = String, Path, description = "Its number, `t42`"),
+        ("t" = String, Path, description = "Its number, `t42`"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
     ),
     request_body = EditBody,
@@ -133,8 +133,8 @@ pub(super) async fn edit(
 ///
 /// Its items, runs, lines and undelivered calls go with it; the audit stays.
 #[utoipa::path(
-    delete, path = "/v1/tasks/{task}", tag = "tasks",
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    delete, path = "/v1/tasks/{t}", tag = "tasks", operation_id = "delete_task",
+    params(("t" = String, Path, description = "Its number, `t42`")),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["operator"])),
     responses(

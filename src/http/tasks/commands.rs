@@ -62,8 +62,8 @@ struct StartBody {
 ///
 /// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/start", tag = "tasks", request_body = Option<StartBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{t}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
+    params(("t" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
@@ -106,8 +106,8 @@ struct StopBody {
 ///
 /// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/stop", tag = "tasks", request_body = Option<StopBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{t}/stop", tag = "tasks", operation_id = "stop_task", request_body = Option<StopBody>,
+    params(("t" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was stopping or stopped already"),
@@ -129,8 +129,8 @@ async fn stop(
 
 /// End a task for good.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/cancel", tag = "tasks", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{t}/cancel", tag = "tasks", operation_id = "cancel_task", request_body = Option<ReasonBody>,
+    params(("t" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cancelled already"),
@@ -166,8 +166,8 @@ struct FinishBody {
 ///
 /// What was dispatched, and what lies below, still settles.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/finish", tag = "tasks", request_body = Option<FinishBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{t}/finish", tag = "tasks", operation_id = "finish_task", request_body = Option<FinishBody>,
+    params(("t" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cut there already"),
@@ -189,8 +189,8 @@ async fn finish(
 
 /// Try a recovering task now.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/recover", tag = "tasks", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{t}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
+    params(("t" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It is queued or runs"),
@@ -234,8 +234,8 @@ struct ReadyBody {
 ///
 /// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/ready", tag = "tasks", request_body = Option<ReadyBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{t}/ready", tag = "tasks", operation_id = "ready_task", request_body = Option<ReadyBody>,
+    params(("t" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was ready already"),

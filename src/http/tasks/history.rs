@@ -91,8 +91,8 @@ impl From<RunRecord> for RunJson {
 
 /// List the runs of a task, newest first.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}/runs", tag = "tasks",
-    params(("task" = String, Path, description = "Its number, `t42`"), PageQuery),
+    get, path = "/v1/tasks/{t}/runs", tag = "tasks", operation_id = "list_runs",
+    params(("t" = String, Path, description = "Its number, `t42`"), PageQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = page::Page<RunJson>),
@@ -118,9 +118,9 @@ async fn runs(
 
 /// Look at a run.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}/runs/{shard}/{run}", tag = "tasks",
+    get, path = "/v1/tasks/{t}/runs/{shard}/{run}", tag = "tasks", operation_id = "show_run",
     params(
-        ("task" = String, Path, description = "Its number, `t42`"),
+        ("t" = String, Path, description = "Its number, `t42`"),
         ("shard" = String, Path, description = "The shard's number"),
         ("run" = String, Path, description = "The run's number within the shard"),
     ),
@@ -196,8 +196,8 @@ impl From<AuditRow> for AuditJson {
 
 /// Who changed what of a task, and why; newest first.
 #[utoipa::path(
-    get, path = "/v1/tasks/{task}/revisions", tag = "tasks",
-    params(("task" = String, Path, description = "Its number, `t42`"), PageQuery),
+    get, path = "/v1/tasks/{t}/revisions", tag = "tasks", operation_id = "task_revisions",
+    params(("t" = String, Path, description = "Its number, `t42`"), PageQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = page::Page<AuditJson>),

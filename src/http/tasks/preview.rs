@@ -20,9 +20,9 @@ const ITEMS_DEFAULT: u64 = 3;
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PreviewBody {
-    /// Their indexes; the first three if none is named.
-    #[schema(min_items = 1, max_items = 100)]
-    items: Option<Vec<u64>>,
+    /// Their indexes, such as `0,17,999`, `5..9` (without 9) or `5-8`; the first three if none is named.
+    #[schema(min_length = 1, max_length = 4000)]
+    indexes: Option<String>,
     /// Why, for the node's log.
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
@@ -66,8 +66,8 @@ impl From<PreviewedItem> for PreviewJson {
 ///
 /// The handler is told that it is a preview. Nothing is recorded and nothing is tried again.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/preview", tag = "tasks", request_body = Option<PreviewBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    post, path = "/v1/tasks/{t}/preview", tag = "tasks", operation_id = "preview_task", request_body = Option<PreviewBody>,
+    params(("t" = String, Path, description = "Its number, `t42`")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = PreviewReply),
@@ -83,12 +83,49 @@ pub(super) async fn preview(
     Body(body): Body<PreviewBody>,
 ) -> Result<Json<PreviewReply>, Problem> {
     let task = steer.task(&app, &text).await?;
-    let items = body.items.unwrap_or_else(|| (0..ITEMS_DEFAULT.min(task.total.0)).collect());
-    if items.len() > ITEMS_MAX {
-        let text = format!("a preview has at most {ITEMS_MAX} items");
-        return Err(ServiceError::invalid("/items", text).into());
-    }
-    let items: Vec<ItemIndex> = items.into_iter().map(ItemIndex).collect();
+    let items: Vec<ItemIndex> = match &body.indexes {
+        Some(text) => chosen(text)?,
+        None => (0..ITEMS_DEFAULT.min(task.total.0)).map(ItemIndex).collect(),
+    };
     let seen = app.service.preview(&task, &items).await?;
     Ok(Json(PreviewReply { items: seen.into_iter().map(PreviewJson::from).collect() }))
+}
+
+/// The indexes that a text names, in its order.
+fn chosen(text: &str) -> Result<Vec<ItemIndex>, ServiceError> {
+    let refuse = |why: String| ServiceError::invalid("/indexes", why);
+    let mut found = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let bad = || refuse(format!("{part:?} names no item; try 0,17,999 or 5..9"));
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| bad());
+        let (first, end) = match (part.split_once(".."), part.split_once('-')) {
+            (Some((first, end)), _) => (number(first)?, number(end)?),
+            (None, Some((first, last))) => (number(first)?, number(last)?.checked_add(1).ok_or_else(bad)?),
+            (None, None) => (number(part)?, number(part)?.checked_add(1).ok_or_else(bad)?),
+        };
+        if first >= end {
+            return Err(bad());
+        }
+        if end - first > (ITEMS_MAX - found.len()) as u64 {
+            return Err(refuse(format!("a preview has at most {ITEMS_MAX} items")));
+        }
+        found.extend((first..end).map(ItemIndex));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_lists_and_ranges_of_at_most_a_hundred() {
+        let of = |text| chosen(text).map(|items| items.iter().map(|item| item.0).collect::<Vec<_>>());
+        assert_eq!(of("17, 0,5..8"), Ok(vec![17, 0, 5, 6, 7]));
+        assert_eq!(of("5-8"), Ok(vec![5, 6, 7, 8]));
+        assert_eq!(of("0..100").map(|items| items.len()), Ok(100));
+        for wrong in ["", "a", "0..101", "3..3", "9-5", "1,,2", "18446744073709551615", "0..100,1"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -33,8 +33,14 @@ impl Place {
             transports: Arc::default(),
             shares: Arc::default(),
             workers: Arc::new(Leftovers::take_over(None)),
-            sources: store.clone(),
-            spool: directory.path().to_owned(),
+            sources: Arc::new(StoredSources::new(
+                store.clone(),
+                store.clone(),
+                store.clone(),
+                store.clone(),
+                directory.path().to_owned(),
+                Arc::new(SystemClock::new()),
+            )),
             work: Runtime::current(),
         };
         Place { store, provider, _directory: directory }

@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::hook::{Caller, HookClient, described, sentence};
 use crate::adapters::handler::classify::Answer;
 use crate::adapters::handler::command::{Environment, Inherit, check_program};
-use crate::domain::business::{BusinessSpec, HandlerSpec, HookKind};
+use crate::domain::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
 use crate::domain::business_secrets::BusinessSecrets;
 use crate::domain::ids::Moment;
 use crate::domain::verdict::cut;
@@ -36,6 +36,15 @@ impl HandlerDesk for HookClient {
         desk::faults(spec, secrets)
     }
 
+    fn refresh(&self, business: &Business) {
+        let renewed = self.options(business, "").and_then(|options| {
+            self.transports.ring(&business.slug, &options.secrets).map_err(|why| why.to_string())
+        });
+        if let Err(why) = renewed {
+            tracing::error!(business = business.slug, why, "its runs go on with the secrets that they have");
+        }
+    }
+
     async fn check(&self, business: &Business) -> Vec<CheckLine> {
         let mut report = Vec::new();
         match &business.spec.handler {
@@ -44,7 +53,7 @@ impl HandlerDesk for HookClient {
                 Err(why) => report.push(fail("reachable", why, "mend the business's settings")),
                 Ok(caller) => {
                     let probe = Probe { client: self, business, caller };
-                    probe.run(http.require_signature, &mut report).await;
+                    probe.run(http, &mut report).await;
                 }
             },
         }
@@ -110,14 +119,18 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    async fn run(&self, require_signature: bool, report: &mut Vec<CheckLine>) {
+    async fn run(&self, http: &HttpHandlerSpec, report: &mut Vec<CheckLine>) {
         let Some(first) = self.reach(report).await else { return };
+        if http.insecure_skip_verify {
+            let hint = "name the certificate's authority in `ca_pem`";
+            report.push(warn("certificate", "any certificate is trusted".to_owned(), hint));
+        }
         report.push(answers_ping(&first));
         if !first.status.is_success() {
             return;
         }
         report.push(self.unknown_member().await);
-        report.push(self.bad_signature(require_signature).await);
+        report.push(self.bad_signature(http.require_signature).await);
         self.pings(report).await;
     }
 

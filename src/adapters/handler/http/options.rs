@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
@@ -12,7 +13,7 @@ use hyper::{Method, Uri};
 use super::proxy::Proxy;
 use crate::adapters::handler::classify::Pointer;
 use crate::adapters::handler::egress::Egress;
-use crate::adapters::handler::sign::Signer;
+use crate::adapters::handler::sign::{KeyRing, Signer};
 use crate::config::HttpHandler;
 use crate::domain::business::{BusinessSpec, HandlerSpec};
 use crate::domain::business_secrets::BusinessSecrets;
@@ -54,6 +55,8 @@ pub struct HttpOptions {
     pub headers: Vec<(String, String)>,
     /// Signing secrets `whsec_…`, newest first; two during rotation; none sends unsigned callbacks.
     pub secrets: Vec<String>,
+    /// Signs instead of the secrets, where they may change while a run goes on.
+    pub ring: Option<Arc<KeyRing>>,
     /// Where in a reply the result lies (RFC 6901); empty is the whole reply.
     pub response_pointer: String,
     /// How long a connection may take to be made, within the call's own time.
@@ -88,6 +91,7 @@ impl HttpOptions {
             method: "POST".into(),
             headers: Vec::new(),
             secrets: Vec::new(),
+            ring: None,
             response_pointer: String::new(),
             connect_timeout: Duration::from_secs(2),
             pool_idle: Duration::from_secs(90),
@@ -131,7 +135,9 @@ impl HttpOptions {
         let own = http.headers.iter().chain(&secrets.headers);
         options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         options.response_pointer = http.response_pointer.clone();
-        options.insecure_skip_verify |= http.insecure_skip_verify;
+        // Who names an authority wants it looked at, whatever holds for the others.
+        let by_config = options.insecure_skip_verify && http.ca_pem.is_none();
+        options.insecure_skip_verify = http.insecure_skip_verify || by_config;
         options.ca_pem = http.ca_pem.clone();
         if http.proxy.is_some() {
             options.proxy = http.proxy.clone();
@@ -152,6 +158,7 @@ impl HttpOptions {
         let method =
             method.map_err(|_| refuse(format!("{:?} is not an HTTP method; POST is usual", self.method)))?;
         let signer = Signer::new(&self.secrets).map_err(refuse)?;
+        let signer = self.ring.clone().unwrap_or_else(|| Arc::new(KeyRing::new(signer)));
         let pointer = Pointer::new(&self.response_pointer).map_err(refuse)?;
         Ok(Checked { uri, is_https, method, headers: self.header_map()?, signer, pointer })
     }
@@ -245,7 +252,7 @@ pub(super) struct Checked {
     pub(super) is_https: bool,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
-    pub(super) signer: Signer,
+    pub(super) signer: Arc<KeyRing>,
     pub(super) pointer: Pointer,
 }
 

@@ -14,7 +14,7 @@ use self::stamp::{Ids, Precision, stamp};
 use super::HttpOptions;
 use super::client::GatedBody;
 use super::options::Checked;
-use crate::adapters::handler::sign::Signer;
+use crate::adapters::handler::sign::KeyRing;
 use crate::domain::ids::{Attempt, ItemIndex};
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallItems, RunContext};
@@ -42,7 +42,7 @@ pub(super) struct Requests {
     /// `,"key":"k7f3q2-t1042-`: what stands between an item's attempt and the index in its key.
     key_head: Vec<u8>,
     is_batched: bool,
-    signer: Signer,
+    signer: Arc<KeyRing>,
     ids: Ids,
     context: Arc<RunContext>,
     clock: Arc<dyn Clock>,

@@ -18,6 +18,7 @@ use super::HttpOptions;
 use super::client::{GatedBody, HEADER_BYTES_MAX};
 use super::connect::Connector;
 use super::{options, tls};
+use crate::adapters::handler::sign::{KeyRing, SecretError, Signer};
 use crate::domain::verdict::Failure;
 use crate::ports::handler::OpenError;
 
@@ -44,6 +45,8 @@ pub struct Transports {
     pools: Mutex<HashMap<[u8; 32], Vec<Weak<Pool>>>>,
     /// Settings with the system's certificates, or with those of a file: they are read once.
     trusts: Mutex<HashMap<Option<PathBuf>, ClientConfig>>,
+    /// The signers of businesses with live runs, by slug.
+    rings: Mutex<HashMap<String, Weak<KeyRing>>>,
 }
 
 impl std::fmt::Debug for Transports {
@@ -53,6 +56,23 @@ impl std::fmt::Debug for Transports {
 }
 
 impl Transports {
+    /// The ring of a business, which signs with these secrets from now on; all its runs share it.
+    ///
+    /// # Errors
+    /// When a secret is none.
+    pub fn ring(&self, business: &str, secrets: &[String]) -> Result<Arc<KeyRing>, SecretError> {
+        let signer = Signer::new(secrets)?;
+        let mut rings = lock(&self.rings);
+        if let Some(ring) = rings.get(business).and_then(Weak::upgrade) {
+            ring.set(signer);
+            return Ok(ring);
+        }
+        rings.retain(|_, ring| ring.strong_count() > 0);
+        let ring = Arc::new(KeyRing::new(signer));
+        rings.insert(business.to_owned(), Arc::downgrade(&ring));
+        Ok(ring)
+    }
+
     /// A pool for these options that has room for another user.
     ///
     /// # Errors

@@ -1,0 +1,53 @@
+//! The process as its system sees it. (Prometheus's conventional names.)
+
+use rustix::param::{clock_ticks_per_second, page_size};
+
+use super::text::{Kind, Page};
+
+/// Writes what can be read; a system without `/proc` has none of it.
+pub(super) fn write(page: &mut Page) {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    if let Some(process) = Process::read(&stat) {
+        page.single("process_cpu_seconds_total", Kind::Counter, "Time on processors", process.cpu_seconds);
+        page.single("process_resident_memory_bytes", Kind::Gauge, "Memory in use", process.resident_bytes);
+        page.single("process_threads", Kind::Gauge, "Threads", process.threads);
+    }
+    if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
+        page.single("process_open_fds", Kind::Gauge, "Open file descriptors", files.count() as f64);
+    }
+}
+
+struct Process {
+    cpu_seconds: f64,
+    resident_bytes: f64,
+    threads: f64,
+}
+
+impl Process {
+    /// Reads the text of `/proc/self/stat`; the name in parentheses may hold blanks.
+    fn read(stat: &str) -> Option<Process> {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<f64>().ok();
+        // Numbered from 3 in proc(5): utime 14, stime 15, num_threads 20, rss 24.
+        let ticks = number(11)? + number(12)?;
+        Some(Process {
+            cpu_seconds: ticks / clock_ticks_per_second() as f64,
+            threads: number(17)?,
+            resident_bytes: number(21)? * page_size() as f64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_behind_an_odd_name() {
+        let fields: Vec<String> = (3..30).map(|field: u32| field.to_string()).collect();
+        let process = Process::read(&format!("7 (a ) b) {}", fields.join(" "))).expect("it is read");
+        assert_eq!(process.cpu_seconds, 29.0 / clock_ticks_per_second() as f64);
+        assert_eq!((process.threads, process.resident_bytes), (20.0, 24.0 * page_size() as f64));
+        assert!(Process::read("7 nothing").is_none());
+    }
+}

@@ -1,0 +1,119 @@
+//! The data log without the lines that nobody wants to keep: `data_log.min_level`, which a reload changes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use async_trait::async_trait;
+
+use crate::config::DataLogLevel;
+use crate::domain::ids::TaskId;
+use crate::ports::StoreError;
+use crate::ports::data_log::{
+    DataLog, DataLogLine, DropReason, LogPage, LogQuery, LogRetention, NumberedLine,
+};
+use crate::ports::handler::LogLevel;
+
+/// The lowest level that is kept; shared by who writes and who changes it.
+#[derive(Clone, Debug)]
+pub(super) struct MinLevel(Arc<AtomicU8>);
+
+impl MinLevel {
+    pub(super) fn new(level: DataLogLevel) -> MinLevel {
+        MinLevel(Arc::new(AtomicU8::new(rank_of(level))))
+    }
+
+    /// Keeps lines of this level and above from now on.
+    pub(super) fn set(&self, level: DataLogLevel) {
+        self.0.store(rank_of(level), Ordering::Relaxed);
+    }
+
+    fn keeps(&self, level: LogLevel) -> bool {
+        let rank = match level {
+            LogLevel::Debug => 0,
+            LogLevel::Info => 1,
+            LogLevel::Warn => 2,
+            LogLevel::Error => 3,
+        };
+        rank >= self.0.load(Ordering::Relaxed)
+    }
+}
+
+fn rank_of(level: DataLogLevel) -> u8 {
+    match level {
+        DataLogLevel::Debug => 0,
+        DataLogLevel::Info => 1,
+        DataLogLevel::Warn => 2,
+        DataLogLevel::Error => 3,
+    }
+}
+
+/// See the module.
+pub(super) struct Sieve {
+    pub(super) inner: Arc<dyn DataLog>,
+    pub(super) min_level: MinLevel,
+}
+
+#[async_trait]
+impl DataLog for Sieve {
+    async fn append(&self, lines: &[DataLogLine]) -> Result<(), StoreError> {
+        if lines.iter().all(|line| self.min_level.keeps(line.line.level)) {
+            return self.inner.append(lines).await;
+        }
+        let kept: Vec<DataLogLine> =
+            lines.iter().filter(|line| self.min_level.keeps(line.line.level)).cloned().collect();
+        if kept.is_empty() { Ok(()) } else { self.inner.append(&kept).await }
+    }
+
+    async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError> {
+        self.inner.tail(task, level, limit).await
+    }
+
+    async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError> {
+        self.inner.search(query).await
+    }
+
+    async fn after(&self, task: TaskId, number: i64, limit: u32) -> Result<Vec<NumberedLine>, StoreError> {
+        self.inner.after(task, number, limit).await
+    }
+
+    async fn expire(&self, retention: LogRetention) -> Result<u64, StoreError> {
+        self.inner.expire(retention).await
+    }
+
+    async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError> {
+        self.inner.count_dropped(task, reason, lines).await
+    }
+
+    async fn dropped(&self, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError> {
+        self.inner.dropped(task).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::memory::MemoryStore;
+    use crate::domain::ids::{ShardId, WallMs};
+    use crate::ports::data_log::LogOrigin;
+    use crate::ports::handler::LogLine;
+
+    #[tokio::test]
+    async fn lines_below_the_level_are_not_kept_until_it_is_lowered() {
+        let line = |level| DataLogLine {
+            shard: ShardId { task: TaskId(1), no: 0 },
+            at: WallMs(1),
+            origin: LogOrigin::Business,
+            code: None,
+            line: LogLine { index: None, level, message: "x".to_owned(), extra: None },
+        };
+        let min_level = MinLevel::new(DataLogLevel::Warn);
+        let log = Sieve { inner: Arc::new(MemoryStore::new()), min_level: min_level.clone() };
+        let all = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error].map(line);
+        log.append(&all).await.expect("kept");
+        assert_eq!(log.after(TaskId(1), 0, 10).await.expect("read").len(), 2);
+        log.append(&all[..1]).await.expect("nothing to keep");
+        min_level.set(DataLogLevel::Debug);
+        log.append(&all).await.expect("kept");
+        assert_eq!(log.after(TaskId(1), 0, 10).await.expect("read").len(), 6);
+    }
+}

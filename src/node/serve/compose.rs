@@ -1,0 +1,165 @@
+//! The parts of a node that serves: adapters behind the ports, the tree over them, and what the service works with.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use super::{ServeError, capacity};
+use crate::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
+use crate::adapters::handler::http::HttpOptions;
+use crate::config::Config;
+use crate::node::fair_share::FairShares;
+use crate::node::min_level::{MinLevel, Sieve};
+use crate::node::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
+use crate::node::sources::{Desk, Fetcher, StoredSources};
+use crate::node::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLog;
+use crate::ports::hook::HookCaller;
+use crate::ports::provision::Provider;
+use crate::ports::vault::Vault;
+use crate::service::Parts;
+
+/// What a node is composed of.
+pub(super) struct Ingredients<'a> {
+    pub(super) config: &'a Config,
+    pub(super) name: &'a str,
+    /// What command handlers inherit.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) runtimes: Arc<Runtimes>,
+    pub(super) state: Arc<StateDir>,
+    pub(super) store: Arc<Store>,
+    /// The base of the façade's URL.
+    pub(super) address: String,
+    /// Which lines of the data log are kept.
+    pub(super) min_level: MinLevel,
+}
+
+impl Ingredients<'_> {
+    fn data_log(&self) -> Arc<dyn DataLog> {
+        Arc::new(Sieve { inner: self.store.clone(), min_level: self.min_level.clone() })
+    }
+}
+
+/// Composes a node and starts its tree.
+///
+/// # Errors
+/// When the key that seals secrets can't be used, or the tree doesn't come up.
+pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), ServeError> {
+    let config = from.config;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let vault: Arc<dyn Vault> = Arc::new(KeyVault::open(config.auth.key_file.as_deref(), from.state.path())?);
+    let transports = Arc::new(Transports::default());
+    let provider: Arc<dyn Provider> = Arc::new(provider(&from, &clock, &vault, &transports));
+    let calls = Arc::new(HookClient {
+        http: config.http_handler.clone(),
+        commands: config.command_handler.clone(),
+        environment: from.environment.clone(),
+        node: from.name.to_owned(),
+        vault: vault.clone(),
+        clock: clock.clone(),
+        transports,
+    });
+    let fetcher = Fetcher::new(HttpOptions::of(&config.http_handler, ""));
+    let store = from.store.clone();
+    let desk = Desk { sources: store.clone(), uploads: store.clone(), fetcher };
+    let caller: Arc<dyn HookCaller> = calls.clone();
+    let node = start(&from, provider.clone(), caller).await?;
+    let parts = Parts {
+        tasks: store.clone(),
+        lists: store.clone(),
+        businesses: store.clone(),
+        tokens: store.clone(),
+        answers: store.clone(),
+        data_log: from.data_log(),
+        sources: store.clone(),
+        failures: store.clone(),
+        reports: store.clone(),
+        uploads: store.clone(),
+        desk: Arc::new(desk),
+        hooks: calls.clone(),
+        handlers: calls,
+        vault,
+        provider,
+        node_audit: store,
+        supervisor: node.supervisor().clone(),
+        clock,
+    };
+    Ok((node, parts))
+}
+
+fn provider(
+    from: &Ingredients<'_>,
+    clock: &Arc<dyn Clock>,
+    vault: &Arc<dyn Vault>,
+    transports: &Arc<Transports>,
+) -> ServiceProvider {
+    let (store, spool) = (from.store.clone(), from.state.spool());
+    let sources =
+        StoredSources::new(store.clone(), store.clone(), store.clone(), store, spool, clock.clone());
+    ServiceProvider {
+        businesses: from.store.clone(),
+        vault: vault.clone(),
+        config: Arc::new(from.config.clone()),
+        node: from.name.to_owned(),
+        environment: from.environment.clone(),
+        clock: clock.clone(),
+        data_log: from.data_log(),
+        transports: transports.clone(),
+        shares: Arc::new(FairShares::default()),
+        workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
+        sources: Arc::new(sources),
+        work: from.runtimes.work().clone(),
+    }
+}
+
+async fn start(
+    from: &Ingredients<'_>,
+    provider: Arc<dyn Provider>,
+    caller: Arc<dyn HookCaller>,
+) -> Result<Node, ServeError> {
+    let config = from.config;
+    let options = NodeOptions {
+        name: from.name.to_owned(),
+        state: from.state.clone(),
+        store: from.store.clone(),
+        provider,
+        capacity: capacity(config),
+        unlimited_reserves: config.node.unlimited_reserves,
+        times: times(config),
+        runtimes: from.runtimes.clone(),
+        only: None,
+    };
+    Ok(Node::start_with(options, beside(from, caller)).await?)
+}
+
+fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
+    let (config, store) = (from.config, from.store.clone());
+    Beside {
+        serving: Serving::new(config.node.run_tasks, Some(config.node.pools.clone())),
+        place: NodePlace { address: Some(from.address.clone()), labels: config.node.labels.clone() },
+        hooks: Some(HookParts { outbox: store.clone(), businesses: store.clone(), caller }),
+        uploads: Some(store),
+        keep: Some(Keep {
+            failures: config.retention.failures,
+            tasks: config.retention.tasks,
+            log: config.data_log.retention,
+            log_lines: config.data_log.max_per_task,
+        }),
+        data_log: Some(from.data_log()),
+    }
+}
+
+fn times(config: &Config) -> Times {
+    let cluster = &config.cluster;
+    Times {
+        lease_ttl: cluster.lease_ttl,
+        lease_renew: cluster.lease_renew,
+        heartbeat: Times::default().heartbeat,
+        restore_scan: cluster.restore_scan,
+        restore_window: cluster.restore_window,
+        restore_max: cluster.restore_max,
+        restore_backoff: (cluster.restore_backoff.first, cluster.restore_backoff.max),
+        data_log_flush: config.data_log.flush,
+        drain_timeout: config.node.drain_timeout,
+    }
+}

@@ -1,0 +1,44 @@
+//! Why a node can't begin to serve.
+
+use std::io;
+use std::net::SocketAddr;
+
+use crate::adapters::vault::KeyError;
+use crate::http::server::BadTls;
+use crate::node::bootstrap::BootstrapError;
+use crate::node::{LockError, StartError};
+use crate::ports::StoreError;
+
+/// See the module. Nothing runs then.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The node's name isn't one.
+    #[error("{0:?} is no name of a node: 1 to 64 letters, digits, dots, - and _ are; set node.id")]
+    Name(String),
+    /// The certificate or its key.
+    #[error(transparent)]
+    Tls(#[from] BadTls),
+    /// The port can't be had.
+    #[error("{address} can't be listened on: {cause}")]
+    Listen {
+        /// `http.listen`.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The state directory can't be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The database can't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The key that seals secrets can't be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The first token can't be made or read.
+    #[error(transparent)]
+    Token(#[from] BootstrapError),
+    /// The tree did not come up.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
