@@ -229,7 +229,7 @@ impl Ledger {
         self.check_fit(need, Load(0), (limit, held))?;
         let business = request.business.clone();
         let account =
-            self.accounts.entry(business.clone()).or_insert(Account { limit, ..Account::default() });
+            self.accounts.entry(business.clone()).or_insert_with(|| Account { limit, ..Account::default() });
         account.held = account.held.plus(need);
         account.shards += 1;
         self.held.insert(request.shard, Booking { load: need, business });

@@ -194,7 +194,7 @@ fn actor() -> Actor {
 }
 
 fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
-    let mut tuning = Config::default().task_defaults.tuning.clone();
+    let mut tuning = Config::default().task_defaults.tuning;
     tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
     tune(&mut tuning);
     NewTask {

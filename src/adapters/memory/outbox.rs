@@ -56,7 +56,7 @@ fn settle(call: &mut LeftCall, settlement: &Settlement) {
         Settlement::Done => call.state = CallState::Done,
         Settlement::Again { due_at, error } => {
             call.due_at = *due_at;
-            call.last_error = error.clone().or(call.last_error.take());
+            call.last_error = error.clone().or_else(|| call.last_error.take());
             return;
         }
         Settlement::Dead { error } => {

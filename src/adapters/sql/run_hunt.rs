@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sea_orm::sea_query::SelectStatement;
-use sea_orm::{ColumnTrait, Condition, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use serde::Deserialize;
 
 use super::entity::{business, session, shard_head, task};
@@ -21,7 +21,7 @@ use crate::ports::StoreError;
 use crate::ports::run_store::{CLAIMABLE, Candidate, Game, Hunt, HuntPlace};
 
 /// What a candidate is made of.
-#[derive(Debug, FromQueryResult)]
+#[derive(Debug)]
 struct Row {
     task_id: i64,
     shard_no: i32,
@@ -32,6 +32,17 @@ struct Row {
     priority: i32,
     queued_at: i64,
     business_id: i64,
+}
+
+/// The columns of a row in their order: found by their place, since looking up nine names costs more than reading
+/// nine values.
+type Columns = (i64, i32, i64, Option<String>, String, String, i32, i64, i64);
+
+impl From<Columns> for Row {
+    fn from(columns: Columns) -> Row {
+        let (task_id, shard_no, epoch, session_id, wish, tuning, priority, queued_at, business_id) = columns;
+        Row { task_id, shard_no, epoch, session_id, wish, tuning, priority, queued_at, business_id }
+    }
 }
 
 /// The one setting that a candidate needs.
@@ -50,8 +61,9 @@ pub(super) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, Store
     for state in CLAIMABLE.into_iter().skip_while(|state| *state != from) {
         let after = hunt.after.filter(|place| place.state == state).map(|place| place.shard);
         let limit = u64::from(hunt.limit) - rows.len() as u64;
-        let found = page(hunt, state, after, limit).into_model::<Row>().all(&store.readers).await;
-        rows.extend(found.map_err(error)?);
+        let found: Vec<Columns> =
+            page(hunt, state, after, limit).into_tuple().all(&store.readers).await.map_err(error)?;
+        rows.extend(found.into_iter().map(Row::from));
         if rows.len() as u64 >= u64::from(hunt.limit) {
             next = rows.last().map(|row| HuntPlace { state, shard: shard(row) });
             break;
