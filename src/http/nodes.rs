@@ -18,10 +18,10 @@ use super::body::Body;
 use super::page::Page;
 use super::problem::Problem;
 use super::time::rfc3339;
-use crate::actors::context::RunView;
 use crate::domain::settings::RateLimit;
 use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
+use crate::service::nodes::RunView;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
