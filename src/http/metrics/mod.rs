@@ -43,12 +43,15 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(scrape))
 }
 
+/// Sums by kind, and the last number seen by path.
+type Restarts = (BTreeMap<&'static str, u64>, BTreeMap<String, u32>);
+
 /// What is measured and remembered.
 pub(super) struct Meter {
     requests: PrometheusRecorder,
     board: Mutex<Board>,
     /// Restarts seen, by kind; and by path as they were last seen.
-    restarts: Mutex<(BTreeMap<&'static str, u64>, BTreeMap<String, u32>)>,
+    restarts: Mutex<Restarts>,
 }
 
 impl Meter {
