@@ -89,7 +89,7 @@ impl From<ActorNode> for ActorBody {
     responses((status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))))
 )]
 async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<Response, Problem> {
-    answer(&app, &wanted, Format::Text)
+    Ok(answer(&app, &wanted, Format::Text)?)
 }
 
 /// The tree of a node's actors
@@ -107,10 +107,10 @@ async fn of_node(
     Params(wanted): Params<Wanted>,
 ) -> Result<Response, Problem> {
     nodes::check(&app, &name)?;
-    answer(&app, &wanted, Format::Json)
+    Ok(answer(&app, &wanted, Format::Json)?)
 }
 
-fn answer(app: &App, wanted: &Wanted, usual: Format) -> Result<Response, Problem> {
+fn answer(app: &App, wanted: &Wanted, usual: Format) -> Result<Response, ServiceError> {
     let task = wanted.task.as_deref().map(str::parse::<TaskId>).transpose();
     let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
     let depth = wanted.depth.map_or(usize::MAX, |depth| depth as usize);

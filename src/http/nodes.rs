@@ -18,10 +18,10 @@ use super::body::Body;
 use super::page::Page;
 use super::problem::Problem;
 use super::time::rfc3339;
-use crate::actors::context::RunView;
 use crate::domain::settings::RateLimit;
 use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
+use crate::service::nodes::RunView;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -108,11 +108,11 @@ fn node(app: &App) -> NodeBody {
 }
 
 /// That this is the node that is meant.
-pub(super) fn check(app: &App, name: &str) -> Result<(), Problem> {
+pub(super) fn check(app: &App, name: &str) -> Result<(), ServiceError> {
     if name == app.front.node {
         return Ok(());
     }
-    Err(ServiceError::NotFound { what: "node", name: name.to_owned() }.into())
+    Err(ServiceError::NotFound { what: "node", name: name.to_owned() })
 }
 
 /// A cluster.
@@ -271,7 +271,7 @@ async fn set_drained(
 /// The longest reason. Unit: characters.
 const REASON_MAX: usize = 1000;
 
-fn actor(caller: &Caller, reason: Option<String>) -> Result<Actor, Problem> {
+fn actor(caller: &Caller, reason: Option<String>) -> Result<Actor, ServiceError> {
     if reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_MAX) {
         return Err(
             ServiceError::invalid("/reason", format!("it is longer than {REASON_MAX} characters")).into()

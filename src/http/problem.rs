@@ -13,6 +13,112 @@ use crate::service::{FieldFault, ServiceError};
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
 
+use StatusCode as S;
+
+/// Of each kind, in the order of [`Slug::ALL`]: the last part of its `type`, the status, the title, and what to try when
+/// the problem itself doesn't know.
+const FACTS: [(&str, S, &str, &str); 24] = [
+    ("invalid-request", S::BAD_REQUEST, "The request can't be understood", "look at `errors`"),
+    (
+        "unauthenticated",
+        S::UNAUTHORIZED,
+        "Who is calling?",
+        "send `Authorization: Bearer wrk_…` with a token that is neither expired nor revoked",
+    ),
+    ("forbidden", S::FORBIDDEN, "Not with this token", "ask an administrator for a token with the role"),
+    ("not-found", S::NOT_FOUND, "There is no such thing", "list what there is"),
+    (
+        "method-not-allowed",
+        S::METHOD_NOT_ALLOWED,
+        "Not with this method",
+        "look at `/openapi.json` for the methods of this path",
+    ),
+    (
+        "item-not-recorded",
+        S::NOT_FOUND,
+        "Nothing is recorded of this item",
+        "read `/problems/item-not-recorded`: items that went well have no row",
+    ),
+    ("wrong-state", S::CONFLICT, "Not in this state", "one of the `allowed` actions"),
+    ("conflict", S::CONFLICT, "Something stands in its way", "read `detail`"),
+    ("name-taken", S::CONFLICT, "The name is taken", "another name"),
+    (
+        "no-capacity",
+        S::CONFLICT,
+        "Not enough node capacity",
+        "a rate of at most `max_rate`, or stop another task",
+    ),
+    (
+        "stale-start",
+        S::CONFLICT,
+        "That was an earlier start",
+        "use the token and the number of the present start",
+    ),
+    (
+        "etag-mismatch",
+        S::PRECONDITION_FAILED,
+        "It was changed since you looked",
+        "read it again, then change what you see",
+    ),
+    ("validation-failed", S::UNPROCESSABLE_ENTITY, "That can't be done", "look at `errors`"),
+    (
+        "business-rejected",
+        S::UNPROCESSABLE_ENTITY,
+        "The business said no",
+        "do what the business says in `detail`, or ask its owner",
+    ),
+    (
+        "check-failed",
+        S::UNPROCESSABLE_ENTITY,
+        "The handler breaks the contract",
+        "look at `check_report`; `?check=skip` registers it all the same",
+    ),
+    (
+        "idempotency-key-reused",
+        S::UNPROCESSABLE_ENTITY,
+        "The key was used for another request",
+        "a new Idempotency-Key for a new request",
+    ),
+    (
+        "idempotency-in-progress",
+        S::CONFLICT,
+        "The same request is being answered",
+        "send it again in a second",
+    ),
+    (
+        "idempotency-key-required",
+        S::BAD_REQUEST,
+        "This node wants a key with every create",
+        "send `Idempotency-Key` with a value of your own, such as a UUID",
+    ),
+    (
+        "payload-too-large",
+        S::PAYLOAD_TOO_LARGE,
+        "That is too much",
+        "a smaller body; items belong in an upload",
+    ),
+    (
+        "unsupported-media-type",
+        S::UNSUPPORTED_MEDIA_TYPE,
+        "Not this type of body",
+        "send `Content-Type: application/json`, or what `/openapi.json` says of this route",
+    ),
+    ("too-many-requests", S::TOO_MANY_REQUESTS, "Too many requests", "wait as `Retry-After` says"),
+    (
+        "store-unavailable",
+        S::SERVICE_UNAVAILABLE,
+        "The store can't be reached",
+        "send it again as `Retry-After` says; nothing that was acknowledged is lost",
+    ),
+    ("draining", S::SERVICE_UNAVAILABLE, "This node is shutting down", "ask another node"),
+    (
+        "internal",
+        S::INTERNAL_SERVER_ERROR,
+        "Something went wrong inside the node",
+        "report it with the `request_id`; the node's log says more",
+    ),
+];
+
 /// Every kind of problem, by the last part of its `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Slug {
@@ -97,123 +203,7 @@ impl Slug {
 
     /// The last part of the `type`, the status, the title, and what to try when the problem itself doesn't know.
     pub fn facts(self) -> (&'static str, StatusCode, &'static str, &'static str) {
-        use StatusCode as S;
-        match self {
-            Slug::InvalidRequest => {
-                ("invalid-request", S::BAD_REQUEST, "The request can't be understood", "look at `errors`")
-            }
-            Slug::Unauthenticated => (
-                "unauthenticated",
-                S::UNAUTHORIZED,
-                "Who is calling?",
-                "send `Authorization: Bearer wrk_…` with a token that is neither expired nor revoked",
-            ),
-            Slug::Forbidden => (
-                "forbidden",
-                S::FORBIDDEN,
-                "Not with this token",
-                "ask an administrator for a token with the role",
-            ),
-            Slug::NotFound => ("not-found", S::NOT_FOUND, "There is no such thing", "list what there is"),
-            Slug::MethodNotAllowed => (
-                "method-not-allowed",
-                S::METHOD_NOT_ALLOWED,
-                "Not with this method",
-                "look at `/openapi.json` for the methods of this path",
-            ),
-            Slug::ItemNotRecorded => (
-                "item-not-recorded",
-                S::NOT_FOUND,
-                "Nothing is recorded of this item",
-                "read `/problems/item-not-recorded`: items that went well have no row",
-            ),
-            Slug::WrongState => {
-                ("wrong-state", S::CONFLICT, "Not in this state", "one of the `allowed` actions")
-            }
-            Slug::Conflict => ("conflict", S::CONFLICT, "Something stands in its way", "read `detail`"),
-            Slug::NameTaken => ("name-taken", S::CONFLICT, "The name is taken", "another name"),
-            Slug::NoCapacity => (
-                "no-capacity",
-                S::CONFLICT,
-                "Not enough node capacity",
-                "a rate of at most `max_rate`, or stop another task",
-            ),
-            Slug::StaleStart => (
-                "stale-start",
-                S::CONFLICT,
-                "That was an earlier start",
-                "use the token and the number of the present start",
-            ),
-            Slug::EtagMismatch => (
-                "etag-mismatch",
-                S::PRECONDITION_FAILED,
-                "It was changed since you looked",
-                "read it again, then change what you see",
-            ),
-            Slug::ValidationFailed => {
-                ("validation-failed", S::UNPROCESSABLE_ENTITY, "That can't be done", "look at `errors`")
-            }
-            Slug::BusinessRejected => (
-                "business-rejected",
-                S::UNPROCESSABLE_ENTITY,
-                "The business said no",
-                "do what the business says in `detail`, or ask its owner",
-            ),
-            Slug::CheckFailed => (
-                "check-failed",
-                S::UNPROCESSABLE_ENTITY,
-                "The handler breaks the contract",
-                "look at `check_report`; `?check=skip` registers it all the same",
-            ),
-            Slug::IdempotencyKeyReused => (
-                "idempotency-key-reused",
-                S::UNPROCESSABLE_ENTITY,
-                "The key was used for another request",
-                "a new Idempotency-Key for a new request",
-            ),
-            Slug::IdempotencyInProgress => (
-                "idempotency-in-progress",
-                S::CONFLICT,
-                "The same request is being answered",
-                "send it again in a second",
-            ),
-            Slug::IdempotencyKeyRequired => (
-                "idempotency-key-required",
-                S::BAD_REQUEST,
-                "This node wants a key with every create",
-                "send `Idempotency-Key` with a value of your own, such as a UUID",
-            ),
-            Slug::PayloadTooLarge => (
-                "payload-too-large",
-                S::PAYLOAD_TOO_LARGE,
-                "That is too much",
-                "a smaller body; items belong in an upload",
-            ),
-            Slug::UnsupportedMediaType => (
-                "unsupported-media-type",
-                S::UNSUPPORTED_MEDIA_TYPE,
-                "Not this type of body",
-                "send `Content-Type: application/json`, or what `/openapi.json` says of this route",
-            ),
-            Slug::TooManyRequests => {
-                ("too-many-requests", S::TOO_MANY_REQUESTS, "Too many requests", "wait as `Retry-After` says")
-            }
-            Slug::StoreUnavailable => (
-                "store-unavailable",
-                S::SERVICE_UNAVAILABLE,
-                "The store can't be reached",
-                "send it again as `Retry-After` says; nothing that was acknowledged is lost",
-            ),
-            Slug::Draining => {
-                ("draining", S::SERVICE_UNAVAILABLE, "This node is shutting down", "ask another node")
-            }
-            Slug::Internal => (
-                "internal",
-                S::INTERNAL_SERVER_ERROR,
-                "Something went wrong inside the node",
-                "report it with the `request_id`; the node's log says more",
-            ),
-        }
+        FACTS[self as usize]
     }
 }
 
@@ -362,4 +352,20 @@ pub fn on_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
     Problem::from(ServiceError::Internal(format!("a request panicked: {text}"))).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_own_facts() {
+        for (at, slug) in Slug::ALL.into_iter().enumerate() {
+            assert_eq!(slug as usize, at, "{slug:?} stands elsewhere in the table");
+        }
+        let names: std::collections::BTreeSet<&str> = FACTS.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(names.len(), FACTS.len());
+        assert_eq!(Slug::Draining.facts().0, "draining");
+        assert_eq!(Slug::NoCapacity.facts().1, StatusCode::CONFLICT);
+    }
 }

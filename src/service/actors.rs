@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Service;
-use crate::actors::tree::ActorView;
+pub use crate::actors::tree::ActorView;
 use crate::domain::ids::{Moment, TaskId};
 
 /// An actor and those below it.

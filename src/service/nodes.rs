@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{FieldFault, Service, ServiceError};
+pub use crate::actors::context::RunView;
 use crate::actors::context::ServingNow;
 use crate::domain::capacity::Capacity;
 use crate::domain::settings::RateLimit;

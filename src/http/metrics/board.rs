@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::actors::context::RunView;
 use crate::domain::counters::Counters;
 use crate::domain::execution::Progress;
 use crate::domain::ids::{Moment, TaskId};
 use crate::domain::stall::StallReason;
+use crate::service::nodes::RunView;
 
 /// Tasks with series of their own. (`ux.md` §2.9.)
 pub(super) const TASKS_MAX: usize = 200;

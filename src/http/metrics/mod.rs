@@ -27,8 +27,8 @@ use self::board::{Board, Entry, OTHER};
 use self::text::{Kind, Page};
 use super::App;
 use super::problem::{Problem, Slug};
-use crate::actors::tree::ActorView;
 use crate::domain::stall::StallReason;
+use crate::service::actors::ActorView;
 
 /// Between two looks at the live runs.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -43,12 +43,15 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(scrape))
 }
 
+/// Sums by kind, and the last number seen by path.
+type Restarts = (BTreeMap<&'static str, u64>, BTreeMap<String, u32>);
+
 /// What is measured and remembered.
 pub(super) struct Meter {
     requests: PrometheusRecorder,
     board: Mutex<Board>,
     /// Restarts seen, by kind; and by path as they were last seen.
-    restarts: Mutex<(BTreeMap<&'static str, u64>, BTreeMap<String, u32>)>,
+    restarts: Mutex<Restarts>,
 }
 
 impl Meter {
@@ -254,6 +257,31 @@ fn write_tasks(page: &mut Page, board: &Board) {
     }
 }
 
+/// What a gauge of a task shows; none shows nothing.
+type Value = fn(&Entry) -> Option<f64>;
+
+/// The gauges of a task that runs.
+const GAUGES: [(&str, &str, Value); 7] = [
+    ("windrow_task_progress_ratio", "Settled or excluded items of all", |entry| {
+        let done = entry.sight.counters.settled() + entry.sight.counters.excluded;
+        Some(if entry.sight.total == 0 { 1.0 } else { done as f64 / entry.sight.total as f64 })
+    }),
+    ("windrow_task_actual_rate", "Items settled per second", |entry| Some(entry.actual_rate)),
+    ("windrow_task_target_rate", "Item attempts per second that may leave", |entry| entry.sight.target_rate),
+    ("windrow_window_size", "Items between low water and the highest that may leave", |entry| {
+        Some(entry.sight.window as f64)
+    }),
+    ("windrow_window_used", "Items between low water and the highest that left", |entry| {
+        Some(entry.sight.window_used as f64)
+    }),
+    ("windrow_window_low_water", "Below it every item is settled or parked", |entry| {
+        Some(entry.sight.low_water as f64)
+    }),
+    ("windrow_handler_duration_p95_seconds", "The 95th percentile of how long calls take", |entry| {
+        entry.sight.latency_p95.map(|p95| p95.as_secs_f64())
+    }),
+];
+
 fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
     let mut family = page.family("windrow_task_items", Kind::Gauge, "Items of a task by state");
     for (task, entry) in own {
@@ -272,30 +300,7 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
             family.sample(&[("task", task), ("state", state)], count as f64);
         }
     }
-    type Value = fn(&Entry) -> Option<f64>;
-    let gauges: [(&'static str, &str, Value); 7] = [
-        ("windrow_task_progress_ratio", "Settled or excluded items of all", |entry| {
-            let done = entry.sight.counters.settled() + entry.sight.counters.excluded;
-            Some(if entry.sight.total == 0 { 1.0 } else { done as f64 / entry.sight.total as f64 })
-        }),
-        ("windrow_task_actual_rate", "Items settled per second", |entry| Some(entry.actual_rate)),
-        ("windrow_task_target_rate", "Item attempts per second that may leave", |entry| {
-            entry.sight.target_rate
-        }),
-        ("windrow_window_size", "Items between low water and the highest that may leave", |entry| {
-            Some(entry.sight.window as f64)
-        }),
-        ("windrow_window_used", "Items between low water and the highest that left", |entry| {
-            Some(entry.sight.window_used as f64)
-        }),
-        ("windrow_window_low_water", "Below it every item is settled or parked", |entry| {
-            Some(entry.sight.low_water as f64)
-        }),
-        ("windrow_handler_duration_p95_seconds", "The 95th percentile of how long calls take", |entry| {
-            entry.sight.latency_p95.map(|p95| p95.as_secs_f64())
-        }),
-    ];
-    for (name, help, value) in gauges {
+    for (name, help, value) in GAUGES {
         let mut family = page.family(name, Kind::Gauge, help);
         // A task that has ended has no window and no rate.
         let live = own.iter().filter(|(_, entry)| entry.gone_at.is_none() || name.ends_with("_ratio"));
