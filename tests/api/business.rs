@@ -19,7 +19,6 @@ use tokio::net::TcpListener;
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) at: Instant,
-    pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) raw: Bytes,
     pub(crate) body: Value,
@@ -150,8 +149,7 @@ impl Business {
         let (head, body) = request.into_parts();
         let raw = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
         let body = serde_json::from_slice(&raw).unwrap_or(Value::Null);
-        let seen =
-            Seen { at: Instant::now(), path: head.uri.path().to_owned(), headers: head.headers, raw, body };
+        let seen = Seen { at: Instant::now(), headers: head.headers, raw, body };
         let script = self.script.lock().expect("not poisoned").clone();
         let act = script(&seen);
         self.seen.lock().expect("not poisoned").push(seen);

@@ -26,7 +26,7 @@ pub(crate) struct Node {
     pub(crate) url: String,
     pub(crate) admin: Client,
     lines: watch::Receiver<Vec<String>>,
-    child: Child,
+    pub(crate) child: Child,
 }
 
 /// How a node is made.
@@ -137,11 +137,6 @@ impl Node {
         self.lines.borrow().join("\n")
     }
 
-    /// Waits for a line with this text.
-    pub(crate) async fn says(&self, text: &str) {
-        heard(self.lines.clone(), |line| line.contains(text).then_some(())).await;
-    }
-
     pub(crate) fn signal(&self, signal: Signal) {
         let id = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())).expect("it lives");
         kill_process(id, signal).expect("the signal is sent");
@@ -157,15 +152,6 @@ impl Node {
     pub(crate) async fn stop(self) -> Option<i32> {
         self.signal(Signal::TERM);
         self.ended().await
-    }
-
-    /// The memory that it holds. Unit: bytes.
-    pub(crate) fn resident(&self) -> u64 {
-        let id = self.child.id().expect("it lives");
-        let text = std::fs::read_to_string(format!("/proc/{id}/status")).expect("Linux");
-        let line = text.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
-        let kib: u64 = line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("a number");
-        kib * 1024
     }
 
     /// A client with a new token of this role.
@@ -240,8 +226,6 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// From the first byte sent to the last received.
-    pub(crate) took: Duration,
 }
 
 impl Answer {
@@ -331,12 +315,11 @@ impl Client {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(body)).expect("a request");
-        let begun = Instant::now();
         let answer = tokio::time::timeout(PATIENCE, self.pool.request(request)).await;
         let answer = answer.expect("an answer in time").expect("an answer");
         let (head, body) = answer.into_parts();
         let body = body.collect().await.expect("a body").to_bytes();
-        Answer { status: head.status.as_u16(), headers: head.headers, body, took: begun.elapsed() }
+        Answer { status: head.status.as_u16(), headers: head.headers, body }
     }
 }
 

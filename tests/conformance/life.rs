@@ -9,9 +9,7 @@ use windrow::domain::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow::domain::task::{Canary, CanaryThen};
 use windrow::ports::run_store::{Hunt, RunClose};
-use windrow::ports::task_store::{
-    CommandError, NewTask, TaskCommand, TaskEdit, TaskStore, TaskView, WaitNote,
-};
+use windrow::ports::task_store::{CommandError, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote};
 
 use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, task, with};
 

@@ -9,8 +9,8 @@
 //! items back. Invariants: `domain::invariants`.
 
 mod canary;
-mod cut_off;
 mod control;
+mod cut_off;
 mod draft;
 mod grant;
 mod progress;
