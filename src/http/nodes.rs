@@ -273,9 +273,7 @@ const REASON_MAX: usize = 1000;
 
 fn actor(caller: &Caller, reason: Option<String>) -> Result<Actor, ServiceError> {
     if reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_MAX) {
-        return Err(
-            ServiceError::invalid("/reason", format!("it is longer than {REASON_MAX} characters")).into()
-        );
+        return Err(ServiceError::invalid("/reason", format!("it is longer than {REASON_MAX} characters")));
     }
     Ok(caller.actor(reason))
 }
