@@ -1,6 +1,6 @@
 //! Executes commands of a page in a fresh directory, and compares what they print with what the page says.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl Shell {
         if step.background {
             self.servers.push(child);
             let is_node = step.command.contains("windrow serve");
-            return self.wait_for_port(self.ports[usize::from(is_node)]);
+            return self.wait_for_answer(self.ports[usize::from(is_node)]);
         }
         let lines = lines_of(&mut child);
         let mut seen = Vec::new();
@@ -113,16 +113,24 @@ impl Shell {
         shell.spawn().unwrap()
     }
 
-    fn wait_for_port(&self, port: u16) -> Result<(), String> {
+    /// Until somebody answers there: a node listens before it is ready.
+    fn wait_for_answer(&self, port: u16) -> Result<(), String> {
         let until = Instant::now() + PATIENCE;
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        while !answers(port) {
             if Instant::now() > until {
-                return Err(format!("nobody listens on port {port}"));
+                return Err(format!("nobody answers on port {port}"));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }
+}
+
+fn answers(port: u16) -> bool {
+    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    asked.is_ok() && stream.read(&mut [0; 1]).is_ok_and(|count| count > 0)
 }
 
 impl Drop for Shell {
