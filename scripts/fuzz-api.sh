@@ -29,6 +29,7 @@ admin="$(cat "$place/admin.token")"
 
 # One business and one task, so that paths lead somewhere.
 "$python/python" tests/api/prepare_fuzz.py "$url" "$admin" >"$place/tokens"
+failed=()
 printf 'fuzzing %s with seed %s, %s examples an operation\n' "$url" "$seed" "$examples"
 while read -r role token; do
     printf '\n-- role %s\n' "$role"
@@ -38,11 +39,15 @@ while read -r role token; do
     "$python/schemathesis" --no-color run "$url/openapi.json" "${header[@]}" \
         --phases examples,coverage,fuzzing --max-examples "$examples" --seed "$seed" \
         --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,negative_data_rejection \
-        --exclude-path /v1/events --exclude-path-regex '/drain$' --suppress-health-check all
+        --exclude-path /v1/events --exclude-path-regex '/drain$' --suppress-health-check all || failed+=("$role")
 done <"$place/tokens"
 
 kill -0 "$node" || { cat "$place/log" >&2; printf 'the node died\n' >&2; exit 1; }
 if grep -nE 'panicked|a request failed' "$place/log"; then
     printf 'the node had a bug\n' >&2
+    exit 1
+fi
+if [ "${#failed[@]}" -gt 0 ]; then
+    printf 'failed with seed %s: %s\n' "$seed" "${failed[*]}" >&2
     exit 1
 fi
