@@ -12,6 +12,7 @@ seed="${SEED:-$RANDOM}"
 python="target/python/bin"
 place="$(mktemp -d)"
 node=""
+export HYPOTHESIS_STORAGE_DIRECTORY="$place/hypothesis"
 trap '[ -z "$node" ] || kill "$node" 2>/dev/null; rm -rf "$place"' EXIT
 
 WINDROW_NODE__DATA_DIR="$place/data" WINDROW_HTTP__LISTEN=127.0.0.1:0 \
