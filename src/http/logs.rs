@@ -146,7 +146,7 @@ struct SearchParams {
     /// This level or above.
     level: Option<Level>,
     /// Lines about this item.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     index: Option<u64>,
     /// A text in the message, whatever the case of its letters.
     #[param(min_length = 1, max_length = 200)]
@@ -263,6 +263,7 @@ async fn of_all(
 /// A line to append.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = LogEntry)]
 pub(super) struct Entry {
     /// How important; `info` if it isn't said.
     level: Option<Level>,

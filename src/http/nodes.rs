@@ -209,6 +209,7 @@ async fn change(
 /// Why a node is drained, or no longer.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = DrainReason)]
 struct Why {
     /// For the audit.
     #[schema(max_length = 1000)]
@@ -221,7 +222,7 @@ struct Why {
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/drain", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64)),
-    request_body = Why,
+    request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
 async fn drain(
@@ -237,7 +238,7 @@ async fn drain(
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/undrain", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64)),
-    request_body = Why,
+    request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
 async fn undrain(
