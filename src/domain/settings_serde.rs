@@ -13,7 +13,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
-use super::settings_text::{ByteSize, TextError, parse_span, span_text};
+use super::settings_text::{ByteSize, TEXT_CHARS_MAX, TextError, parse_span, span_text};
 use super::task::Tuning;
 
 /// Reads a text, or a number as if it had been written as text.
@@ -27,7 +27,7 @@ impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
+        short(text)?.parse().map_err(E::custom)
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
@@ -37,6 +37,14 @@ impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
         self.visit_str(&number.to_string())
     }
+}
+
+/// The text, unless it is longer than any setting.
+fn short<E: Error>(text: &str) -> Result<&str, E> {
+    if text.chars().count() > TEXT_CHARS_MAX {
+        return Err(E::custom(format!("a setting has at most {TEXT_CHARS_MAX} characters")));
+    }
+    Ok(text)
 }
 
 macro_rules! reads_text {
@@ -73,7 +81,7 @@ impl Serialize for Auto<NonZeroU32> {
 
 /// The serde form of a `Duration`: `"15s"`.
 pub mod span {
-    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, span_text};
+    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, short, span_text};
 
     /// Writes the span as people would.
     ///
@@ -88,13 +96,13 @@ pub mod span {
     /// # Errors
     /// When it isn't one.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        parse_span(&String::deserialize(from)?).map_err(D::Error::custom)
+        parse_span(short(&String::deserialize(from)?)?).map_err(D::Error::custom)
     }
 }
 
 /// The serde form of an `Option<Duration>`: `"15s"`, or nothing.
 pub mod span_option {
-    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, span_text};
+    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, short, span_text};
 
     /// Writes the span as people would.
     ///
@@ -113,7 +121,7 @@ pub mod span_option {
     /// When it isn't one.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
-        text.map(|text| parse_span(&text).map_err(D::Error::custom)).transpose()
+        text.map(|text| parse_span(short(&text)?).map_err(D::Error::custom)).transpose()
     }
 }
 
