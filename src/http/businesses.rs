@@ -130,7 +130,7 @@ async fn edit(
     let reason = reason_of(patch.remove("reason"))?;
     // Looked for first: of a business that isn't there, nothing was changed.
     app.service.business(&slug).await?;
-    let expected = etag::expected(&headers)?;
+    let expected = etag::expected(&headers);
     let actor = caller.actor(reason);
     let changed = app.service.edit_business(&slug, &Value::Object(patch), expected, &actor).await?;
     Ok(shown(&changed, None))

@@ -94,9 +94,8 @@ impl Wanted {
 impl Rule {
     fn of(name: &str, schema: &Value) -> Rule {
         let chars = |key: &str| schema[key].as_u64().and_then(|most| usize::try_from(most).ok());
-        let bound = |key: &str| {
-            schema[key].as_i64().map(i128::from).or_else(|| schema[key].as_u64().map(i128::from))
-        };
+        let bound =
+            |key: &str| schema[key].as_i64().map(i128::from).or_else(|| schema[key].as_u64().map(i128::from));
         Rule {
             name: name.to_owned(),
             least_chars: chars("minLength").unwrap_or(0),
@@ -136,7 +135,8 @@ fn query_faults(rules: &[Rule], uri: &Uri) -> Vec<FieldFault> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match (text(&name.replace('+', " ")), text(&value.replace('+', " "))) {
             (Some(name), Some(value)) => {
-                faults.extend(rules.iter().find(|rule| rule.name == name).and_then(|rule| rule.fault(&value)));
+                faults
+                    .extend(rules.iter().find(|rule| rule.name == name).and_then(|rule| rule.fault(&value)));
             }
             _ => faults.push(FieldFault::new("query", format!("{pair:?} is no text: UTF-8 without NUL"))),
         }
@@ -203,7 +203,9 @@ mod tests {
     #[test]
     fn what_the_document_forbids_is_named() {
         let get = |uri| faults("GET", uri, Body::empty());
-        for sound in ["/a", "/a?q=%C3%BCab&n=1", "/a?n=18446744073709551615", "/a?other=%20", "/a?n=x", "/a?&"] {
+        for sound in
+            ["/a", "/a?q=%C3%BCab&n=1", "/a?n=18446744073709551615", "/a?other=%20", "/a?n=x", "/a?&"]
+        {
             assert!(get(sound).is_empty(), "{sound}");
         }
         for wrong in ["/a?q=", "/a?q", "/a?q=abcd", "/a?q=A", "/a?%71=A", "/a?q=a+b"] {

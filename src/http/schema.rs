@@ -60,7 +60,10 @@ pub enum ErrorBudget {
 #[serde(deny_unknown_fields)]
 pub struct TuningSettings {
     /// Attempts in a time, such as `500/s`; or `unlimited`.
-    #[schema(pattern = "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$", max_length = 80)]
+    #[schema(
+        pattern = "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$",
+        max_length = 80
+    )]
     pub rate: Option<String>,
     /// What may leave at once above the steady rate.
     pub burst: Option<Burst>,
@@ -143,7 +146,10 @@ pub struct HooksSettings {
 #[serde(deny_unknown_fields)]
 pub struct LimitsSettings {
     /// The sum of the rates of its running tasks.
-    #[schema(pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$", max_length = 80)]
+    #[schema(
+        pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$",
+        max_length = 80
+    )]
     pub rate: Option<String>,
     /// Items in flight over all its tasks on a node; each run has at least one.
     #[schema(minimum = 1)]

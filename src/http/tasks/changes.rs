@@ -125,7 +125,7 @@ pub(super) async fn edit(
     Body(body): Body<EditBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let expected = etag::expected(&headers)?;
+    let expected = etag::expected(&headers);
     let (change, reason) = body.change()?;
     if let Some(source) = &change.source {
         refuse_foreign_upload(&app, &steer.caller, source).await?;

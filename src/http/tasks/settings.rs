@@ -61,6 +61,7 @@ macro_rules! with_settings {
             #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             timeout: Option<std::time::Duration>,
             /// Attempts of items.
+            #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
             retry: Option<crate::http::tasks::settings::RetryBody>,
             /// The errors that are tolerated.
             #[schema(value_type = Option<crate::http::schema::ErrorBudget>)]
