@@ -11,6 +11,7 @@ mod access;
 mod business;
 mod businesses;
 mod callbacks;
+mod changes;
 mod hooks;
 mod life;
 mod line;

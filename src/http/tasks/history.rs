@@ -51,7 +51,7 @@ struct RunJson {
     started_at: String,
     /// When it gave the shard back; null while it runs, or when its node died.
     ended_at: Option<String>,
-    /// `released`, `done`, `stopped` or `recovering`.
+    /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     end_reason: Option<String>,
     /// The shard's low water at its end, or at its beginning while it runs.
     low_water: u64,
