@@ -84,6 +84,10 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
         next.skip_first = skip;
         if now.has_run {
             refusals.push(FieldRefusal::new("skip_first", "it is fixed once the task has run; clone it"));
+        } else if skip.0 > change.total.unwrap_or(now.total).0 {
+            let total = change.total.unwrap_or(now.total).0;
+            let why = format!("{} is more than the {total} items", skip.0);
+            refusals.push(FieldRefusal::new("skip_first", why));
         }
     }
     if let Some(total) = change.total {
@@ -150,6 +154,18 @@ mod tests {
         let source = r#"{"kind":"inline","items":[1]}"#.to_owned();
         let change = MeaningChange { source: Some(source.clone()), ..total(1) };
         assert_eq!(changed(&range(false), &change).expect("nothing has left").source, source);
+    }
+
+    #[test]
+    fn no_more_items_are_skipped_than_there_are() {
+        let skip = |first, change: MeaningChange| {
+            changed(&range(false), &MeaningChange { skip_first: Some(ItemIndex(first)), ..change })
+        };
+        assert_eq!(skip(10, MeaningChange::default()).expect("all of them").skip_first, ItemIndex(10));
+        assert_eq!(skip(11, total(11)).expect("of the new total").skip_first, ItemIndex(11));
+        for refused in [skip(11, MeaningChange::default()), skip(10, total(9)), skip(u64::MAX, total(10))] {
+            assert_eq!(refused.expect_err("there are fewer")[0].field, "skip_first");
+        }
     }
 
     #[test]
