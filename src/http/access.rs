@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
@@ -18,7 +19,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{OpenApi, PathItem};
 
 use super::App;
-use super::problem::{Problem, RequestId};
+use super::problem::{self, Problem, RequestId};
 use crate::domain::access::Role;
 use crate::domain::ids::TaskId;
 use crate::ports::task_store::Actor;
@@ -121,6 +122,12 @@ impl Policy {
         let known = self.0.get(&(method.to_owned(), path.to_owned()));
         known.cloned().unwrap_or(Access::Roles(Vec::new()))
     }
+
+    /// Whether the document knows this method at this path.
+    fn takes(&self, method: &Method, path: &str) -> bool {
+        let method = if method == Method::HEAD { "GET" } else { method.as_str() };
+        self.0.contains_key(&(method.to_owned(), path.to_owned()))
+    }
 }
 
 /// Who may call an operation.
@@ -164,6 +171,9 @@ pub async fn guard(
     let roles = match policy.access(request.method(), path.as_str()) {
         Access::Public => return next.run(request).await,
         Access::Local(_) if is_local(&request) => return next.run(request).await,
+        Access::Roles(roles) if roles.is_empty() && !policy.takes(request.method(), path.as_str()) => {
+            return problem::no_such_method(request).await.into_response();
+        }
         Access::Local(roles) | Access::Roles(roles) => roles,
     };
     let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
@@ -180,6 +190,21 @@ pub async fn guard(
     }
     request.extensions_mut().insert(caller);
     next.run(request).await
+}
+
+/// How long whoever listens may still hear something after their token was revoked, or has expired. (5 s are allowed.)
+const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(3);
+
+/// Waits until whoever sent these headers isn't known any more: for answers without an end. Cancel safe.
+pub(super) async fn no_longer_known(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) {
+    loop {
+        tokio::time::sleep(LOOK_AGAIN_EVERY).await;
+        let known = authenticate(app, headers, peer, String::new()).await;
+        // A store that can't be read revokes nothing.
+        if let Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_)) = known {
+            return;
+        }
+    }
 }
 
 /// Whether whoever asks sits on this machine: not somebody behind a proxy that does.

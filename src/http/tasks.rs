@@ -160,7 +160,11 @@ async fn read(
     let task = steer.task(&app, &text).await?;
     let task = match unless {
         Some(version) if version == task.version && patience > Duration::ZERO => {
-            app.service.await_change(task.id, version, patience).await?
+            tokio::select! {
+                changed = app.service.await_change(task.id, version, patience) => changed?,
+                // Whoever waits would hold up the end of the node, and then hear nothing.
+                () = app.front.ended() => task,
+            }
         }
         _ => task,
     };

@@ -13,6 +13,7 @@ mod businesses;
 mod callbacks;
 mod changes;
 mod hooks;
+mod hostile;
 mod life;
 mod line;
 mod secrets;
