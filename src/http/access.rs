@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
@@ -27,6 +28,9 @@ use crate::service::access::{Credentials, Identity};
 
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";
+
+/// How often a caller who stays is asked for their token again: a revocation ends what they hear within 5 s.
+const SIGN_IN_LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Adds the scheme to the document.
 pub struct Scheme;
@@ -211,6 +215,19 @@ async fn authenticate(
     };
     let Identity { name, role, business, task } = identity;
     Ok(Caller { name, role, business, task, source, request_id })
+}
+
+/// Ends when the caller would no longer be let in as who they are: what lives longer than a request looks again and
+/// again. A store that can't be read says nothing about the token.
+pub(super) async fn signed_out(app: App, caller: Caller, headers: HeaderMap, peer: Option<IpAddr>) {
+    loop {
+        tokio::time::sleep(SIGN_IN_LOOK_EVERY).await;
+        match authenticate(&app, &headers, peer, caller.request_id.clone()).await {
+            Ok(now) if now == caller => {}
+            Ok(_) | Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_)) => return,
+            Err(error) => tracing::debug!(%error, "a listener's token was not looked up"),
+        }
+    }
 }
 
 /// The one value of a header; none when it is absent, repeated (whom to believe?) or no text.

@@ -9,6 +9,7 @@
 pub mod business_store;
 pub mod clock;
 pub mod data_log;
+pub mod dropped_lines;
 pub mod failure_list;
 pub mod gate;
 pub mod handler;
