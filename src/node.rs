@@ -184,6 +184,7 @@ impl Node {
             keep: beside.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            meters: store.meters().clone(),
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
         let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);

@@ -131,13 +131,9 @@ impl Tree {
         Tree { printed, ..self }
     }
 
-    /// The whole tree for a line of the log, below it; nothing where it is not wanted.
-    pub(crate) fn for_log(&self, wanted: impl Fn(Printed) -> bool) -> String {
-        self.below(wanted(self.printed), "")
-    }
-
-    fn below(&self, wanted: bool, path: &str) -> String {
-        if wanted { format!("\n{}", self.render(path)) } else { String::new() }
+    /// The tree from a path on for a line of the log, below it; nothing where it is not wanted.
+    pub(crate) fn for_log(&self, path: &str, wanted: impl Fn(Printed) -> bool) -> String {
+        if wanted(self.printed) { format!("\n{}", self.render(path)) } else { String::new() }
     }
 
     /// Enters an actor and logs its start; a path that was there before counts as a restart.
@@ -158,7 +154,7 @@ impl Tree {
         match restarts {
             0 => tracing::info!(actor = path, "actor started"),
             _ => {
-                let tree = self.below(self.printed.restart, path);
+                let tree = self.for_log(path, |printed| printed.restart);
                 tracing::warn!(actor = path, restarts, %tree, "actor restarted");
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`.
 //! For people: `task_store` (with `task_command`), `task_list`, `business_store`, `token_store`, `idempotency`,
-//! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`.
+//! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`; `dropped_lines` and `meters` count.
 
 #![warn(missing_docs)]
 
@@ -16,6 +16,7 @@ pub mod handler;
 pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
+pub mod meters;
 pub mod node_audit;
 pub mod outbox;
 pub mod provision;

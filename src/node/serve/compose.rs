@@ -37,7 +37,11 @@ pub(super) struct Ingredients<'a> {
 
 impl Ingredients<'_> {
     fn data_log(&self) -> Arc<dyn DataLog> {
-        Arc::new(Sieve { inner: self.store.clone(), min_level: self.min_level.clone() })
+        Arc::new(Sieve {
+            inner: self.store.clone(),
+            min_level: self.min_level.clone(),
+            meters: self.store.meters().clone(),
+        })
     }
 }
 
@@ -81,6 +85,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         handlers: calls,
         vault,
         provider,
+        meters: store.meters().clone(),
         node_audit: store,
         supervisor: node.supervisor().clone(),
         clock,
