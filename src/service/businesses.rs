@@ -219,6 +219,10 @@ impl Service {
         let changed =
             self.parts.businesses.change_business(slug, revision, change, action, actor, now).await?;
         self.parts.handlers.refresh(&changed);
+        let limit = changed.spec.limits.rate;
+        if limit != before.spec.limits.rate {
+            self.supervisor().limit_business(slug, limit);
+        }
         tracing::info!(
             business = slug,
             action,

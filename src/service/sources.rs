@@ -62,8 +62,9 @@ impl Service {
         let (upload, _) = self.show_upload(id).await?;
         if upload.used_at.is_some() {
             return Err(ServiceError::Conflict {
-                detail: format!("{id} is the source of a task"),
-                advice: "DELETE the task".to_owned(),
+                detail: format!("{id} is the source of a task, or was taken for one in the last 24 hours"),
+                advice: "DELETE the task; an upload that no task has goes by itself within 24 hours"
+                    .to_owned(),
             });
         }
         Ok(self.parts.uploads.discard(id).await?)
