@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{ALLOW, AUTHORIZATION};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
@@ -18,7 +18,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{OpenApi, PathItem};
 
 use super::App;
-use super::problem::{Problem, RequestId};
+use super::problem::{Problem, RequestId, Slug};
 use crate::domain::access::Role;
 use crate::domain::ids::TaskId;
 use crate::ports::task_store::Actor;
@@ -123,6 +123,19 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// The methods of a path that doesn't have this one; none where it has it, or where nothing of it is stated.
+    fn others(&self, method: &Method, path: &str) -> Option<String> {
+        let mut known: Vec<&str> =
+            self.0.keys().filter(|(_, at)| at == path).map(|(name, _)| name.as_str()).collect();
+        if known.contains(&"GET") {
+            known.push("HEAD");
+        }
+        known.sort_unstable();
+        (!known.is_empty() && !known.contains(&method.as_str())).then(|| known.join(", "))
+    }
+}
+
 /// Who may call an operation.
 pub(super) fn access_of(operation: &Operation) -> Access {
     let requirements = operation.security.as_deref().unwrap_or_default();
@@ -161,6 +174,14 @@ pub async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if let Some(others) = policy.others(request.method(), path.as_str()) {
+        let text = format!("{} takes {others}, not {}", request.uri().path(), request.method());
+        let mut response = Problem::new(Slug::MethodNotAllowed, text).into_response();
+        if let Ok(others) = others.parse() {
+            response.headers_mut().insert(ALLOW, others);
+        }
+        return response;
+    }
     let roles = match policy.access(request.method(), path.as_str()) {
         Access::Public => return next.run(request).await,
         Access::Local(_) if is_local(&request) => return next.run(request).await,

@@ -7,6 +7,7 @@ mod business;
 mod businesses;
 mod callbacks;
 mod hooks;
+mod hostile_requests;
 mod life;
 mod line;
 mod secrets;
