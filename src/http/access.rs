@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{ALLOW, AUTHORIZATION};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
@@ -19,7 +19,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{OpenApi, PathItem};
 
 use super::App;
-use super::problem::{self, Problem, RequestId};
+use super::problem::{Problem, RequestId, Slug};
 use crate::domain::access::Role;
 use crate::domain::ids::TaskId;
 use crate::ports::task_store::Actor;
@@ -126,10 +126,15 @@ impl Policy {
         known.cloned().unwrap_or(Access::Roles(Vec::new()))
     }
 
-    /// Whether the document knows this method at this path.
-    fn takes(&self, method: &Method, path: &str) -> bool {
-        let method = if method == Method::HEAD { "GET" } else { method.as_str() };
-        self.0.contains_key(&(method.to_owned(), path.to_owned()))
+    /// The methods of a path that doesn't have this one; none where it has it, or where nothing of it is stated.
+    fn others(&self, method: &Method, path: &str) -> Option<String> {
+        let mut known: Vec<&str> =
+            self.0.keys().filter(|(_, at)| at == path).map(|(name, _)| name.as_str()).collect();
+        if known.contains(&"GET") {
+            known.push("HEAD");
+        }
+        known.sort_unstable();
+        (!known.is_empty() && !known.contains(&method.as_str())).then(|| known.join(", "))
     }
 }
 
@@ -171,12 +176,17 @@ pub async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if let Some(others) = policy.others(request.method(), path.as_str()) {
+        let text = format!("{} takes {others}, not {}", request.uri().path(), request.method());
+        let mut response = Problem::new(Slug::MethodNotAllowed, text).into_response();
+        if let Ok(others) = others.parse() {
+            response.headers_mut().insert(ALLOW, others);
+        }
+        return response;
+    }
     let roles = match policy.access(request.method(), path.as_str()) {
         Access::Public => return next.run(request).await,
         Access::Local(_) if is_local(&request) => return next.run(request).await,
-        Access::Roles(roles) if roles.is_empty() && !policy.takes(request.method(), path.as_str()) => {
-            return problem::no_such_method(request).await.into_response();
-        }
         Access::Local(roles) | Access::Roles(roles) => roles,
     };
     let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();

@@ -90,6 +90,9 @@ pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::E
         Some(text) if text.chars().count() > REASON_MAX => {
             Err(D::Error::custom(format!("a reason has at most {REASON_MAX} characters")))
         }
+        Some(text) if text.contains('\0') => {
+            Err(D::Error::custom("a reason has no NUL, which databases don't store"))
+        }
         text => Ok(text),
     }
 }

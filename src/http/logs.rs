@@ -339,6 +339,9 @@ fn line(at: usize, entry: Entry) -> Result<LogLine, FieldFault> {
     if !(1..=MESSAGE_CHARS_MAX).contains(&entry.message.chars().count()) {
         return fault("message", format!("a message has 1 to {MESSAGE_CHARS_MAX} characters"));
     }
+    if entry.message.contains('\0') {
+        return fault("message", "a message has no NUL, which databases don't store".to_owned());
+    }
     if entry.index.is_some_and(|index| index > INDEX_MAX) {
         return fault("index", format!("an index is at most {INDEX_MAX}"));
     }

@@ -14,14 +14,16 @@ use utoipa_axum::routes;
 
 use super::App;
 use super::access::Caller;
-use super::body::Body;
+use super::body::{Body, reason};
 use super::page::Page;
 use super::problem::Problem;
 use super::time::rfc3339;
 use crate::domain::settings::RateLimit;
-use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
 use crate::service::nodes::RunView;
+
+/// The longest filter of the log. Unit: characters.
+const FILTER_MAX: usize = 1024;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -168,6 +170,7 @@ struct NodePatch {
     #[schema(max_length = 1024, examples("info,windrow::actors=debug"))]
     log_filter: Option<String>,
     /// Why.
+    #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
@@ -190,7 +193,7 @@ async fn change(
     Body(patch): Body<NodePatch>,
 ) -> Result<Json<NodeBody>, Problem> {
     check(&app, &name)?;
-    let actor = actor(&caller, patch.reason)?;
+    let actor = caller.actor(patch.reason);
     if let Some(filter) = &patch.log_filter {
         if filter.chars().count() > FILTER_MAX {
             let text = format!("it is longer than {FILTER_MAX} characters");
@@ -216,6 +219,7 @@ async fn change(
 #[schema(as = DrainReason)]
 struct Why {
     /// For the audit.
+    #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
@@ -262,7 +266,7 @@ async fn set_drained(
     drained: bool,
 ) -> Result<(StatusCode, Json<NodeBody>), Problem> {
     check(app, name)?;
-    let actor = actor(caller, why.reason)?;
+    let actor = caller.actor(why.reason);
     if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
@@ -271,16 +275,4 @@ async fn set_drained(
         app.service.serve_tasks(drained);
     }
     Ok((StatusCode::ACCEPTED, Json(node(app))))
-}
-
-/// The longest filter of the log. Unit: characters.
-const FILTER_MAX: usize = 1024;
-/// The longest reason. Unit: characters.
-const REASON_MAX: usize = 1000;
-
-fn actor(caller: &Caller, reason: Option<String>) -> Result<Actor, ServiceError> {
-    if reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_MAX) {
-        return Err(ServiceError::invalid("/reason", format!("it is longer than {REASON_MAX} characters")));
-    }
-    Ok(caller.actor(reason))
 }

@@ -14,6 +14,7 @@ mod callbacks;
 mod changes;
 mod hooks;
 mod hostile;
+mod hostile_requests;
 mod life;
 mod line;
 mod numbers;

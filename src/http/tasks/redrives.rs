@@ -19,6 +19,11 @@ use crate::service::ServiceError;
 use crate::service::redrives::RedriveRequest;
 use crate::service::task_create::TaskPlan;
 
+/// Groups of failures that a task can have: a hundred, and `OTHER`.
+const CODES_MAX: usize = 101;
+/// The longest list of indexes. Unit: bytes.
+const INDEXES_BYTES_MAX: usize = 65_536;
+
 /// Which failures; nothing named is all of them.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,6 +81,13 @@ impl RedriveBody {
         };
         let filter = self.filter.unwrap_or_default();
         let codes = filter.codes.unwrap_or_default();
+        if codes.len() > CODES_MAX {
+            return Err(ServiceError::invalid("/filter/codes", format!("they are at most {CODES_MAX}")));
+        }
+        if filter.indexes.as_ref().is_some_and(|text| text.len() > INDEXES_BYTES_MAX) {
+            let text = format!("it is longer than {INDEXES_BYTES_MAX} characters");
+            return Err(ServiceError::invalid("/filter/indexes", text));
+        }
         let new_keys = self.new_keys.unwrap_or(false);
         Ok(RedriveRequest { codes, indexes: filter.indexes, new_keys, plan })
     }
