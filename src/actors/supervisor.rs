@@ -19,7 +19,7 @@ use super::policy::{Kind, Restarts, policy};
 use super::restorer::{self};
 use super::session::{self, Life, News};
 use super::supervisor_runs::Runs;
-use super::supervisor_waits::Waits;
+use super::supervisor_waits::{Wait, Waits};
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::ids::{Moment, ShardId, TaskId};
@@ -37,7 +37,7 @@ pub(crate) enum Msg {
     /// More of what was admitted can be started.
     LaunchMore,
     /// The reasons of these tasks are stored.
-    Explained(Vec<(TaskId, Refusal)>),
+    Explained(Vec<(TaskId, Wait)>),
     /// Book another rate for what runs of a task.
     Rebook(TaskId, RateLimit, oneshot::Sender<Result<(), Refusal>>),
     SetCapacity(Capacity),

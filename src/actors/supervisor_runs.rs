@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use super::launcher::{self, Launcher};
 use super::policy::Kind;
 use super::supervisor::{Msg, State};
+use super::supervisor_waits::Wait;
 use super::tree::Address;
 use crate::domain::capacity::Request;
 use crate::domain::ids::{ShardId, TaskId};
@@ -133,10 +134,11 @@ impl State {
                     starts = true;
                     self.runs.start_later(candidate);
                 }
-                (Err(refusal), _) => {
-                    refused.entry(admission.shard.task).or_insert(refusal);
+                (Err(refusal), Some(candidate)) => {
+                    let since = candidate.waiting_since;
+                    refused.entry(admission.shard.task).or_insert(Wait { refusal, since });
                 }
-                (Ok(_), None) => {}
+                (_, None) => {}
             }
         }
         self.explain(refused);

@@ -4,17 +4,24 @@ use std::collections::BTreeMap;
 
 use super::supervisor::{Msg, State};
 use crate::domain::capacity::{Obstacle, Refusal};
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{TaskId, WallMs};
 use crate::ports::task_store::WaitNote;
 
 /// Reasons of one write; what is left is told after the next scan.
 const REASONS_PER_WRITE: usize = 1_000;
 
+/// Why a task waits, and since when: one that is stopped and started again lost the reason that was stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(super) refusal: Refusal,
+    pub(super) since: WallMs,
+}
+
 /// What the store was told.
 #[derive(Default)]
 pub(super) struct Waits {
     /// Only of tasks that the last scan found waiting.
-    told: BTreeMap<TaskId, Refusal>,
+    told: BTreeMap<TaskId, Wait>,
     /// How many the last scan found waiting.
     waiting: usize,
     telling: bool,
@@ -37,26 +44,27 @@ fn slug(obstacle: Obstacle) -> &'static str {
     }
 }
 
-fn note((task, refusal): &(TaskId, Refusal)) -> WaitNote {
+fn note((task, Wait { refusal, .. }): &(TaskId, Wait)) -> WaitNote {
     let reason = slug(refusal.obstacle).to_owned();
     WaitNote { task: *task, reason, text: refusal.waiting_text() }
 }
 
 /// Whether people would read the same.
-fn is_same(one: &Refusal, other: &Refusal) -> bool {
-    (one.obstacle, one.need, one.capacity) == (other.obstacle, other.need, other.capacity)
+fn is_same(one: &Wait, other: &Wait) -> bool {
+    let read = |Wait { refusal, since }: &Wait| (refusal.obstacle, refusal.need, refusal.capacity, *since);
+    read(one) == read(other)
 }
 
 impl State {
     /// Says why tasks wait, once per reason. `refused` is everything that waits now.
-    pub(super) fn explain(&mut self, refused: BTreeMap<TaskId, Refusal>) {
+    pub(super) fn explain(&mut self, refused: BTreeMap<TaskId, Wait>) {
         self.waits.waiting = refused.len();
         self.waits.told.retain(|task, _| refused.contains_key(task));
         if self.waits.telling {
             return;
         }
-        let is_new = |(task, refusal): &(TaskId, Refusal)| {
-            !self.waits.told.get(task).is_some_and(|told| is_same(told, refusal))
+        let is_new = |(task, wait): &(TaskId, Wait)| {
+            !self.waits.told.get(task).is_some_and(|told| is_same(told, wait))
         };
         let news: Vec<_> = refused.into_iter().filter(is_new).take(REASONS_PER_WRITE).collect();
         if news.is_empty() {
@@ -78,7 +86,7 @@ impl State {
     }
 
     /// A task that was started meanwhile lost its reason with that.
-    pub(super) fn on_explained(&mut self, reasons: Vec<(TaskId, Refusal)>) {
+    pub(super) fn on_explained(&mut self, reasons: Vec<(TaskId, Wait)>) {
         self.waits.telling = false;
         let waiting = reasons.into_iter().filter(|(task, _)| !self.runs.holds_task(*task));
         self.waits.told.extend(waiting);

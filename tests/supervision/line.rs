@@ -8,7 +8,7 @@ use windrow::domain::capacity::{Capacity, Obstacle};
 use windrow::domain::ids::TaskId;
 use windrow::domain::lifecycle::{Status, StopReason};
 use windrow::domain::settings::{Rate, RateLimit};
-use windrow::ports::task_store::TaskCommand;
+use windrow::ports::task_store::{TaskCommand, TaskStore};
 
 use super::slow;
 use crate::world::{Act, World};
@@ -196,4 +196,22 @@ async fn a_rate_that_was_changed_between_offer_and_claim_is_booked_as_it_runs() 
     assert_eq!(world.node().room().reserved.to_string(), "900/s");
     let other = paced(&world, 200).await;
     waits(&world, other, "capacity").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_started_again_says_again_why_it_waits() {
+    let world = node("line-again").await;
+    let first = paced(&world, 800).await;
+    world.until(first, Status::Running).await;
+    let second = paced(&world, 500).await;
+    waits(&world, second, "capacity").await;
+    world
+        .store
+        .command(second, &STOP, &crate::world::actor(), world.clock_in(Duration::ZERO))
+        .await
+        .expect("legal");
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    world.command(second, TaskCommand::Start).await;
+    assert_eq!(world.view(second).await.status_reason, None, "the stop took it");
+    waits(&world, second, "capacity").await;
 }

@@ -189,7 +189,7 @@ struct Bomb {
     fuse: u32,
 }
 
-fn actor() -> Actor {
+pub fn actor() -> Actor {
     Actor { name: "test".into(), source: "cli", reason: None, request_id: None }
 }
 

@@ -58,8 +58,9 @@ impl UpkeepStore for MemoryStore {
                 return Ok(Vec::new());
             }
             let is_due = |task: &Task| task.new.start_at.is_none_or(|at| at <= now);
-            let queued = state.tasks.iter().filter(|(_, task)| task.status == Status::Queued && is_due(task));
-            Ok(queued.map(|(id, _)| (*id, POOL_DEFAULT.to_owned())).take(limit as usize).collect())
+            let waits = |task: &Task| matches!(task.status, Status::Queued | Status::Recovering);
+            let waiting = state.tasks.iter().filter(|(_, task)| waits(task) && is_due(task));
+            Ok(waiting.map(|(id, _)| (*id, POOL_DEFAULT.to_owned())).take(limit as usize).collect())
         })
         .await
     }

@@ -69,7 +69,7 @@ impl UpkeepStore for Store {
         let found: Vec<(i64, Option<String>)> = task::Entity::find()
             .select_only()
             .columns([C::Id, C::Pool])
-            .filter(C::Status.eq(Status::Queued.as_str()))
+            .filter(C::Status.is_in([Status::Queued, Status::Recovering].map(Status::as_str)))
             .filter(C::NotBefore.lte(now.0))
             .filter(other)
             .order_by_asc(C::Id)
