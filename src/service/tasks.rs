@@ -56,7 +56,14 @@ impl Service {
         actor: &Actor,
     ) -> Result<Told, ServiceError> {
         let command = at.map_or(TaskCommand::Start, TaskCommand::StartAt);
-        self.tell(id, &command, actor, |task| task.wish == Wish::Run && !task.status.is_terminal()).await
+        let now = self.now();
+        self.tell(id, &command, actor, |task| {
+            // One that waits for its time was not started for another one.
+            let waits = task.status == Status::Queued && task.start_at.is_some_and(|start_at| start_at > now);
+            let is_other_time = at.is_some() && at != task.start_at;
+            task.wish == Wish::Run && !task.status.is_terminal() && !(waits && is_other_time)
+        })
+        .await
     }
 
     /// Stops a task; it can be started again.
