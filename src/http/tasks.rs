@@ -144,7 +144,7 @@ async fn counts(State(app): State<App>) -> Result<Json<CountsJson>, Problem> {
 /// With `wait` and `unless` the answer comes as soon as the task's tag is another one, or when the time is over.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "show_task",
-    params(("task" = String, Path, description = "Its number, `t42`"), ShowQuery),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), ShowQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String))),

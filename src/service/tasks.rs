@@ -57,13 +57,14 @@ impl Service {
     ) -> Result<Told, ServiceError> {
         let command = at.map_or(TaskCommand::Start, TaskCommand::StartAt);
         let now = self.now();
-        self.tell(id, &command, actor, |task| {
-            // One that waits for its time was not started for another one.
-            let waits = task.status == Status::Queued && task.start_at.is_some_and(|start_at| start_at > now);
-            let is_other_time = at.is_some() && at != task.start_at;
-            task.wish == Wish::Run && !task.status.is_terminal() && !(waits && is_other_time)
-        })
-        .await
+        // One that waits for another time is not there yet.
+        let is_then = move |task: &TaskView| {
+            let is_due = |at: Option<WallMs>| at.is_none_or(|at| at <= now);
+            at.is_none() || task.start_at == at || (is_due(at) && is_due(task.start_at))
+        };
+        let there =
+            move |task: &TaskView| task.wish == Wish::Run && !task.status.is_terminal() && is_then(task);
+        self.tell(id, &command, actor, there).await
     }
 
     /// Stops a task; it can be started again.

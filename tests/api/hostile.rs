@@ -114,20 +114,6 @@ async fn a_start_token_is_told_of_no_other_task_of_its_business() {
 }
 
 #[tokio::test]
-async fn a_task_that_waits_for_its_time_is_not_said_to_have_been_started_now() {
-    let (node, _business) = node_with_business().await;
-    let at = "2090-01-01T00:00:00.000Z";
-    let task = node.task("push", 5, json!({"start_at": at, "start": true})).await;
-    let path = format!("/v1/tasks/{task}/start");
-    node.admin.post(&path, json!({"now": true})).await.problem(409, "wrong-state");
-    node.admin.post(&path, json!({"start_at": at})).await.expect(200);
-    node.admin.post(&path, json!({})).await.expect(200);
-    node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({})).await.expect(202);
-    node.admin.post(&path, json!({"now": true})).await.expect(202);
-    node.status(&task, "finished").await;
-}
-
-#[tokio::test]
 async fn secrets_of_a_lost_key_are_a_conflict_that_says_so() {
     let recipe = Recipe::new();
     let node = recipe.start().await;
