@@ -258,7 +258,8 @@ async fn of_all(
     Params(params): Params<SearchParams>,
 ) -> Result<Json<LinesPage>, Problem> {
     let own = if caller.role == Role::Business { Some(caller.business.unwrap_or_default()) } else { None };
-    Ok(Json(search(&app, &query(params, None, own)?).await?))
+    // A start token is for its task only.
+    Ok(Json(search(&app, &query(params, caller.task, own)?).await?))
 }
 
 /// A line to append.

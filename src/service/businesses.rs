@@ -245,7 +245,11 @@ impl Service {
     fn unseal(&self, business: &Business) -> Result<BusinessSecrets, ServiceError> {
         let Some(sealed) = &business.sealed else { return Ok(BusinessSecrets::default()) };
         let opened = self.parts.vault.open(&BusinessSecrets::place(&business.slug), sealed);
-        let opened = opened.map_err(|why| ServiceError::Internal(format!("{}: {why}", business.slug)))?;
+        let opened = opened.map_err(|why| ServiceError::Conflict {
+            detail: format!("{}: {why}", business.slug),
+            advice: "give the node its key back; without it register the business anew under another name"
+                .to_owned(),
+        })?;
         let secrets = BusinessSecrets::from_bytes(&opened);
         secrets.ok_or_else(|| ServiceError::Internal(format!("{}: its secrets are not ours", business.slug)))
     }

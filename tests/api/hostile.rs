@@ -6,8 +6,8 @@ use bytes::Bytes;
 use hyper::Method;
 use serde_json::json;
 
-use crate::business::Business;
-use crate::support::{Client, Node};
+use crate::business::{Act, Business};
+use crate::support::{Client, Node, Recipe};
 
 async fn node_with_business() -> (Node, Business) {
     let node = Node::start().await;
@@ -83,4 +83,45 @@ async fn a_stream_ends_soon_after_its_token_was_revoked() {
         heard.status == 401 || text.contains("event: bye") && text.contains("the token is no longer valid"),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn a_start_token_is_told_of_no_other_task_of_its_business() {
+    let node = Node::start().await;
+    let business = Business::start(|call| match call.kind() {
+        "task.prepare" => Act::status(202),
+        _ => Act::ok(),
+    })
+    .await;
+    node.business("push", &business.url(), json!({"hooks": {"prepare": {}}})).await;
+    let other = node.task("push", 5, json!({})).await;
+    let own = node.task("push", 5, json!({"start": true})).await;
+    let call = loop {
+        if let Some(call) = business.of_kind("task.prepare").pop() {
+            break call;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let token = Client::new(&node.url, call.body["start_token"].as_str());
+    let all = node.client("business", Some("push")).await;
+    let line = json!({"entries": [{"level": "warn", "message": "of another task"}]});
+    all.post(&format!("/v1/tasks/{other}/logs"), line).await.expect(202);
+    let seen = all.get("/v1/logs").await.expect(200);
+    assert_eq!(seen["items"][0]["task"], json!(other), "the business sees it: {seen:#}");
+    assert_eq!(token.get("/v1/logs").await.expect(200)["items"], json!([]));
+    token.get("/v1/tasks").await.problem(403, "forbidden");
+    token.get(&format!("/v1/tasks/{own}")).await.expect(200);
+}
+
+#[tokio::test]
+async fn secrets_of_a_lost_key_are_a_conflict_that_says_so() {
+    let recipe = Recipe::new();
+    let node = recipe.start().await;
+    node.business("push", "http://127.0.0.1:9/", json!({"secret_headers": {"authorization": "x"}})).await;
+    assert_eq!(node.stop().await, Some(0));
+    std::fs::remove_file(recipe.path("data/key")).unwrap();
+    let node = recipe.start().await;
+    let answer = node.admin.post("/v1/businesses/push/rotate-secret", json!({})).await;
+    let problem = answer.problem(409, "conflict");
+    assert!(problem["detail"].as_str().unwrap().contains("auth.key_file"), "{problem:#}");
 }
