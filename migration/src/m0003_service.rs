@@ -122,11 +122,12 @@ fn start_token() -> TableCreateStatement {
 }
 
 /// The indexes of older tables, by name and table.
-const INDEXES: [(&str, &str); 8] = [
+const INDEXES: [(&str, &str); 9] = [
     ("idx_item_grp", "item"),
     ("idx_task_business", "task"),
     ("idx_task_parent", "task"),
     ("idx_task_deadline", "task"),
+    ("idx_idempotency_created", "idempotency"),
     ("idx_data_log_seq", "data_log"),
     ("idx_audit_business", "audit"),
     ("idx_outbox_task", "outbox"),
@@ -138,7 +139,9 @@ fn indexes() -> Vec<IndexCreateStatement> {
         index("item", "grp", &["task_id", "grp", "grp_no"]),
         index("task", "business", &["business_id", "id"]),
         index("task", "parent", &["parent_id", "id"]),
-        index("task", "deadline", &["deadline"]),
+        // Ended tasks keep their deadlines; those that are open are looked for each second.
+        index("task", "deadline", &["status", "deadline"]),
+        index("idempotency", "created", &["created_at"]),
         index("data_log", "seq", &["task_id", "id"]),
         index("audit", "business", &["business_id", "id"]),
         index("outbox", "task", &["task_id", "id"]),

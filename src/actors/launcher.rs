@@ -20,7 +20,7 @@ use super::tree::{Activity, Address, Leaf};
 use super::{checkpoint_writer, data_log_writer};
 use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, Moment, ShardId};
-use crate::domain::lifecycle::StopReason;
+use crate::domain::lifecycle::{StopReason, Wish};
 use crate::ports::run_store::{CheckpointAck, Control, RunClose};
 use crate::ports::session_store::OwnedShard;
 
@@ -203,6 +203,15 @@ impl State {
         me: &ActorRef<Msg>,
     ) -> Result<(), ActorProcessingErr> {
         match outcome {
+            Ok(claimed) if !self.is_booked(&claimed) => {
+                tracing::info!(
+                    actor = self.leaf.path(),
+                    "its rate was changed meanwhile; it is offered anew"
+                );
+                claiming::give_lease_back(claimed.key, &self.arguments.lines.lease_keeper);
+                self.release(claimed.shard.epoch, claimed.shard.claim, RunClose::Released);
+                Ok(())
+            }
             Ok(claimed) => self.begin(claimed, me).await,
             Err(NotClaimed::Lost) => {
                 self.finish(LauncherEnd::NotOwned);
@@ -219,6 +228,13 @@ impl State {
                 Ok(())
             }
         }
+    }
+
+    /// Whether what was booked is what would run: the offer may be older than a change of the rate, which found nothing
+    /// to book anew.
+    fn is_booked(&self, claimed: &Claimed) -> bool {
+        let offered = &self.arguments.candidate;
+        offered.wish != Wish::Run || offered.rate == claimed.control.tuning.rate
     }
 
     async fn begin(&mut self, claimed: Claimed, me: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {

@@ -52,6 +52,7 @@ pub(super) async fn work(node: &NodeContext, round: &Round) -> Done {
     let mut done = Done::default();
     tell("deadlines", deadlines(node, round.now, &mut done).await);
     tell("unanswered hooks", unanswered(node, round.now, &mut done).await);
+    tell("shards of dead nodes", orphans(node, round.now, &mut done).await);
     match node.upkeep.is_start_due(round.after, round.now).await {
         Ok(is_due) => done.wakes |= is_due,
         Err(error) => tell("starts", Err(error)),
@@ -84,6 +85,12 @@ async fn unanswered(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<
         let text = "the business did not say in time that it is ready".to_owned();
         obey(node, task, &TaskCommand::NotReady { start_no, text }, now, done).await?;
     }
+    Ok(())
+}
+
+/// What a dead node ran is shown as waiting, or as stopped, also where no node is left to take it.
+async fn orphans(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<(), StoreError> {
+    done.wakes |= !node.upkeep.disown(now, TASKS_MAX).await?.is_empty();
     Ok(())
 }
 

@@ -76,15 +76,16 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
     let mut next = now.clone();
     if let Some(source) = &change.source {
         next.source.clone_from(source);
-        if now.has_run {
-            refusals.push(FieldRefusal::new("source", "it is fixed once the task has run; clone it"));
-        }
+        refusals.extend(head_refusal(now, "source"));
     }
     if let Some(skip) = change.skip_first {
         next.skip_first = skip;
-        if now.has_run {
-            refusals.push(FieldRefusal::new("skip_first", "it is fixed once the task has run; clone it"));
-        }
+        let total = change.total.unwrap_or(now.total).0;
+        let beyond = || {
+            let why = format!("{} is more than the {total} items", skip.0);
+            (skip.0 > total).then(|| FieldRefusal::new("skip_first", why))
+        };
+        refusals.extend(head_refusal(now, "skip_first").or_else(beyond));
     }
     if let Some(total) = change.total {
         match total_refusal(now, change, total) {
@@ -96,6 +97,15 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
         next.source = resized(&now.source, next.total).unwrap_or(next.source);
     }
     if refusals.is_empty() { Ok(next) } else { Err(refusals) }
+}
+
+fn head_refusal(now: &Meaning, field: &'static str) -> Option<FieldRefusal> {
+    let why = match (now.has_run, now.is_cut) {
+        (true, _) => "it is fixed once the task has run; clone it",
+        (false, true) => "the task was finished early, which would be undone; clone it",
+        (false, false) => return None,
+    };
+    Some(FieldRefusal::new(field, why))
 }
 
 fn total_refusal(now: &Meaning, change: &MeaningChange, total: ItemCount) -> Option<String> {
@@ -153,6 +163,18 @@ mod tests {
     }
 
     #[test]
+    fn no_more_items_are_skipped_than_there_are() {
+        let skip = |first, change: MeaningChange| {
+            changed(&range(false), &MeaningChange { skip_first: Some(ItemIndex(first)), ..change })
+        };
+        assert_eq!(skip(10, MeaningChange::default()).expect("all of them").skip_first, ItemIndex(10));
+        assert_eq!(skip(11, total(11)).expect("of the new total").skip_first, ItemIndex(11));
+        for refused in [skip(11, MeaningChange::default()), skip(10, total(9)), skip(u64::MAX, total(10))] {
+            assert_eq!(refused.expect_err("there are fewer")[0].field, "skip_first");
+        }
+    }
+
+    #[test]
     fn after_it_only_the_total_of_a_range_grows() {
         assert_eq!(changed(&range(true), &total(10)).expect("the same").total, ItemCount(10));
         assert_eq!(changed(&range(true), &total(11)).expect("it grows").total, ItemCount(11));
@@ -169,6 +191,9 @@ mod tests {
         assert_eq!(fields, ["source", "skip_first", "total"], "each is named");
         let list = Meaning { source: r#"{"kind":"inline","items":[1,2]}"#.to_owned(), ..range(true) };
         assert!(changed(&list, &total(11)).is_err(), "a list has as many items as it has");
+        let cut = Meaning { is_cut: true, ..range(false) };
+        let head = MeaningChange { skip_first: Some(ItemIndex(7)), ..MeaningChange::default() };
+        assert_eq!(changed(&cut, &head).expect_err("its end would come back")[0].field, "skip_first");
         let cut = Meaning { is_cut: true, ..range(true) };
         assert!(changed(&cut, &total(11)).is_err(), "its end is decided");
         assert!(changed(&range(false), &total(INDEX_MAX + 1)).is_err());

@@ -45,20 +45,23 @@ pub(super) struct TakenKey(pub(super) String);
 pub(super) async fn remember(State(app): State<App>, request: Request, next: Next) -> Response {
     let matched = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let path = matched.unwrap_or_default();
-    if request.method() != Method::POST || path.starts_with(UPLOADS) {
+    if request.method().is_safe() || path.starts_with(UPLOADS) {
         return next.run(request).await;
+    }
+    if request.method() != Method::POST {
+        return to_the_end(next.run(request)).await;
     }
     let key = match key_of(request.headers()) {
         Ok(Some(key)) => key,
         Ok(None) if app.service.config().http.require_idempotency_key && CREATES.contains(&path.as_str()) => {
             return Problem::from(ServiceError::KeyRequired).into_response();
         }
-        Ok(None) => return next.run(request).await,
+        Ok(None) => return to_the_end(next.run(request)).await,
         Err(error) => return Problem::from(error).into_response(),
     };
     match request.extensions().get::<Caller>().cloned() {
         Some(caller) => keyed(app, caller, key, request, next).await,
-        None => next.run(request).await,
+        None => to_the_end(next.run(request)).await,
     }
 }
 
@@ -102,7 +105,8 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
     }
 }
 
-/// Runs to its end even if the client hangs up: what is done is then remembered as done.
+/// Runs to its end even if the client hangs up: what is done is then remembered as done, and nothing is done by
+/// halves (a rate that is booked is stored, or given back).
 async fn to_the_end(work: impl Future<Output = Response> + Send + 'static) -> Response {
     match tokio::spawn(work).await {
         Ok(response) => response,

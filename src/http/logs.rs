@@ -24,6 +24,7 @@ use super::seen_task::SeenTask;
 use super::time::rfc3339;
 use crate::domain::access::Role;
 use crate::domain::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
+use crate::domain::settings_serde::Object;
 use crate::domain::verdict::{MESSAGE_BYTES_MAX, OUTPUT_BYTES_MAX, cut};
 use crate::ports::data_log::{LogOrigin, LogQuery, NumberedLine};
 use crate::ports::handler::{LogLevel, LogLine};
@@ -146,7 +147,7 @@ struct SearchParams {
     /// This level or above.
     level: Option<Level>,
     /// Lines about this item.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     index: Option<u64>,
     /// A text in the message, whatever the case of its letters.
     #[param(min_length = 1, max_length = 200)]
@@ -263,6 +264,7 @@ async fn of_all(
 /// A line to append.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = LogEntry)]
 pub(super) struct Entry {
     /// How important; `info` if it isn't said.
     level: Option<Level>,
@@ -281,8 +283,8 @@ pub(super) struct Entry {
 #[serde(deny_unknown_fields)]
 pub(super) struct AppendBody {
     /// At most a thousand.
-    #[schema(min_items = 1, max_items = 1000)]
-    entries: Vec<Entry>,
+    #[schema(min_items = 1, max_items = 1000, value_type = Vec<Entry>)]
+    entries: Vec<Object<Entry>>,
 }
 
 /// What came of it.
@@ -317,8 +319,12 @@ async fn append(
         let text = format!("a request has 1 to {LINES_MAX} entries");
         return Err(ServiceError::invalid("/entries", text).into());
     }
-    let (lines, faults): (Vec<_>, Vec<_>) =
-        body.entries.into_iter().enumerate().map(|(at, entry)| line(at, entry)).partition(Result::is_ok);
+    let (lines, faults): (Vec<_>, Vec<_>) = body
+        .entries
+        .into_iter()
+        .enumerate()
+        .map(|(at, Object(entry))| line(at, entry))
+        .partition(Result::is_ok);
     let faults: Vec<FieldFault> = faults.into_iter().filter_map(Result::err).collect();
     if !faults.is_empty() {
         return Err(ServiceError::Invalid(faults).into());

@@ -162,7 +162,7 @@ async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<N
 #[serde(deny_unknown_fields)]
 struct NodePatch {
     /// The sum of task rates that it may hold.
-    #[schema(value_type = Option<String>, max_length = 64, examples("3000/s"))]
+    #[schema(value_type = Option<String>, max_length = 80, examples("3000/s"))]
     capacity_rate: Option<RateLimit>,
     /// Which lines its own log has.
     #[schema(max_length = 1024, examples("info,windrow::actors=debug"))]
@@ -192,6 +192,10 @@ async fn change(
     check(&app, &name)?;
     let actor = actor(&caller, patch.reason)?;
     if let Some(filter) = &patch.log_filter {
+        if filter.chars().count() > FILTER_MAX {
+            let text = format!("it is longer than {FILTER_MAX} characters");
+            return Err(ServiceError::invalid("/log_filter", text).into());
+        }
         let before = json!({"log_filter": node(&app).log_filter}).to_string();
         let checked =
             app.front.check_log(filter).map_err(|why| ServiceError::unprocessable("/log_filter", why))?;
@@ -209,6 +213,7 @@ async fn change(
 /// Why a node is drained, or no longer.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = DrainReason)]
 struct Why {
     /// For the audit.
     #[schema(max_length = 1000)]
@@ -221,7 +226,7 @@ struct Why {
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/drain", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64)),
-    request_body = Why,
+    request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
 async fn drain(
@@ -237,7 +242,7 @@ async fn drain(
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/undrain", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64)),
-    request_body = Why,
+    request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
 async fn undrain(
@@ -268,6 +273,8 @@ async fn set_drained(
     Ok((StatusCode::ACCEPTED, Json(node(app))))
 }
 
+/// The longest filter of the log. Unit: characters.
+const FILTER_MAX: usize = 1024;
 /// The longest reason. Unit: characters.
 const REASON_MAX: usize = 1000;
 

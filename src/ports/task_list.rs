@@ -54,7 +54,7 @@ pub struct RunRecord {
     pub started_at: WallMs,
     /// When it gave it back; none while it runs, or when it died.
     pub ended_at: Option<WallMs>,
-    /// `released`, `done`, `stopped` or `recovering`.
+    /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     pub end_reason: Option<String>,
     /// The shard's low water when it ended, or when it began.
     pub low_water: ItemIndex,

@@ -174,6 +174,9 @@ pub enum CreateError {
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request (task {0})")]
     KeyReused(TaskId),
+    /// The task whose failures it would do again is deleted, or being deleted.
+    #[error("{0}, whose failures it would do again, is deleted")]
+    NoParent(TaskId),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

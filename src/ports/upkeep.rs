@@ -5,6 +5,10 @@ use async_trait::async_trait;
 use super::StoreError;
 use crate::domain::ids::{TaskId, WallMs};
 
+/// What a task says that waits because its owner is gone.
+pub const OWNER_GONE: &str =
+    "the node that ran it is gone; it goes on from its last checkpoint as soon as a node takes it";
+
 /// Rows that one transaction of a sweep removes, at most.
 pub const SWEEP_MAX: u64 = 2_000;
 
@@ -60,6 +64,14 @@ pub trait UpkeepStore: Send + Sync {
         now: WallMs,
         limit: u32,
     ) -> Result<Vec<(TaskId, String)>, StoreError>;
+
+    /// Takes shards from sessions that are fenced, at most `limit`, and says of which tasks: those wait again, or are
+    /// stopped as they were told. Nobody may be there who claims them, and nothing runs without a live owner. A claim
+    /// without progress counts as one all the same.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn disown(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
 
     /// Removes what is older than `before`, at most [`SWEEP_MAX`] rows, and says how many it were; ask again while it
     /// removed so many.

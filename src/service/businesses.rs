@@ -116,15 +116,15 @@ impl Service {
         actor: &Actor,
     ) -> Result<Business, ServiceError> {
         let before = self.business(slug).await?;
-        if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
-            return Err(BusinessError::Changed { expected, found: before.revision }.into());
-        }
         let body = patched(&before, patch)?;
         let known = self.unseal(&before)?;
         let headers = given_headers(&body, &known.headers)?;
         let secrets_changed = headers != known.headers;
         let secrets = known.with_headers(headers);
         self.refuse_faults(&body, &secrets)?;
+        if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
+            return Err(BusinessError::Changed { expected, found: before.revision }.into());
+        }
         let spec = body.spec();
         if spec == before.spec && !secrets_changed {
             return Ok(before);

@@ -192,6 +192,7 @@ impl From<CreateError> for ServiceError {
             }
             CreateError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
             CreateError::KeyReused(_) => ServiceError::KeyReused,
+            CreateError::NoParent(_) => ServiceError::unprocessable("/source", error.to_string()),
             CreateError::Store(error) => error.into(),
         }
     }

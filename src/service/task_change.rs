@@ -13,7 +13,10 @@ use crate::domain::settings::{Auto, RateLimit};
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::business_store::Business;
 use crate::ports::source_desk::SourceRequest;
-use crate::ports::task_store::{Actor, TaskCommand, TaskEdit, TaskView};
+use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
+
+/// How often a change is laid over the settings anew because they were changed meanwhile.
+const TRIES_MAX: u32 = 8;
 
 /// What a change names; what is none stays.
 #[derive(Clone, Debug, Default)]
@@ -51,32 +54,46 @@ impl Service {
         change: TaskChange,
         actor: &Actor,
     ) -> Result<TaskView, ServiceError> {
-        let task = self.task(id).await?;
-        self.check_change(&task, &change)?;
-        let business = self.business_of(&task).await?;
-        let edit = self.edit(&task, &business, change, actor).await?;
-        if edit == TaskEdit::default() {
-            return match expected.filter(|expected| *expected != task.version) {
-                Some(_) => Err(ServiceError::EtagMismatch(format!("{id} was changed"))),
-                None => Ok(task),
-            };
+        let mut turn = None;
+        for _ in 0..TRIES_MAX {
+            let task = self.task(id).await?;
+            self.check_change(&task, &change)?;
+            let business = self.business_of(&task).await?;
+            let edit = self.edit(&task, &business, change.clone(), actor).await?;
+            if edit == TaskEdit::default() {
+                return match expected.filter(|expected| *expected != task.version) {
+                    Some(_) => Err(ServiceError::EtagMismatch(format!("{id} was changed"))),
+                    None => Ok(task),
+                };
+            }
+            // Booked and stored rates of a task must not cross: one change of a task at a time.
+            if turn.is_none() {
+                turn = Some(self.changes.turn(id).await);
+            }
+            if let Some(changed) = self.commit(&task, expected, edit, actor).await? {
+                self.look_at(id);
+                return Ok(changed);
+            }
+            // From now on the turn is ours, also while the business is asked.
         }
-        // Booked and stored rates of a task must not cross: one change of a task at a time.
-        let _turn = self.changes.turn(id).await;
-        let changed = self.commit(id, expected, edit, actor).await?;
-        self.look_at(id);
-        Ok(changed)
+        Err(ServiceError::EtagMismatch(format!("{id} is changed again and again")))
     }
 
-    /// Books a higher rate, stores the change, and books a lower one.
+    /// Books a higher rate, stores the change, and books a lower one. None when the settings that the change was laid
+    /// over are no longer the task's: what others changed meanwhile would be lost.
     async fn commit(
         &self,
-        id: TaskId,
+        seen: &TaskView,
         expected: Option<u64>,
         edit: TaskEdit,
         actor: &Actor,
-    ) -> Result<TaskView, ServiceError> {
-        let task = self.task(id).await?;
+    ) -> Result<Option<TaskView>, ServiceError> {
+        let task = self.task(seen.id).await?;
+        let lays_over = expected.is_none() && edit.tuning.is_some();
+        if lays_over && task.tuning != seen.tuning {
+            return Ok(None);
+        }
+        let expected = expected.or(lays_over.then_some(task.version));
         let held = task.tuning.rate;
         let rate = edit.tuning.as_ref().map_or(held, |tuning| tuning.rate);
         let is_raise = self.load(rate) > self.load(held);
@@ -84,7 +101,7 @@ impl Service {
             self.book(&task, rate).await?;
         }
         let command = command(edit);
-        let stored = self.parts.tasks.command_if(id, expected, &command, actor, self.now()).await;
+        let stored = self.parts.tasks.command_if(task.id, expected, &command, actor, self.now()).await;
         // A raise that was not stored goes back; a lower rate is booked once it holds.
         let to_book = match &stored {
             Ok(_) if !is_raise && rate != held => Some(rate),
@@ -94,7 +111,10 @@ impl Service {
         if let Some(rate) = to_book {
             self.book(&task, rate).await?;
         }
-        Ok(stored?)
+        match stored {
+            Err(CommandError::Changed { .. }) if lays_over => Ok(None),
+            stored => Ok(Some(stored?)),
+        }
     }
 
     fn check_change(&self, task: &TaskView, change: &TaskChange) -> Result<(), ServiceError> {

@@ -141,7 +141,8 @@ impl Service {
             return Err(ServiceError::unprocessable("/skip_first", text));
         }
         let made = self.parts.tasks.create(&task, actor, self.now()).await?;
-        if !start {
+        // A repeat of the request may find it started, and stopped again by somebody.
+        if !start || made.start_no > 0 {
             return Ok(made);
         }
         match self.parts.tasks.command(made.id, &TaskCommand::Start, actor, self.now()).await {

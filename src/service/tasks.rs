@@ -56,7 +56,15 @@ impl Service {
         actor: &Actor,
     ) -> Result<Told, ServiceError> {
         let command = at.map_or(TaskCommand::Start, TaskCommand::StartAt);
-        self.tell(id, &command, actor, |task| task.wish == Wish::Run && !task.status.is_terminal()).await
+        let now = self.now();
+        // One that waits for another time is not there yet.
+        let is_then = move |task: &TaskView| {
+            let is_due = |at: Option<WallMs>| at.is_none_or(|at| at <= now);
+            at.is_none() || task.start_at == at || (is_due(at) && is_due(task.start_at))
+        };
+        let there =
+            move |task: &TaskView| task.wish == Wish::Run && !task.status.is_terminal() && is_then(task);
+        self.tell(id, &command, actor, there).await
     }
 
     /// Stops a task; it can be started again.

@@ -1,12 +1,19 @@
 //! `windrow serve` as its users meet it: a real process, its façade over HTTP, and a scripted business.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::type_complexity,
+    reason = "tests: real time, readable tables"
+)]
 
 mod access;
 mod business;
 mod businesses;
 mod callbacks;
+mod changes;
 mod hooks;
+mod hostile;
 mod life;
 mod line;
 mod numbers;

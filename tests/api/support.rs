@@ -240,7 +240,7 @@ impl Answer {
     #[track_caller]
     pub(crate) fn problem(self, status: u16, slug: &str) -> Value {
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.text());
-        let problem = self.clone().expect(status);
+        let problem = self.expect(status);
         let kind = problem["type"].as_str().expect("a type");
         assert!(kind.ends_with(&format!("/problems/{slug}")), "{problem:#}");
         for member in ["title", "detail", "request_id"] {

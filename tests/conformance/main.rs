@@ -42,6 +42,7 @@ macro_rules! facts {
 
 facts! {
     tasks {
+        a_deleted_task_has_no_redrives_and_gives_its_key_back,
         a_new_task_waits_for_its_start,
         terms_add_up_with_items_skipped_at_the_head,
         commands_follow_the_transition_table,
@@ -118,6 +119,7 @@ facts! {
         tasks_that_no_pool_serves_and_starts_that_are_due_are_found,
         failures_and_tasks_are_found_once_they_ended_long_enough_ago,
         a_session_says_how_it_shows_itself_and_goes_when_it_is_over,
+        what_a_fenced_session_held_waits_again_or_is_stopped,
     }
     records {
         the_newest_lines_at_or_above_a_level_come_first,

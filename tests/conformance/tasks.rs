@@ -170,3 +170,16 @@ pub async fn unknown_things_are_named(harness: Harness) {
     let refused = harness.store.create(&big, &actor(), NOW).await.unwrap_err();
     assert!(matches!(refused, CreateError::Store(StoreError::Refused(_))), "{refused}");
 }
+
+pub async fn a_deleted_task_has_no_redrives_and_gives_its_key_back(harness: Harness) {
+    let new = NewTask { idempotency_key: Some("k".to_owned()), ..task(10) };
+    let made = harness.created(&new).await;
+    harness.command(made.id, TaskCommand::Cancel).await;
+    harness.store.delete(made.id, &actor(), NOW).await.unwrap();
+    let redrive = NewTask { parent: Some(made.id), ..task(1) };
+    let refused = harness.store.create(&redrive, &actor(), NOW).await.unwrap_err();
+    assert_eq!(refused, CreateError::NoParent(made.id));
+    let again = harness.store.create(&new, &actor(), NOW).await.unwrap();
+    assert_ne!(again.id, made.id, "a new one");
+    assert_eq!(harness.store.create(&new, &actor(), NOW).await.unwrap().id, again.id);
+}

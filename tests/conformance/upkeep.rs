@@ -7,7 +7,7 @@ use windrow::domain::business::HookKind;
 use windrow::domain::ids::{Epoch, SessionId, TaskId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason};
 use windrow::ports::outbox::{Delivery, Settlement};
-use windrow::ports::run_store::RunClose;
+use windrow::ports::run_store::{CheckpointAck, RunClose};
 use windrow::ports::session_store::SessionFace;
 use windrow::ports::task_store::{NewTask, TaskCommand};
 use windrow::ports::upkeep::Sweep;
@@ -164,8 +164,33 @@ pub async fn a_session_says_how_it_shows_itself_and_goes_when_it_is_over(harness
     assert_eq!(harness.store.sweep(Sweep::Sessions, later).await.unwrap(), 0, "a shard names it");
     let released =
         harness.store.release(shard, run.epoch, run.claim, &RunClose::Released, NOW).await.unwrap();
-    assert_eq!(released, windrow::ports::run_store::CheckpointAck::Stored);
+    assert_eq!(released, CheckpointAck::Stored);
     assert_eq!(harness.store.sweep(Sweep::Sessions, NOW).await.unwrap(), 0, "not old enough");
     assert_eq!(harness.store.sweep(Sweep::Sessions, later).await.unwrap(), 1);
     assert!(harness.store.list().await.unwrap().is_empty());
+}
+
+pub async fn what_a_fenced_session_held_waits_again_or_is_stopped(harness: Harness) {
+    let disown = async || harness.store.disown(NOW, 10).await.unwrap();
+    let session = harness.session().await;
+    let (one, other) = (harness.queued(10).await, harness.queued(10).await);
+    let run = harness.claimed(one, Epoch(0), session).await;
+    harness.claimed(other, Epoch(0), session).await;
+    let alive = harness.running(10).await;
+    harness.command(other.task, STOP).await;
+    assert_eq!(disown().await, [], "its owner lives");
+    harness.fence(session).await;
+    assert_eq!(disown().await, [one.task, other.task]);
+    assert_eq!(disown().await, []);
+    let view = harness.view(one.task).await;
+    assert_eq!(view.status, Status::Queued);
+    assert!(view.status_text.unwrap().starts_with("the node that ran it is gone"));
+    assert_eq!(harness.view(other.task).await.status, Status::Stopped);
+    assert_eq!(harness.view(alive.shard.task).await.status, Status::Running);
+    assert_eq!(harness.write(at(&run, 1, 5)).await, CheckpointAck::Fenced, "the old owner writes nothing");
+    let next = harness.session().await;
+    let again = harness.claimed(one, run.epoch, next).await;
+    assert_eq!((again.run.0, again.stalls), (2, run.stalls + 1), "a crash without progress still counts");
+    harness.command(other.task, TaskCommand::Start).await;
+    assert_eq!(harness.view(other.task).await.status, Status::Queued);
 }

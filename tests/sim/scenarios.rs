@@ -616,3 +616,24 @@ fn an_item_that_succeeds_at_first_leaves_no_timeline() {
     story.exchange(64);
     assert!(story.save().side.is_empty());
 }
+
+#[test]
+fn what_led_to_a_stop_is_saved_with_the_stop_and_never_before_it() {
+    let mut story = Story::new(100, |_| {});
+    assert_eq!(story.exchange(2), 2);
+    let first = IndexRun::one(ItemIndex(0));
+    story.reports.settled.push(Settled { run: first, attempt: Attempt::FIRST, outcome: Outcome::Succeeded });
+    let stop = windrow::domain::verdict::HandlerCommand::Stop { reason: "enough".to_owned() };
+    story.reports.signals.push(Signal::Command(stop));
+    assert_eq!(story.exchange(2), 0);
+    story.step(Event::DraftCheckpoint);
+    assert_eq!(story.fx.checkpoint, None, "a crash now repeats item 0, which says it again");
+    let second = IndexRun::one(ItemIndex(1));
+    story.reports.settled.push(Settled { run: second, attempt: Attempt::FIRST, outcome: Outcome::Succeeded });
+    story.exchange(2);
+    story.step(Event::DraftCheckpoint);
+    let draft = story.fx.checkpoint.take().expect("the last one");
+    assert_eq!(draft.counters.succeeded, 2);
+    let is_business = |end: &RunEnd| matches!(end, RunEnd::Stopped { reason: StopReason::Business, .. });
+    assert!(draft.end.as_ref().is_some_and(is_business), "{:?}", draft.end);
+}

@@ -180,3 +180,20 @@ async fn a_drain_does_not_wait_for_claims_that_were_not_made_yet() {
     let claimed = world.runs.claims.lock().expect("ok").len();
     assert_eq!(claimed, 16, "no more than were on their way");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_that_was_changed_between_offer_and_claim_is_booked_as_it_runs() {
+    use windrow::adapters::memory::Call;
+    let world = node("line-stale").await;
+    world.store.faults().hold(Call::Control);
+    let task = paced(&world, 100).await;
+    world.store.faults().until_waiting(Call::Control).await;
+    let mut tuning = world.view(task).await.tuning;
+    tuning.rate = RateLimit::Limited(rate(900));
+    world.command(task, TaskCommand::Tune(Box::new(tuning))).await;
+    world.store.faults().let_go(Call::Control);
+    world.until_in_flight(task, 1).await;
+    assert_eq!(world.node().room().reserved.to_string(), "900/s");
+    let other = paced(&world, 200).await;
+    waits(&world, other, "capacity").await;
+}

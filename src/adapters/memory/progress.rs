@@ -7,6 +7,7 @@ use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
 use crate::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
 use crate::ports::task_store::Actor;
+use crate::ports::upkeep::OWNER_GONE;
 
 /// What is shown beside a new status: a slug and a sentence.
 pub(super) type Note = (Option<String>, String);
@@ -94,6 +95,20 @@ pub(super) fn release(
         end_run(state, id, close, now);
     }
     CheckpointAck::Stored
+}
+
+/// Takes a task's shards from sessions that are fenced.
+pub(super) fn disown(state: &mut State, id: TaskId, now: WallMs) {
+    let Some(task) = state.tasks.get_mut(&id) else { return };
+    let after =
+        if matches!(task.wish, Wish::Run | Wish::Rest) { ShardState::Idle } else { ShardState::Stopped };
+    for shard in &mut task.shards {
+        let owner = shard.session.and_then(|owner| state.sessions.get(&owner));
+        if owner.is_some_and(|owner| owner.fenced) {
+            (shard.session, shard.state) = (None, after);
+        }
+    }
+    refresh(state, id, now, Some((None, OWNER_GONE.to_owned())));
 }
 
 /// Sets what a task wants; shards that nobody owns follow at once.

@@ -80,7 +80,8 @@ impl TaskStore for MemoryStore {
                 let Some(task) = state.tasks.get_mut(id) else { continue };
                 let note = (Some(reason.clone()), Some(text.clone()));
                 let known = (task.status_reason.clone(), task.status_text.clone());
-                if task.status == Status::Queued && known != note {
+                let waits = matches!(task.status, Status::Queued | Status::Recovering);
+                if waits && known != note {
                     (task.status_reason, task.status_text) = note;
                     task.version += 1;
                 }
@@ -136,13 +137,19 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
     }
     let key = new.idempotency_key.clone().map(|key| (new.business.clone(), key));
     if let Some((request, id)) = key.as_ref().and_then(|key| state.keys.get(key)) {
-        return match state.tasks.get(id) {
-            Some(task) if request == new => Ok(shown::view(*id, task)),
-            _ => Err(CreateError::KeyReused(*id)),
-        };
+        if request != new {
+            return Err(CreateError::KeyReused(*id));
+        }
+        // A task that was deleted since leaves its key free.
+        if let Some(task) = state.tasks.get(id) {
+            return Ok(shown::view(*id, task));
+        }
     }
     if let (Some(name), Some(holder)) = (&new.name, holder_of_name(state, new)) {
         return Err(CreateError::NameTaken(name.clone(), holder));
+    }
+    if let Some(parent) = new.parent.filter(|parent| !state.tasks.contains_key(parent)) {
+        return Err(CreateError::NoParent(parent));
     }
     state.tasks_made += 1;
     let id = TaskId(state.tasks_made);

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 
 use super::state::{CallState, State, Task};
-use super::{Call, MemoryStore};
+use super::{Call, MemoryStore, progress};
 use crate::domain::business::POOL_DEFAULT;
-use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::ids::{SessionId, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
 use crate::ports::StoreError;
 use crate::ports::upkeep::{Sweep, UpkeepStore};
@@ -60,6 +60,18 @@ impl UpkeepStore for MemoryStore {
             let is_due = |task: &Task| task.new.start_at.is_none_or(|at| at <= now);
             let queued = state.tasks.iter().filter(|(_, task)| task.status == Status::Queued && is_due(task));
             Ok(queued.map(|(id, _)| (*id, POOL_DEFAULT.to_owned())).take(limit as usize).collect())
+        })
+        .await
+    }
+
+    async fn disown(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        self.act(Call::Command, |state| {
+            let is_gone = |id: SessionId| state.sessions.get(&id).is_some_and(|session| session.fenced);
+            let lost = |task: &Task| task.shards.iter().any(|shard| shard.session.is_some_and(is_gone));
+            let tasks = state.tasks.iter().filter(|(_, task)| lost(task)).map(|(id, _)| *id);
+            let tasks: Vec<TaskId> = tasks.take(limit as usize).collect();
+            tasks.iter().for_each(|id| progress::disown(state, *id, now));
+            Ok(tasks)
         })
         .await
     }

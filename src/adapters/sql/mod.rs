@@ -20,6 +20,8 @@ mod idempotency;
 mod items;
 mod node_audit;
 mod outbox;
+#[cfg(test)]
+mod plans;
 mod report_store;
 mod run_checkpoint;
 mod run_claim;

@@ -1,15 +1,16 @@
 //! How a run gives its shard back, in the transaction of its last checkpoint (`ownership.md`, rules 16 and 17).
 
-use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::sea_query::{Expr, ExprTrait as _, Query};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{run, shard, shard_head};
+use super::entity::{run, session, shard, shard_head};
 use super::task_record::{self, Note};
 use super::{Store, error, words};
-use crate::domain::ids::{ClaimId, Epoch, ShardId, WallMs};
+use crate::domain::ids::{ClaimId, Epoch, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::ports::StoreError;
 use crate::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use crate::ports::upkeep::OWNER_GONE;
 
 /// Writes the end of a run whose compare-and-set has just succeeded.
 pub(super) async fn close(
@@ -147,4 +148,60 @@ pub(super) async fn release(
     finish(&transaction, id, how, now).await?;
     transaction.commit().await.map_err(error)?;
     Ok(CheckpointAck::Stored)
+}
+
+/// See [`crate::ports::upkeep::UpkeepStore::disown`].
+pub(super) async fn disown(store: &Store, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+    use shard_head::Column as C;
+    let found = shard_head::Entity::find()
+        .filter(C::SessionId.in_subquery(fenced()))
+        .order_by_asc(C::TaskId)
+        .order_by_asc(C::ShardNo)
+        .limit(u64::from(limit))
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let transaction = store.write().await?;
+    let mut tasks = Vec::new();
+    for row in found {
+        if take_away(&transaction, &row).await? {
+            let id = words::shard_id(&row);
+            end_run(&transaction, id, "lost", now).await?;
+            let note = Note { reason: None, text: OWNER_GONE.to_owned(), next_at: None };
+            task_record::refresh(&transaction, id.task, now, Some(note)).await?;
+            tasks.push(id.task);
+        }
+    }
+    transaction.commit().await.map_err(error)?;
+    Ok(tasks)
+}
+
+fn fenced() -> sea_orm::sea_query::SelectStatement {
+    Query::select()
+        .column(session::Column::Id)
+        .from(session::Entity)
+        .and_where(Expr::col(session::Column::Fenced).eq(true))
+        .to_owned()
+}
+
+/// When it was active last stays as it was, and so does the low water of its last claim. False where a claim was first.
+async fn take_away(transaction: &DatabaseTransaction, row: &shard_head::Model) -> Result<bool, StoreError> {
+    use shard::Column as C;
+    let state = state_after(&RunClose::Released, words::wish(&row.wish)?);
+    let taken = shard::Entity::update_many()
+        .col_expr(C::State, Expr::value(state.as_str()))
+        .col_expr(C::SessionId, Expr::value(None::<String>))
+        .filter(C::TaskId.eq(row.task_id))
+        .filter(C::ShardNo.eq(row.shard_no))
+        .filter(C::Epoch.eq(row.epoch))
+        .filter(C::Wish.eq(row.wish.as_str()))
+        .filter(C::State.eq(ShardState::Running.as_str()))
+        .filter(C::SessionId.in_subquery(fenced()))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(taken.rows_affected == 1)
 }

@@ -4,6 +4,7 @@ use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 
 use super::entity::{business, idempotency, shard, task};
+use super::task_delete::DELETING;
 use super::task_record::{self, Change};
 use super::{Store, error, task_view, upload_use, words};
 use crate::domain::ids::{INDEX_MAX, TaskId, WallMs};
@@ -72,6 +73,7 @@ pub(super) async fn create(
         return Ok(task_view::view(&transaction, made).await?);
     }
     refuse_taken_name(&transaction, owner.id, new).await?;
+    refuse_lost_parent(&transaction, new).await?;
     let id = insert(&transaction, &owner, new, now).await?;
     remember_key(&transaction, id, new, now).await?;
     let after = Some(task_record::status_json(Status::Created));
@@ -96,7 +98,23 @@ async fn made_before(
     if known.request_hash != request_hash(new)? {
         return Err(CreateError::KeyReused(id));
     }
-    Ok(Some(task_record::load(transaction, id).await?))
+    let made = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
+    if made.is_none() {
+        // It was deleted since: the key is free again.
+        idempotency::Entity::delete_by_id((known.scope, known.key_hash))
+            .exec(transaction)
+            .await
+            .map_err(error)?;
+    }
+    Ok(made)
+}
+
+/// What is being deleted has no failures to do again: its rows go while the new task is made.
+async fn refuse_lost_parent(transaction: &DatabaseTransaction, new: &NewTask) -> Result<(), CreateError> {
+    let Some(id) = new.parent else { return Ok(()) };
+    let parent = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
+    let is_there = parent.is_some_and(|row| row.status_reason.as_deref() != Some(DELETING));
+    if is_there { Ok(()) } else { Err(CreateError::NoParent(id)) }
 }
 
 async fn remember_key(

@@ -13,6 +13,9 @@ use crate::domain::lifecycle::{Refusal, Status};
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CommandError};
 
+/// The reason that a task shows from then on.
+pub(super) const DELETING: &str = "deleting";
+
 /// Rows of one transaction.
 const ROWS_AT_ONCE: u64 = 2_000;
 
@@ -38,7 +41,7 @@ async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError
     let transaction = store.write().await?;
     let row = deletable(&transaction, id).await?;
     let marked = task::Entity::update_many()
-        .col_expr(C::StatusReason, Expr::value("deleting"))
+        .col_expr(C::StatusReason, Expr::value(DELETING))
         .col_expr(C::StatusText, Expr::value("it is being deleted; what is shown of it isn't whole"))
         .col_expr(C::Name, Expr::value(None::<String>))
         .col_expr(C::Version, Expr::value(row.version + 1))

@@ -1,4 +1,4 @@
-//! Says why queued tasks wait.
+//! Says why tasks wait.
 
 use std::collections::HashMap;
 
@@ -11,6 +11,9 @@ use crate::domain::ids::WallMs;
 use crate::domain::lifecycle::Status;
 use crate::ports::StoreError;
 use crate::ports::task_store::WaitNote;
+
+/// One that recovers, and whose time has come, waits in the same line.
+const WAITING: [Status; 2] = [Status::Queued, Status::Recovering];
 
 /// Tasks of one transaction, so that it holds the write lock for a moment only.
 const TASKS_AT_ONCE: usize = 500;
@@ -30,7 +33,7 @@ pub(super) async fn explain(store: &Store, notes: &[WaitNote], now: WallMs) -> R
 async fn news<'a>(store: &Store, notes: &'a [WaitNote]) -> Result<Vec<&'a WaitNote>, StoreError> {
     let rows = task::Entity::find()
         .filter(task::Column::Id.is_in(notes.iter().map(|note| note.task.0)))
-        .filter(task::Column::Status.eq(Status::Queued.as_str()))
+        .filter(task::Column::Status.is_in(WAITING.map(Status::as_str)))
         .all(&store.readers)
         .await
         .map_err(error)?;
@@ -48,7 +51,7 @@ async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<(), St
     use task::Column as C;
     let transaction = store.write().await?;
     for note in notes {
-        // One that isn't queued any more has nothing to wait for.
+        // One that waits no more has nothing to wait for.
         task::Entity::update_many()
             .col_expr(C::StatusReason, Expr::value(note.reason.as_str()))
             .col_expr(C::StatusText, Expr::value(note.text.as_str()))
@@ -56,7 +59,7 @@ async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<(), St
             .col_expr(C::Version, Expr::col(C::Version).add(1))
             .col_expr(C::UpdatedAt, Expr::value(now.0))
             .filter(C::Id.eq(note.task.0))
-            .filter(C::Status.eq(Status::Queued.as_str()))
+            .filter(C::Status.is_in(WAITING.map(Status::as_str)))
             .exec(&transaction)
             .await
             .map_err(error)?;

@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Quer
 
 use super::entity::{idempotency, item, outbox, session, shard, task};
 use super::outbox::{DEAD, DONE};
-use super::{Store, error};
+use super::{Store, error, run_close};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::Status;
@@ -80,6 +80,10 @@ impl UpkeepStore for Store {
             .map_err(error)?;
         let pool = |pool: Option<String>| pool.unwrap_or_else(|| POOL_DEFAULT.to_owned());
         Ok(found.into_iter().map(|(id, of)| (TaskId(id), pool(of))).collect())
+    }
+
+    async fn disown(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        run_close::disown(self, now, limit).await
     }
 
     async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError> {

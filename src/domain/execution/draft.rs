@@ -6,6 +6,7 @@ use super::Execution;
 use super::types::{Phase, RunEnd, SIDE_RECORDS_MAX};
 use crate::domain::counters::Counters;
 use crate::domain::ids::ItemIndex;
+use crate::domain::lifecycle::StopReason;
 use crate::domain::verdict::SideRecord;
 
 /// A checkpoint before it is encoded.
@@ -63,6 +64,10 @@ impl Execution {
         let end = match &self.phase {
             Phase::Ended(RunEnd::Fenced) | Phase::Stopping(RunEnd::Fenced) => return None,
             Phase::Ended(end) => Some(end.clone()),
+            // Were what led to the stop saved before the stop itself, a crash in between would lose the stop.
+            Phase::Stopping(RunEnd::Stopped { reason, .. }) if *reason != StopReason::Operator => {
+                return None;
+            }
             Phase::Running | Phase::Stopping(_) => None,
         };
         let changed = self.unsaved > 0 || !self.side.is_empty() || self.is_pass_due() || end.is_some();

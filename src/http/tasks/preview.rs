@@ -67,7 +67,7 @@ impl From<PreviewedItem> for PreviewJson {
 /// The handler is told that it is a preview. Nothing is recorded and nothing is tried again.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/preview", tag = "tasks", operation_id = "preview_task", request_body = Option<PreviewBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = PreviewReply),

@@ -39,6 +39,7 @@ with_settings! {
     /// A redrive. What isn't named is as the other task has it, but for the name.
     RedriveBody {
         /// Which failures; nothing named is all of them.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
         filter: Option<FilterBody>,
         /// Whether the items get new keys, so that the business takes them for new ones.
         new_keys: Option<bool>,
@@ -50,6 +51,7 @@ with_settings! {
         /// Higher goes first.
         priority: Option<i32>,
         /// The first items, run before any other.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
         canary: Option<CanaryBody>,
         /// Whether it starts at once.
         start: Option<bool>,
@@ -85,7 +87,7 @@ impl RedriveBody {
 /// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/redrives", tag = "failures", request_body = Option<RedriveBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
