@@ -29,9 +29,6 @@ use crate::service::access::{Credentials, Identity};
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";
 
-/// How often a caller who stays is asked for their token again: a revocation ends what they hear within 5 s.
-const SIGN_IN_LOOK_EVERY: Duration = Duration::from_secs(2);
-
 /// Adds the scheme to the document.
 pub struct Scheme;
 
@@ -205,6 +202,21 @@ pub async fn guard(
     next.run(request).await
 }
 
+/// How long whoever listens may still hear something after their token was revoked, or has expired. (5 s are allowed.)
+const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(3);
+
+/// Waits until whoever sent these headers isn't known any more: for answers without an end. Cancel safe.
+pub(super) async fn no_longer_known(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) {
+    loop {
+        tokio::time::sleep(LOOK_AGAIN_EVERY).await;
+        let known = authenticate(app, headers, peer, String::new()).await;
+        // A store that can't be read revokes nothing.
+        if let Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_)) = known {
+            return;
+        }
+    }
+}
+
 /// Whether whoever asks sits on this machine: not somebody behind a proxy that does.
 fn is_local(request: &Request) -> bool {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
@@ -234,19 +246,6 @@ async fn authenticate(
     };
     let Identity { name, role, business, task } = identity;
     Ok(Caller { name, role, business, task, source, request_id })
-}
-
-/// Ends when the caller would no longer be let in as who they are: what lives longer than a request looks again and
-/// again. A store that can't be read says nothing about the token.
-pub(super) async fn signed_out(app: App, caller: Caller, headers: HeaderMap, peer: Option<IpAddr>) {
-    loop {
-        tokio::time::sleep(SIGN_IN_LOOK_EVERY).await;
-        match authenticate(&app, &headers, peer, caller.request_id.clone()).await {
-            Ok(now) if now == caller => {}
-            Ok(_) | Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_)) => return,
-            Err(error) => tracing::debug!(%error, "a listener's token was not looked up"),
-        }
-    }
 }
 
 /// The one value of a header; none when it is absent, repeated (whom to believe?) or no text.

@@ -29,7 +29,7 @@ use self::look::check;
 use self::stream::Wish;
 use self::topic::{Look, Topic};
 use super::App;
-use super::access::{Caller, signed_out};
+use super::access::{Caller, no_longer_known};
 use super::body::Params;
 use super::problem::Problem;
 use crate::service::ServiceError;
@@ -43,10 +43,6 @@ const HZ_DEFAULT: u32 = 4;
 const HZ_MAX: u32 = 10;
 /// Between comments on a quiet stream. (`ux.md` §2.4.)
 const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
-
-/// What is said to a listener at the end of its stream.
-const NODE_ENDS: &str = "the node ends; connect again";
-const SIGNED_OUT: &str = "the token is no longer valid; sign in again";
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -68,7 +64,7 @@ struct Wanted {
 /// What happens, as it happens
 ///
 /// Events: `snapshot`, `stats`, `status`, `failure`, `log`, `audit`, `node`, and `bye` when the node ends or the token
-/// is no longer valid. Each has the topic in its data.
+/// holds no longer. Each has the topic in its data.
 #[utoipa::path(
     get, path = "/v1/events", tag = "node", params(Wanted, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),
     security(("bearer" = ["viewer", "business"])),
@@ -82,8 +78,8 @@ struct Wanted {
 async fn events(
     State(app): State<App>,
     caller: Caller,
-    Params(wanted): Params<Wanted>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
+    Params(wanted): Params<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let topics = topics(&wanted.topics)?;
@@ -100,12 +96,11 @@ async fn events(
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let look: Arc<dyn Look> = Arc::new(app.clone());
     let front = app.front.clone();
-    let peer = peer.map(|Extension(ConnectInfo(peer))| peer.ip());
-    let signed_out = signed_out(app.clone(), caller, headers, peer);
+    let (again, peer) = (app.clone(), peer.map(|Extension(ConnectInfo(peer))| peer.ip()));
     let ended = async move {
         tokio::select! {
-            () = front.ended() => NODE_ENDS,
-            () = signed_out => SIGNED_OUT,
+            () = front.ended() => "the node ends; connect again",
+            () = no_longer_known(&again, &headers, peer) => "the token holds no longer; connect again with another",
         }
     };
     let stream = stream::stream(&app.front.hub, look, Wish { topics, hz, last }, ended);

@@ -37,7 +37,7 @@ struct Listener {
     next_at: Instant,
     cursor: u64,
     ready: VecDeque<Event>,
-    /// Ends with what is said at the end.
+    /// Over when the stream is; says why.
     ended: Pin<Box<dyn Future<Output = &'static str> + Send>>,
     is_over: bool,
     /// Nothing was told yet: what there is, is told without waiting for more.
@@ -46,7 +46,7 @@ struct Listener {
     fresh: Vec<Topic>,
 }
 
-/// The stream; it says `bye`, and what `ended` says, when that is over.
+/// The stream; it says `bye` and ends when `ended` is over.
 pub(super) fn stream<E: Future<Output = &'static str> + Send + 'static>(
     hub: &Hub,
     look: Arc<dyn Look>,
@@ -102,7 +102,7 @@ impl Listener {
             biased;
             why = &mut self.ended => return self.say_goodbye(why),
             // The hub outlives its listeners; without it there is nothing more to tell.
-            heard = news => if !heard { return self.say_goodbye(super::NODE_ENDS) },
+            heard = news => if !heard { return self.say_goodbye("there is nothing more to tell; connect again") },
         }
         self.next_at = Instant::now() + self.every;
         let Batch { events, mut lost, cursor } = self.listening.after(self.cursor);
@@ -133,9 +133,9 @@ impl Listener {
         self.cursor = self.cursor.max(id);
     }
 
-    fn say_goodbye(&mut self, why: &'static str) {
+    fn say_goodbye(&mut self, why: &str) {
         self.is_over = true;
-        let data = Arc::new(json!({ "text": why }));
+        let data = Arc::new(json!({"text": why}));
         let id = self.cursor;
         self.ready.push_back(Event { id, kind: Kind::Bye, topic: Topic::Cluster, data });
     }

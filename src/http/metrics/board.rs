@@ -141,6 +141,7 @@ impl Board {
         let unknown = self.look(sights(&live_still), sights(&over), now);
         live_still.iter().for_each(|run| self.count(run, false));
         ended.iter().for_each(|run| self.count(run, true));
+        self.calls.forget_all_but(live);
         unknown
     }
 

@@ -1,6 +1,6 @@
 //! Attempts, how long calls take, and how late items leave. Counted by the runs, taken in at each look.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::board::{Board, Entry, OTHER, TASKS_MAX};
 use super::text::{Kind, Page, Span};
@@ -43,7 +43,13 @@ impl Board {
 }
 
 impl Calls {
-    fn add(&mut self, business: &str, kind: &'static str, fresh: &Histogram) {
+    /// Forgets runs whose end was never seen: more ended between two looks than are kept.
+    pub(super) fn forget_all_but(&mut self, live: &[RunView]) {
+        let live: BTreeSet<(ShardId, RunNo)> = live.iter().map(|run| (run.shard, run.run)).collect();
+        self.seen.retain(|run, _| live.contains(run));
+    }
+
+    pub(super) fn add(&mut self, business: &str, kind: &'static str, fresh: &Histogram) {
         let mut key = (business.to_owned(), kind);
         if !self.by_business.contains_key(&key) && self.by_business.len() >= TASKS_MAX {
             key = (OTHER.to_owned(), kind);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::board::Sight;
 use super::*;
 use crate::domain::counters::Counters;
+use crate::domain::histogram::Histogram;
 use crate::domain::ids::{Moment, TaskId};
 
 fn board_of(tasks: i64) -> Board {
@@ -26,6 +27,9 @@ fn board_of(tasks: i64) -> Board {
     };
     let mut board = Board::default();
     board.look((1..=tasks).map(sight).collect(), vec![], Moment(1));
+    let mut calls = Histogram::default();
+    calls.record(Duration::from_millis(20), 3);
+    board.calls.add("say \"hi\"", "http", &calls);
     board
 }
 
