@@ -14,8 +14,11 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
-use super::settings_text::{ByteSize, TEXT_CHARS_MAX, TextError, parse_span, span_text};
+use super::settings_text::{ByteSize, TextError, parse_span, span_text};
 use super::task::Tuning;
+
+/// The longest text of a setting: each is shorter when it is written back. Unit: characters.
+pub const TEXT_CHARS_MAX: usize = 80;
 
 /// Reads a text, or a number as if it had been written as text.
 struct TextOrNumber<T>(PhantomData<T>);

@@ -77,9 +77,6 @@ const BACKOFF_FACTOR_DEFAULT: u32 = 2;
 /// The jitter of a back-off that doesn't name one. (`config.toml`, `backoff`.)
 const BACKOFF_JITTER_PERCENT_DEFAULT: u32 = 20;
 
-/// The longest text of a setting: each is shorter when it is written back. Unit: characters.
-pub const TEXT_CHARS_MAX: usize = 80;
-
 /// Digits with `_` between them for the eye.
 fn number<N: FromStr>(text: &str) -> Option<N> {
     let is_number = text.starts_with(|c: char| c.is_ascii_digit())
@@ -102,10 +99,8 @@ pub fn parse_span(text: &str) -> Result<Duration, TextError> {
 fn span(text: &str) -> Option<Duration> {
     let (mut rest, mut sum) = (text, Duration::ZERO);
     loop {
-        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-        let (count, tail) = rest.split_at(digits);
-        let letters = tail.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(letters);
+        let (count, tail) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+        let (unit, tail) = tail.split_at(tail.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(tail.len()));
         let (_, size, _) = UNITS.iter().find(|(name, ..)| *name == unit)?;
         let nanos = u128::from(count.parse::<u64>().ok()?) * size;
         let seconds = u64::try_from(nanos / 1_000_000_000).ok()?;

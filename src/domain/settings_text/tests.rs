@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::settings_serde::TEXT_CHARS_MAX;
 
 fn shown<T: FromStr<Err = TextError> + fmt::Display>(text: &str) -> String {
     text.parse::<T>().map_or_else(|error| error.to_string(), |value| value.to_string())
