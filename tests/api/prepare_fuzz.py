@@ -32,4 +32,7 @@ else:
     body = {"name": "fuzz-" + role, "role": role}
     if role == "business":
         body["business"] = "push"
+    # A run that may revoke tokens tries small numbers: its own is none of them.
+    for _ in range(40 if role == "admin" else 0):
+        send("POST", "/v1/tokens", {"name": "decoy", "role": "viewer"})
     print(send("POST", "/v1/tokens", body)["token"])
