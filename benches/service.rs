@@ -3,7 +3,13 @@
 //! `cargo bench --bench service` runs both parts against a real `windrow serve` and a scripted business in this
 //! process; `-- knobs` or `-- tasks` runs one. `WINDROW_BENCH_TASKS` is the number of tasks (10,000).
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, dead_code, reason = "a bench; shared test code")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    dead_code,
+    reason = "a bench: real time; shared test code"
+)]
 
 #[path = "../tests/api/business.rs"]
 mod business;

@@ -25,6 +25,8 @@ install_package() {
 have cc || install_package build-essential
 # The handlers of the examples and of the tests that run real workers.
 have python3 || install_package python3
+# The commands of the readme that talk to a node.
+have curl || install_package curl
 # `systemd-analyze verify` checks the unit in deploy/.
 have systemd-analyze || install_package systemd
 

@@ -21,7 +21,7 @@ use crate::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
 };
 use crate::actors::handle::{NotStarted, SupervisorHandle};
-use crate::actors::tree::Tree;
+use crate::actors::tree::{Printed, Tree};
 use crate::domain::capacity::{Capacity, Ledger};
 use crate::domain::execution::Progress;
 use crate::domain::ids::{ShardId, TaskId};
@@ -126,6 +126,8 @@ struct Beside {
     uploads: Option<Arc<dyn UploadStore>>,
     /// How long things are kept.
     keep: Option<Keep>,
+    /// When the tree of actors is printed.
+    printed: Printed,
     /// Where lines go; without it all go to the store.
     data_log: Option<Arc<dyn DataLog>>,
 }
@@ -161,7 +163,7 @@ impl Node {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             store_id: store.store_id().await?,
             clock: clock.clone(),
-            tree: Tree::new(clock.clone()),
+            tree: Tree::new(clock.clone()).printed(beside.printed),
             work: options.runtimes.work.handle().clone(),
             vital: options.runtimes.vital.handle().clone(),
             lanes_unpaced: options.runtimes.lanes,
@@ -182,6 +184,7 @@ impl Node {
             keep: beside.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            meters: store.meters().clone(),
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
         let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);

@@ -122,10 +122,11 @@ fn start_token() -> TableCreateStatement {
 }
 
 /// The indexes of older tables, by name and table.
-const INDEXES: [(&str, &str); 9] = [
+const INDEXES: [(&str, &str); 10] = [
     ("idx_item_grp", "item"),
     ("idx_task_business", "task"),
     ("idx_task_parent", "task"),
+    ("idx_task_source", "task"),
     ("idx_task_deadline", "task"),
     ("idx_idempotency_created", "idempotency"),
     ("idx_data_log_seq", "data_log"),
@@ -139,6 +140,7 @@ fn indexes() -> Vec<IndexCreateStatement> {
         index("item", "grp", &["task_id", "grp", "grp_no"]),
         index("task", "business", &["business_id", "id"]),
         index("task", "parent", &["parent_id", "id"]),
+        index("task", "source", &["source_id"]),
         // Ended tasks keep their deadlines; those that are open are looked for each second.
         index("task", "deadline", &["status", "deadline"]),
         index("idempotency", "created", &["created_at"]),

@@ -110,6 +110,7 @@ impl State {
             let started = node.clock.now();
             let outcome = commit(&node, jobs).await;
             let took = node.clock.now().since(started);
+            node.meters.checkpointed(took, outcome.is_ok());
             me.tell(Msg::Done(outcome.map_err(|()| took)));
         }));
     }

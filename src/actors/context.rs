@@ -1,6 +1,6 @@
 //! What every actor of a node is given: clocks, stores, runtimes, times. Built once by the composition root.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,14 +9,17 @@ use tokio::runtime::Handle;
 use super::run_cell::RunCell;
 use super::tree::Tree;
 use crate::domain::capacity::{Ledger, Load};
+use crate::domain::counters::Counters;
 use crate::domain::execution::Progress;
 use crate::domain::ids::{Moment, RunNo, SessionId, ShardId, StoreId, TaskId};
+use crate::domain::tally::Tally;
 use crate::domain::task::Tuning;
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
 use crate::ports::hook::HookCaller;
 use crate::ports::lease_store::LeaseStore;
+use crate::ports::meters::Meters;
 use crate::ports::outbox::OutboxStore;
 use crate::ports::provision::Provider;
 use crate::ports::run_store::RunStore;
@@ -189,6 +192,8 @@ pub struct NodeContext {
     pub keep: Option<Keep>,
     /// How much is taken, as the supervisor writes it.
     pub room: RoomBoard,
+    /// What is counted for people who watch.
+    pub meters: Arc<Meters>,
     /// When the heartbeats of all nodes last moved, as the restorer saw it.
     pub heartbeats: Heartbeats,
 }
@@ -264,7 +269,10 @@ impl Heartbeats {
 
 /// The live runs of a node, for people who look at them: no actor is asked.
 #[derive(Clone, Default)]
-pub struct RunDirectory(Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>);
+pub struct RunDirectory(Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>, Arc<Mutex<VecDeque<RunView>>>);
+
+/// Runs that have ended and that nobody has looked at yet; the oldest go.
+const ENDED_MAX: usize = 1024;
 
 /// A run that is live on this node, as people see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -281,6 +289,35 @@ pub struct RunView {
     pub tuning: Tuning,
     /// How far it is, and whether it drains.
     pub progress: Progress,
+    /// The terms when it began.
+    pub began: Counters,
+    /// `http`, `command` or `rust`.
+    pub kind: &'static str,
+    /// What was counted since it began.
+    pub tally: Tally,
+    /// For how long its newest completions have not been saved; zero when all are.
+    pub unsaved_for: Duration,
+}
+
+impl RunView {
+    fn of(cell: &RunCell) -> RunView {
+        let progress = cell.progress();
+        let unsaved_for =
+            if progress.unsaved == 0 { Duration::ZERO } else { cell.clock.now().since(cell.saved_at()) };
+        let (tuning, tally) = cell.peek(|execution| (execution.tuning().clone(), execution.tally().clone()));
+        RunView {
+            shard: cell.shard,
+            run: cell.about.run,
+            business: cell.about.business.clone(),
+            task_name: cell.about.task_name.clone(),
+            tuning,
+            progress,
+            began: cell.began,
+            kind: cell.about.kind,
+            tally,
+            unsaved_for,
+        }
+    }
 }
 
 impl RunDirectory {
@@ -288,15 +325,12 @@ impl RunDirectory {
     pub fn runs(&self) -> Vec<RunView> {
         let cells: Vec<Arc<RunCell>> =
             self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        let view = |cell: Arc<RunCell>| RunView {
-            shard: cell.shard,
-            run: cell.about.run,
-            business: cell.about.business.clone(),
-            task_name: cell.about.task_name.clone(),
-            tuning: cell.peek(|execution| execution.tuning().clone()),
-            progress: cell.progress(),
-        };
-        cells.into_iter().map(view).collect()
+        cells.iter().map(|cell| RunView::of(cell)).collect()
+    }
+
+    /// The runs that have ended since this was asked last, as they ended.
+    pub fn take_ended(&self) -> Vec<RunView> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
     /// The progress of each live shard of a task.
@@ -331,6 +365,12 @@ impl RunDirectory {
         let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if cells.get(&cell.shard).is_some_and(|known| Arc::ptr_eq(known, cell)) {
             cells.remove(&cell.shard);
+            drop(cells);
+            let mut ended = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+            if ended.len() >= ENDED_MAX {
+                ended.pop_front();
+            }
+            ended.push_back(RunView::of(cell));
         }
     }
 }

@@ -2,7 +2,6 @@
 //! a chatty handler never slows the items.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{Mutex, mpsc};
@@ -12,6 +11,7 @@ use super::policy::Kind;
 use super::run_cell::LogSink;
 use super::tree::{Activity, Address, Leaf};
 use crate::ports::data_log::DataLogLine;
+use crate::ports::dropped_lines::DroppedLines;
 
 /// Lines that may wait.
 const QUEUE_MAX: usize = 10_000;
@@ -23,7 +23,7 @@ const BATCH_MAX: usize = 200;
 pub(crate) struct LogQueue {
     sender: mpsc::Sender<DataLogLine>,
     receiver: Arc<Mutex<mpsc::Receiver<DataLogLine>>>,
-    dropped: Arc<AtomicU64>,
+    dropped: Arc<DroppedLines>,
 }
 
 impl LogQueue {
@@ -36,8 +36,9 @@ impl LogQueue {
     pub(crate) fn sink(&self) -> LogSink {
         let queue = self.clone();
         Arc::new(move |line| {
+            let task = line.shard.task;
             if queue.sender.try_send(line).is_err() {
-                queue.dropped.fetch_add(1, Ordering::Relaxed);
+                queue.dropped.add(task, 1);
             }
         })
     }
@@ -101,10 +102,10 @@ impl Actor for DataLogWriter {
 
 impl State {
     fn flush(&mut self) {
-        let dropped = self.queue.dropped.load(Ordering::Relaxed);
+        let dropped = self.queue.dropped.total();
         let waiting = QUEUE_MAX - self.queue.sender.capacity();
         self.leaf.say(Activity::Ok, format!("{waiting} waiting, {dropped} dropped"));
-        if self.writing || waiting == 0 {
+        if self.writing || (waiting == 0 && self.queue.dropped.is_stored()) {
             return;
         }
         self.writing = true;
@@ -128,6 +129,7 @@ async fn write_all(node: &NodeContext, queue: &LogQueue) {
     if !lines.is_empty() {
         write(node, queue, &mut lines).await;
     }
+    queue.dropped.store(&*node.data_log).await;
 }
 
 /// Log lines are not worth holding the items back: after one more try they are dropped and counted.
@@ -137,7 +139,7 @@ async fn write(node: &NodeContext, queue: &LogQueue, lines: &mut Vec<DataLogLine
         written = node.data_log.append(lines).await;
     }
     if let Err(error) = written {
-        queue.dropped.fetch_add(lines.len() as u64, Ordering::Relaxed);
+        lines.iter().for_each(|line| queue.dropped.add(line.shard.task, 1));
         tracing::warn!(%error, lines = lines.len(), "data log lines dropped");
     }
     lines.clear();

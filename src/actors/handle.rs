@@ -39,7 +39,8 @@ impl SupervisorHandle {
         let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
             .await
             .map_err(|error| NotStarted(error.to_string()))?;
-        tracing::info!(node = node.node, tree = %format_args!("\n{}", node.tree.render("")), "node up");
+        let tree = node.tree.for_log("", |printed| printed.start);
+        tracing::info!(node = node.node, %tree, "node up");
         let (sender, over) = watch::channel(false);
         tokio::spawn(async move {
             if let Err(error) = ended.await {
@@ -125,6 +126,11 @@ impl SupervisorHandle {
         self.node.directory.runs()
     }
 
+    /// The runs that have ended since this was asked last.
+    pub fn take_ended_runs(&self) -> Vec<RunView> {
+        self.node.directory.take_ended()
+    }
+
     /// Whether the tree has ended (drained, or its supervisor failed).
     pub fn is_over(&self) -> bool {
         *self.over.borrow()
@@ -146,11 +152,11 @@ impl SupervisorHandle {
             over.wait_for(|over| *over).await.is_ok()
         };
         let over = tokio::time::timeout(patience, ended).await.is_ok();
-        let alive = self.node.tree.render("");
         if over {
             tracing::info!(node = self.node.node, "node down: every actor ended");
         } else {
-            tracing::error!(tree = %format_args!("\n{alive}"), "still alive after the drain");
+            let tree = self.node.tree.for_log("", |printed| printed.stop);
+            tracing::error!(node = self.node.node, %tree, "actors are still alive after the drain");
         }
         over
     }

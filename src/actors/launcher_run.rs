@@ -117,6 +117,7 @@ impl Run {
     /// Hears that a checkpoint is durable; says how the launcher ends if it was the last one.
     pub(crate) fn on_stored(&mut self, seq: CheckpointSeq, state: &State) -> Option<LauncherEnd> {
         let stored = self.pending.take_if(|pending| pending.checkpoint.seq == seq)?;
+        self.cell.on_saved();
         let progress = self.cell.progress();
         let text = format!("{} settled of {}", progress.counters.settled(), progress.total.0);
         state.leaf.say(Activity::Ok, text);

@@ -131,7 +131,12 @@ impl Run {
 fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let node = &state.arguments.node;
     let Claimed { shard, gate, task, control, restored, provision, .. } = claimed;
-    let about = RunAbout { run: shard.run, business: task.business.clone(), task_name: task.name.clone() };
+    let about = RunAbout {
+        run: shard.run,
+        business: task.business.clone(),
+        task_name: task.name.clone(),
+        kind: provision.handler.kind(),
+    };
     let context = context(node, &shard, task, &control, gate.clone());
     let handler = provision.handler.open(Arc::new(context))?;
     let has_data = provision.source.has_data();

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::row_feed::RowFeed;
+use crate::domain::counters::Counters;
 use crate::domain::execution::{Effects, Event, Execution, Now, Progress, Reports};
 use crate::domain::ids::{Generation, Moment, RunNo, ShardId, WallMs};
 use crate::ports::clock::Clock;
@@ -53,6 +54,10 @@ pub(crate) struct RunCell {
     lanes_gone: Notify,
     checkpoint_asked: AtomicBool,
     violations: AtomicU64,
+    /// What the store said when the run began.
+    pub(crate) began: Counters,
+    /// When progress was last saved. Unit: nanoseconds of the clock.
+    saved_at: AtomicU64,
 }
 
 /// What people want to know of a run beside its progress.
@@ -61,6 +66,8 @@ pub(crate) struct RunAbout {
     pub(crate) run: RunNo,
     pub(crate) business: String,
     pub(crate) task_name: Option<String>,
+    /// `http`, `command` or `rust`.
+    pub(crate) kind: &'static str,
 }
 
 /// What a run drives.
@@ -79,7 +86,11 @@ pub(crate) struct CellParts {
 
 impl RunCell {
     pub(crate) fn new(parts: CellParts) -> RunCell {
+        let now = parts.clock.now();
+        let at = Now { moment: now, wall: WallMs(parts.clock.wall_micros(now) / 1000) };
         RunCell {
+            began: parts.execution.progress(at).counters,
+            saved_at: AtomicU64::new(now.0),
             shard: parts.shard,
             about: parts.about,
             gate: parts.gate,
@@ -174,6 +185,16 @@ impl RunCell {
     pub(crate) fn progress(&self) -> Progress {
         let now = self.now();
         self.peek(|execution| execution.progress(now))
+    }
+
+    /// Progress was saved.
+    pub(crate) fn on_saved(&self) {
+        self.saved_at.store(self.clock.now().0, Ordering::Relaxed);
+    }
+
+    /// Since when progress has not been saved.
+    pub(crate) fn saved_at(&self) -> Moment {
+        Moment(self.saved_at.load(Ordering::Relaxed))
     }
 
     /// Looks at the core.

@@ -18,6 +18,7 @@ use crate::domain::ids::{Moment, SessionId};
 use crate::domain::trust::Term;
 use crate::ports::StoreError;
 use crate::ports::gate::SessionTrust;
+use crate::ports::meters::Renewal;
 use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard};
 
 /// A session and what it believes of itself.
@@ -160,16 +161,19 @@ impl State {
         }
         match outcome {
             Ok(Heartbeat::Alive(shards)) => {
+                self.node.meters.renewed(Renewal::Renewed);
                 self.leaf.say(Activity::Ok, format!("{} shards", shards.len()));
                 (self.news)(News::Shards(id, sent, shards));
             }
             Ok(Heartbeat::Fenced) => {
+                self.node.meters.renewed(Renewal::Fenced);
                 tracing::error!(actor = self.leaf.path(), "session fenced: another node took over");
                 self.life = None;
                 (self.news)(News::Fenced(id));
                 self.begin();
             }
             Err(error) => {
+                self.node.meters.renewed(Renewal::Failed);
                 self.leaf.say(Activity::Backoff, "heartbeat not written; trust decays");
                 tracing::warn!(actor = self.leaf.path(), %error, "heartbeat not written; trust decays");
             }

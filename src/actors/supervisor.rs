@@ -25,6 +25,7 @@ use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
 use crate::ports::run_store::Candidate;
+use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
 
 /// How long the ordered end of one child may take.
@@ -301,6 +302,13 @@ impl State {
         match end {
             Some(end) => {
                 tracing::info!(actor = path, ?end, "run ended");
+                match &end {
+                    LauncherEnd::Fenced => self.node.meters.fenced(),
+                    LauncherEnd::Closed(RunClose::Recovering { reason, .. }) => {
+                        self.node.meters.recovers(reason)
+                    }
+                    LauncherEnd::Closed(_) | LauncherEnd::NotOwned | LauncherEnd::StillOwned(_) => {}
+                }
                 self.node.tree.forget(&path);
                 self.failures.remove(&shard);
             }

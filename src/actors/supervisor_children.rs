@@ -93,6 +93,7 @@ impl State {
         let failures = self.failures.get(&row.shard).copied().unwrap_or(0);
         let wait = RELAUNCH_FIRST.saturating_mul(1 << failures.min(16)).min(RELAUNCH_MAX);
         let (node, lines) = (self.node.clone(), self.lines.clone());
+        node.meters.recovers("run_failed");
         tracing::warn!(shard = %row.shard, wait_ms = wait.as_millis() as u64, "owned shard without a run released");
         tokio::spawn(async move {
             let now = node.clock.wall();

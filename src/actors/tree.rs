@@ -75,6 +75,24 @@ pub struct Tree {
     entries: Arc<Mutex<BTreeMap<String, Arc<Entry>>>>,
     restarts: Arc<Mutex<BTreeMap<String, u32>>>,
     observer: Option<Observer>,
+    printed: Printed,
+}
+
+/// When the tree is printed to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// When the node has started.
+    pub start: bool,
+    /// When an actor was started again: its part of the tree.
+    pub restart: bool,
+    /// When the node has ended: what is still alive.
+    pub stop: bool,
+}
+
+impl Default for Printed {
+    fn default() -> Printed {
+        Printed { start: true, restart: true, stop: true }
+    }
 }
 
 /// Called in an actor, with its path, whenever it begins to handle a message: for metrics, and for tests that let
@@ -92,13 +110,30 @@ pub(crate) struct Leaf {
 impl Tree {
     /// An empty tree.
     pub fn new(clock: Arc<dyn Clock>) -> Tree {
-        Tree { clock, entries: Arc::default(), restarts: Arc::default(), observer: None }
+        Tree {
+            clock,
+            entries: Arc::default(),
+            restarts: Arc::default(),
+            observer: None,
+            printed: Printed::default(),
+        }
     }
 
     /// The same tree with an observer of every message.
     #[must_use]
     pub fn observed(self, observer: Observer) -> Tree {
         Tree { observer: Some(observer), ..self }
+    }
+
+    /// The same tree, printed when these say so.
+    #[must_use]
+    pub fn printed(self, printed: Printed) -> Tree {
+        Tree { printed, ..self }
+    }
+
+    /// The tree from a path on for a line of the log, below it; nothing where it is not wanted.
+    pub(crate) fn for_log(&self, path: &str, wanted: impl Fn(Printed) -> bool) -> String {
+        if wanted(self.printed) { format!("\n{}", self.render(path)) } else { String::new() }
     }
 
     /// Enters an actor and logs its start; a path that was there before counts as a restart.
@@ -119,8 +154,8 @@ impl Tree {
         match restarts {
             0 => tracing::info!(actor = path, "actor started"),
             _ => {
-                let subtree = self.render(path);
-                tracing::warn!(actor = path, restarts, tree = %format_args!("\n{subtree}"), "actor restarted");
+                let tree = self.for_log(path, |printed| printed.restart);
+                tracing::warn!(actor = path, restarts, %tree, "actor restarted");
             }
         }
         Leaf { tree: self.clone(), path: path.into(), entry }

@@ -69,6 +69,10 @@ Examples:
   windrow serve --data-dir ./data --listen 127.0.0.1:7700
   WINDROW_NODE__CAPACITY_RATE=3000/s windrow serve
 
+It needs a directory of its own that it may write (node.data_dir, by default /var/lib/windrow: the database, its lock and
+the key of stored secrets) and a free port (http.listen, by default 127.0.0.1:7700); no other server. At its first start it
+writes a token for an administrator to a file and prints which (auth.bootstrap_token_file).
+
 Without --config, ./config.toml is read if there is one; else defaults and the environment hold (WINDROW_NODE__DATA_DIR
 is node.data_dir). The API is described at /docs of the address that is printed, with the file of the first token.
 SIGTERM or Ctrl-C drains: no new work, calls under way end, progress is saved; a second one ends at once.
@@ -308,7 +312,7 @@ pub struct ConfigArgs {
 /// What to do with a configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
-    /// Check a file and the environment; lists every fault at once
+    /// Check a file and the environment for `windrow serve`; lists every fault at once, or what the node will need
     Check {
         /// The file
         file: PathBuf,

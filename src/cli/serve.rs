@@ -75,6 +75,14 @@ fn read(args: &ServeArgs, shell: &Shell) -> Result<Config, Vec<config::Fault>> {
     if let Some(directory) = &args.data_dir {
         config.node.data_dir.clone_from(directory);
     }
+    serviceable(config)
+}
+
+/// The configuration, if a node can be started with it.
+///
+/// # Errors
+/// Every fault.
+pub(super) fn serviceable(config: Config) -> Result<Config, Vec<config::Fault>> {
     let mut faults = config.faults();
     faults.extend(config.not_built());
     if let Err(error) = config.log.filter.parse::<telemetry::Filter>() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::settings::Rate;
-use super::settings_serde::span_option;
+use super::settings_serde::{object_option, span_option};
 use super::tuning_patch::TuningPatch;
 
 /// The pool of a business that names none, and of a node that serves no other.
@@ -87,16 +87,16 @@ pub struct HttpHandlerSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct Hooks {
     /// Before a task is made or changed; may refuse with a message and may set the total.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub validate: Option<Hook>,
     /// Before a task runs: it waits until the business is ready.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub prepare: Option<Hook>,
     /// After a task stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub stopped: Option<Hook>,
     /// After a task finished.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "object_option")]
     pub finished: Option<Hook>,
 }
 

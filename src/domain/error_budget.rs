@@ -58,6 +58,22 @@ impl Meter {
         }
     }
 
+    /// How much of the tightest part of the budget is left; none when there is no budget. Unit: millionths.
+    pub fn left_ppm(&self, abandoned: u64, total: ItemCount, now: Moment) -> Option<u32> {
+        let attempts = self.budget.failed_attempts.map(|rate| {
+            let slice = now.0 / self.slice_ns();
+            let fresh = self.slices.iter().filter(|(at, _)| at + u64::from(SLICES) > slice);
+            left(fresh.map(|(_, count)| count).sum(), u128::from(rate.items_in(self.budget.window)))
+        });
+        let items = self.budget.abandoned.map(|limit| match limit {
+            AbandonedLimit::Count(most) => left(abandoned, u128::from(most)),
+            AbandonedLimit::RatioPpm(ppm) => {
+                left(abandoned, u128::from(total.0) * u128::from(ppm) / 1_000_000)
+            }
+        });
+        attempts.into_iter().chain(items).min()
+    }
+
     /// The budget.
     pub fn budget(&self) -> &ErrorBudget {
         &self.budget
@@ -67,6 +83,12 @@ impl Meter {
         let window = self.budget.window.max(Duration::from_millis(1));
         u64::try_from(window.as_nanos() / u128::from(SLICES)).unwrap_or(u64::MAX).max(1)
     }
+}
+
+/// What is left of `most` when so much of it is spent. Unit: millionths.
+fn left(spent: u64, most: u128) -> u32 {
+    let rest = most.saturating_sub(u128::from(spent));
+    u32::try_from((rest * 1_000_000).checked_div(most).unwrap_or(0)).unwrap_or(1_000_000)
 }
 
 #[cfg(test)]
@@ -105,5 +127,20 @@ mod tests {
         let five = meter(Some(AbandonedLimit::Count(5)));
         assert!(!five.is_abandoned_exceeded(5, ItemCount(1000)));
         assert!(five.is_abandoned_exceeded(6, ItemCount(1000)));
+    }
+    #[test]
+    fn what_is_left_is_of_the_tighter_part_and_comes_back_with_time() {
+        let mut both = meter(Some(AbandonedLimit::Count(10)));
+        let left = |meter: &Meter, abandoned, at| meter.left_ppm(abandoned, ItemCount(1000), Moment(at));
+        assert_eq!(left(&both, 0, 0), Some(1_000_000));
+        assert_eq!(left(&both, 4, 0), Some(600_000));
+        assert_eq!(left(&both, 11, 0), Some(0));
+        for _ in 0..50 {
+            both.on_failed_attempt(Moment(1));
+        }
+        assert_eq!(left(&both, 1, 2), Some(500_000), "half of a hundred attempts in the window");
+        assert_eq!(left(&both, 1, 20_000_000_000), Some(900_000), "the window went by");
+        let none = Meter::new(ErrorBudget { failed_attempts: None, abandoned: None, ..*both.budget() });
+        assert_eq!(left(&none, 5, 0), None);
     }
 }

@@ -10,11 +10,12 @@ const BUCKETS: usize = 256;
 pub struct Latencies {
     counts: Box<[u32; BUCKETS]>,
     total: u64,
+    nanos: u64,
 }
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies { counts: Box::new([0; BUCKETS]), total: 0 }
+        Latencies { counts: Box::new([0; BUCKETS]), total: 0, nanos: 0 }
     }
 }
 
@@ -27,6 +28,7 @@ impl Latencies {
         let bucket = (exponent * 4) as usize + quarter as usize;
         self.counts[bucket] = self.counts[bucket].saturating_add(1);
         self.total += 1;
+        self.nanos = self.nanos.saturating_add(nanos);
     }
 
     /// Adds another histogram's counts.
@@ -35,23 +37,35 @@ impl Latencies {
             *mine = mine.saturating_add(*theirs);
         }
         self.total += other.total;
+        self.nanos = self.nanos.saturating_add(other.nanos);
     }
 
     /// Forgets half of what was counted, so that old calls fade.
     pub fn fade(&mut self) {
         self.counts.iter_mut().for_each(|count| *count /= 2);
         self.total = self.counts.iter().map(|count| u64::from(*count)).sum();
+        self.nanos /= 2;
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.counts.fill(0);
-        self.total = 0;
+        (self.total, self.nanos) = (0, 0);
     }
 
     /// How many calls were counted.
     pub fn count(&self) -> u64 {
         self.total
+    }
+
+    /// The sum of all. Unit: nanoseconds.
+    pub(super) fn nanos(&self) -> u64 {
+        self.nanos
+    }
+
+    /// How many were from `2^n` to below `2^(n+1)` nanoseconds, for each `n`.
+    pub(super) fn by_octave(&self) -> impl Iterator<Item = u64> {
+        self.counts.as_chunks::<4>().0.iter().map(|quarters| quarters.iter().copied().map(u64::from).sum())
     }
 
     /// The duration that `percent` of the calls did not exceed (the bucket's upper edge); none without calls.

@@ -80,7 +80,12 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
     }
     if let Some(skip) = change.skip_first {
         next.skip_first = skip;
-        refusals.extend(head_refusal(now, "skip_first"));
+        let total = change.total.unwrap_or(now.total).0;
+        let beyond = || {
+            let why = format!("{} is more than the {total} items", skip.0);
+            (skip.0 > total).then(|| FieldRefusal::new("skip_first", why))
+        };
+        refusals.extend(head_refusal(now, "skip_first").or_else(beyond));
     }
     if let Some(total) = change.total {
         match total_refusal(now, change, total) {
@@ -155,6 +160,18 @@ mod tests {
         let source = r#"{"kind":"inline","items":[1]}"#.to_owned();
         let change = MeaningChange { source: Some(source.clone()), ..total(1) };
         assert_eq!(changed(&range(false), &change).expect("nothing has left").source, source);
+    }
+
+    #[test]
+    fn no_more_items_are_skipped_than_there_are() {
+        let skip = |first, change: MeaningChange| {
+            changed(&range(false), &MeaningChange { skip_first: Some(ItemIndex(first)), ..change })
+        };
+        assert_eq!(skip(10, MeaningChange::default()).expect("all of them").skip_first, ItemIndex(10));
+        assert_eq!(skip(11, total(11)).expect("of the new total").skip_first, ItemIndex(11));
+        for refused in [skip(11, MeaningChange::default()), skip(10, total(9)), skip(u64::MAX, total(10))] {
+            assert_eq!(refused.expect_err("there are fewer")[0].field, "skip_first");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! `access`, `lifecycle`, `meaning`, `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
+//! For people who watch: `latency`, `histogram`, `tally`.
 
 #![warn(missing_docs)]
 
@@ -16,6 +17,7 @@ pub mod checkpoint;
 pub mod counters;
 pub mod error_budget;
 pub mod execution;
+pub mod histogram;
 pub mod ids;
 pub mod invariants;
 pub mod latency;
@@ -29,6 +31,7 @@ pub mod settings;
 pub mod settings_serde;
 pub mod settings_text;
 pub mod stall;
+pub mod tally;
 pub mod task;
 pub mod trust;
 pub mod tuning_check;

@@ -150,6 +150,17 @@ impl Pace {
         u32::try_from(items.min(u64::from(want))).unwrap_or(want)
     }
 
+    /// How long ago the rate allowed the first and the last of `items` that are about to be paid for; none where no
+    /// rate limits the task. What was earned longer ago than the cap holds is lost, and no delay of what leaves now.
+    pub fn lateness(&self, items: u32) -> Option<(Duration, Duration)> {
+        let bucket = self.bucket.as_ref().filter(|_| items > 0)?;
+        let ago = |paid: u64| {
+            let left = bucket.credit.saturating_sub(bucket.cost() * u128::from(paid));
+            Duration::from_nanos(u64::try_from(left / u128::from(bucket.rate.items())).unwrap_or(u64::MAX))
+        };
+        Some((ago(1), ago(u64::from(items))))
+    }
+
     /// Pays for `items` that were available at this moment.
     pub fn take(&mut self, items: u32) {
         if let Some(bucket) = &mut self.bucket {

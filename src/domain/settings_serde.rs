@@ -9,11 +9,12 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
-use super::settings_text::{ByteSize, TextError, parse_span, span_text};
+use super::settings_text::{ByteSize, TEXT_CHARS_MAX, TextError, parse_span, span_text};
 use super::task::Tuning;
 
 /// Reads a text, or a number as if it had been written as text.
@@ -27,7 +28,7 @@ impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
+        short(text)?.parse().map_err(E::custom)
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
@@ -37,6 +38,14 @@ impl<T: FromStr<Err = TextError>> Visitor<'_> for TextOrNumber<T> {
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
         self.visit_str(&number.to_string())
     }
+}
+
+/// The text, unless it is longer than any setting.
+fn short<E: Error>(text: &str) -> Result<&str, E> {
+    if text.chars().count() > TEXT_CHARS_MAX {
+        return Err(E::custom(format!("a setting has at most {TEXT_CHARS_MAX} characters")));
+    }
+    Ok(text)
 }
 
 macro_rules! reads_text {
@@ -73,7 +82,7 @@ impl Serialize for Auto<NonZeroU32> {
 
 /// The serde form of a `Duration`: `"15s"`.
 pub mod span {
-    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, span_text};
+    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, short, span_text};
 
     /// Writes the span as people would.
     ///
@@ -88,13 +97,13 @@ pub mod span {
     /// # Errors
     /// When it isn't one.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        parse_span(&String::deserialize(from)?).map_err(D::Error::custom)
+        parse_span(short(&String::deserialize(from)?)?).map_err(D::Error::custom)
     }
 }
 
 /// The serde form of an `Option<Duration>`: `"15s"`, or nothing.
 pub mod span_option {
-    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, span_text};
+    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, short, span_text};
 
     /// Writes the span as people would.
     ///
@@ -113,8 +122,49 @@ pub mod span_option {
     /// When it isn't one.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
-        text.map(|text| parse_span(&text).map_err(D::Error::custom)).transpose()
+        text.map(|text| parse_span(short(&text)?).map_err(D::Error::custom)).transpose()
     }
+}
+
+/// What is written as an object. A derived reader of a struct also takes an array, in which nothing has a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Object<T>(pub T);
+
+struct Members<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members)).map(Object)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Object<T>, D::Error> {
+        from.deserialize_map(Members(PhantomData))
+    }
+}
+
+/// Reads a member that is an object.
+///
+/// # Errors
+/// When it is something else.
+pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    Object::deserialize(from).map(|Object(value)| value)
+}
+
+/// Reads a member that is an object or nothing.
+///
+/// # Errors
+/// When it is something else.
+pub fn object_option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    let read = Option::<Object<T>>::deserialize(from)?;
+    Ok(read.map(|Object(value)| value))
 }
 
 /// [`Tuning`] as it is written: the keys of `[task_defaults]`.
@@ -202,6 +252,7 @@ impl From<Tuning> for TuningText {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::tuning_patch::TuningPatch;
 
     const WRITTEN: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,
 "batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,"backoff":"1s..60s x2 jitter 20%",
@@ -214,6 +265,16 @@ mod tests {
         assert_eq!(tuning.error_budget.window, Duration::from_secs(30));
         let written = serde_json::to_string(&tuning).expect("a tuning can be written");
         assert_eq!(written, WRITTEN.replace('\n', ""));
+    }
+
+    #[test]
+    fn an_object_is_no_array() {
+        let read = |text| serde_json::from_str::<Object<TuningPatch>>(text).map(|Object(patch)| patch);
+        assert_eq!(read(r#"{"ordered":true}"#).ok().and_then(|patch| patch.ordered), Some(true));
+        assert_eq!(read("{}").ok(), Some(TuningPatch::default()));
+        for wrong in ["[]", "[null]", "null", "1", r#"{"rats":1}"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

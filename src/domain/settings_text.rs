@@ -77,6 +77,9 @@ const BACKOFF_FACTOR_DEFAULT: u32 = 2;
 /// The jitter of a back-off that doesn't name one. (`config.toml`, `backoff`.)
 const BACKOFF_JITTER_PERCENT_DEFAULT: u32 = 20;
 
+/// The longest text of a setting: each is shorter when it is written back. Unit: characters.
+pub const TEXT_CHARS_MAX: usize = 80;
+
 /// Digits with `_` between them for the eye.
 fn number<N: FromStr>(text: &str) -> Option<N> {
     let is_number = text.starts_with(|c: char| c.is_ascii_digit())
@@ -93,11 +96,26 @@ fn number<N: FromStr>(text: &str) -> Option<N> {
 /// # Errors
 /// When the text isn't one.
 pub fn parse_span(text: &str) -> Result<Duration, TextError> {
-    let trimmed = text.trim();
-    // humantime reads a bare 0; a span without a unit is more likely a mistake.
-    let has_unit = trimmed.ends_with(|c: char| !c.is_ascii_digit());
-    let span = humantime::parse_duration(trimmed).ok().filter(|_| has_unit);
-    span.ok_or_else(|| SPAN.error(text))
+    span(text).ok_or_else(|| SPAN.error(text))
+}
+
+fn span(text: &str) -> Option<Duration> {
+    let (mut rest, mut sum) = (text, Duration::ZERO);
+    loop {
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        let (count, tail) = rest.split_at(digits);
+        let letters = tail.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(letters);
+        let (_, size, _) = UNITS.iter().find(|(name, ..)| *name == unit)?;
+        let nanos = u128::from(count.parse::<u64>().ok()?) * size;
+        let seconds = u64::try_from(nanos / 1_000_000_000).ok()?;
+        let part = Duration::from_secs(seconds) + Duration::from_nanos((nanos % 1_000_000_000) as u64);
+        sum = sum.checked_add(part)?;
+        if tail.is_empty() {
+            return Some(sum);
+        }
+        rest = tail.strip_prefix(' ').unwrap_or(tail);
+    }
 }
 
 /// The units of a span with the least count from which each is used: a minute is shown as `60s`.

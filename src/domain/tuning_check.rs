@@ -98,6 +98,15 @@ fn check_spans(tuning: &Tuning, add: &mut impl FnMut(&'static str, String, Strin
             );
         }
     }
+    if let Burst::Span(span) = tuning.burst
+        && span > SPAN_MAX
+    {
+        add(
+            "burst",
+            format!("it can't be longer than {} days", SPAN_MAX.as_secs() / 86_400),
+            "\"100ms\"".to_owned(),
+        );
+    }
     if tuning.batch_linger >= tuning.timeout && !tuning.timeout.is_zero() {
         add(
             "batch_linger",

@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{ALLOW, AUTHORIZATION};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
@@ -18,7 +19,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{OpenApi, PathItem};
 
 use super::App;
-use super::problem::{Problem, RequestId};
+use super::problem::{Problem, RequestId, Slug};
 use crate::domain::access::Role;
 use crate::domain::ids::TaskId;
 use crate::ports::task_store::Actor;
@@ -121,6 +122,17 @@ impl Policy {
         let known = self.0.get(&(method.to_owned(), path.to_owned()));
         known.cloned().unwrap_or(Access::Roles(Vec::new()))
     }
+
+    /// The methods of a path that doesn't have this one; none where it has it, or where nothing of it is stated.
+    fn others(&self, method: &Method, path: &str) -> Option<String> {
+        let mut known: Vec<&str> =
+            self.0.keys().filter(|(_, at)| at == path).map(|(name, _)| name.as_str()).collect();
+        if known.contains(&"GET") {
+            known.push("HEAD");
+        }
+        known.sort_unstable();
+        (!known.is_empty() && !known.contains(&method.as_str())).then(|| known.join(", "))
+    }
 }
 
 /// Who may call an operation.
@@ -161,6 +173,14 @@ pub async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if let Some(others) = policy.others(request.method(), path.as_str()) {
+        let text = format!("{} takes {others}, not {}", request.uri().path(), request.method());
+        let mut response = Problem::new(Slug::MethodNotAllowed, text).into_response();
+        if let Ok(others) = others.parse() {
+            response.headers_mut().insert(ALLOW, others);
+        }
+        return response;
+    }
     let roles = match policy.access(request.method(), path.as_str()) {
         Access::Public => return next.run(request).await,
         Access::Local(_) if is_local(&request) => return next.run(request).await,
@@ -180,6 +200,21 @@ pub async fn guard(
     }
     request.extensions_mut().insert(caller);
     next.run(request).await
+}
+
+/// How long whoever listens may still hear something after their token was revoked, or has expired. (5 s are allowed.)
+const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(3);
+
+/// Waits until whoever sent these headers isn't known any more: for answers without an end. Cancel safe.
+pub(super) async fn no_longer_known(app: &App, headers: &HeaderMap, peer: Option<IpAddr>) {
+    loop {
+        tokio::time::sleep(LOOK_AGAIN_EVERY).await;
+        let known = authenticate(app, headers, peer, String::new()).await;
+        // A store that can't be read revokes nothing.
+        if let Err(ServiceError::Unauthenticated(_) | ServiceError::StaleStart(_)) = known {
+            return;
+        }
+    }
 }
 
 /// Whether whoever asks sits on this machine: not somebody behind a proxy that does.

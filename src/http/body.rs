@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 
 use super::problem::{Problem, Slug};
+use crate::domain::settings_serde::Object;
 use crate::service::{FieldFault, ServiceError};
 
 /// A JSON body. Unknown members are refused with their pointer; an empty body is `{}`.
@@ -33,21 +34,19 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 _ => Problem::new(Slug::InvalidRequest, "the body can't be read"),
             }
         })?;
-        parse(&bytes).map(Body)
+        Ok(Body(parse(&bytes)?))
     }
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {
     let bytes = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { bytes };
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+    let Object(value) = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let pointer = pointer(error.path());
         let detail = error.into_inner().to_string();
-        Problem::from(ServiceError::Invalid(vec![FieldFault::new(pointer, detail)]))
+        ServiceError::Invalid(vec![FieldFault::new(pointer, detail)])
     })?;
-    reader
-        .end()
-        .map_err(|_| Problem::from(ServiceError::invalid("", "something follows after the JSON value")))?;
+    reader.end().map_err(|_| ServiceError::invalid("", "something follows after the JSON value"))?;
     Ok(value)
 }
 
@@ -90,6 +89,9 @@ pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::E
     match text {
         Some(text) if text.chars().count() > REASON_MAX => {
             Err(D::Error::custom(format!("a reason has at most {REASON_MAX} characters")))
+        }
+        Some(text) if text.contains('\0') => {
+            Err(D::Error::custom("a reason has no NUL, which databases don't store"))
         }
         text => Ok(text),
     }

@@ -88,7 +88,7 @@ async fn list(State(app): State<App>, uri: Uri, Params(query): Params<ListQuery>
 /// Look at a business.
 #[utoipa::path(
     get, path = "/v1/businesses/{business}", tag = "businesses",
-    params(("business" = String, Path, description = "Its name")),
+    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = BusinessJson, headers(("etag" = String))),
@@ -106,7 +106,7 @@ async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) 
 #[utoipa::path(
     patch, path = "/v1/businesses/{business}", tag = "businesses",
     params(
-        ("business" = String, Path, description = "Its name"),
+        ("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
     ),
     request_body(content = BusinessPatch, content_type = "application/json"),
@@ -130,7 +130,7 @@ async fn edit(
     let reason = reason_of(patch.remove("reason"))?;
     // Looked for first: of a business that isn't there, nothing was changed.
     app.service.business(&slug).await?;
-    let expected = etag::expected(&headers)?;
+    let expected = etag::expected(&headers);
     let actor = caller.actor(reason);
     let changed = app.service.edit_business(&slug, &Value::Object(patch), expected, &actor).await?;
     Ok(shown(&changed, None))
@@ -141,7 +141,8 @@ async fn edit(
 /// It is called with pings; nothing is recorded.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/check", tag = "businesses",
-    params(("business" = String, Path, description = "Its name")), request_body = Option<ReasonBody>,
+    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
+    request_body = Option<ReasonBody>,
     security(("bearer" = ["operator"])),
     responses(
         (status = 200, body = CheckReply),
@@ -159,7 +160,8 @@ async fn check(
 /// Hide a business: it takes no new tasks, those it has go on.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/archive", tag = "businesses",
-    params(("business" = String, Path, description = "Its name")), request_body = Option<ReasonBody>,
+    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
+    request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
     responses(
         (status = 200, body = BusinessJson, headers(("etag" = String))),
@@ -180,7 +182,8 @@ async fn archive(
 /// Show an archived business again.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/unarchive", tag = "businesses",
-    params(("business" = String, Path, description = "Its name")), request_body = Option<ReasonBody>,
+    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
+    request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
     responses(
         (status = 200, body = BusinessJson, headers(("etag" = String))),
@@ -203,7 +206,8 @@ async fn unarchive(
 /// The reply holds it, once. The secret before it stays valid for 24 hours: calls carry both signatures.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/rotate-secret", tag = "businesses",
-    params(("business" = String, Path, description = "Its name")), request_body = Option<ReasonBody>,
+    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
+    request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
     responses(
         (status = 200, body = BusinessJson, headers(("etag" = String))),
@@ -224,7 +228,7 @@ async fn rotate_secret(
 /// Who changed what of a business, and why; newest first.
 #[utoipa::path(
     get, path = "/v1/businesses/{business}/revisions", tag = "businesses",
-    params(("business" = String, Path, description = "Its name"), RevisionsQuery),
+    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), RevisionsQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = page::Page<RevisionJson>),

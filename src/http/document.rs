@@ -8,6 +8,7 @@ use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
 
 use super::access::{self, Access};
 use super::docs_page;
+use super::parameters::Rules;
 
 /// The document, written.
 #[derive(Debug)]
@@ -18,13 +19,14 @@ pub(super) struct Written {
     pub(super) html: String,
 }
 
-/// Completes the document and writes it.
-pub(super) fn finish(document: &mut OpenApi) -> Written {
+/// Completes the document, writes it, and says what it wants of parameters.
+pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
     for item in document.paths.paths.values_mut() {
         operations_mut(item).into_iter().for_each(complete);
     }
     let value = serde_json::to_value(&*document).unwrap_or_default();
-    Written { json: Bytes::from(value.to_string()), html: docs_page::render(&value) }
+    let written = Written { json: Bytes::from(value.to_string()), html: docs_page::render(&value) };
+    (written, Rules::of(&value))
 }
 
 fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {

@@ -2,26 +2,22 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::service::ServiceError;
-
 /// The tag of a revision.
 pub fn tag(revision: u64) -> (header::HeaderName, HeaderValue) {
     let value = HeaderValue::from_str(&format!("\"{revision}\""));
     (header::ETAG, value.unwrap_or_else(|_| HeaderValue::from_static("\"\"")))
 }
 
-/// The revision that `If-Match` insists on; none when it is absent or `*`.
-///
-/// # Errors
-/// When it names a tag that no answer of ours had: then nothing can match.
-pub fn expected(headers: &HeaderMap) -> Result<Option<u64>, ServiceError> {
-    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
-    let text = value.to_str().unwrap_or_default().trim();
+/// What no revision is.
+const NO_REVISION: u64 = u64::MAX;
+
+/// The revision that `If-Match` insists on; none when it is absent or `*`. A tag that no answer of ours had is one that
+/// nothing matches: that is said after what else is wrong with the request (RFC 9110, §13.2.1).
+pub fn expected(headers: &HeaderMap) -> Option<u64> {
+    let text = headers.get(header::IF_MATCH)?.to_str().unwrap_or_default().trim();
     if text == "*" {
-        return Ok(None);
+        return None;
     }
-    let number =
-        text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).and_then(|text| text.parse().ok());
-    let refusal = || ServiceError::EtagMismatch(format!("no revision has the tag {text}"));
-    number.map(Some).ok_or_else(refusal)
+    let number = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    Some(number.and_then(|text| text.parse().ok()).unwrap_or(NO_REVISION))
 }

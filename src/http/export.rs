@@ -45,9 +45,10 @@ enum Format {
 #[into_params(parameter_in = Query)]
 struct ExportParams {
     /// How it is written; else as `Accept` says, NDJSON without.
+    #[param(inline)]
     format: Option<Format>,
     /// Only what follows the row of this index (failures) or number (log): where an earlier export was cut.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
 }
 

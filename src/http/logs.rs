@@ -24,6 +24,7 @@ use super::seen_task::SeenTask;
 use super::time::rfc3339;
 use crate::domain::access::Role;
 use crate::domain::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
+use crate::domain::settings_serde::Object;
 use crate::domain::verdict::{MESSAGE_BYTES_MAX, OUTPUT_BYTES_MAX, cut};
 use crate::ports::data_log::{LogOrigin, LogQuery, NumberedLine};
 use crate::ports::handler::{LogLevel, LogLine};
@@ -146,7 +147,7 @@ struct SearchParams {
     /// This level or above.
     level: Option<Level>,
     /// Lines about this item.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     index: Option<u64>,
     /// A text in the message, whatever the case of its letters.
     #[param(min_length = 1, max_length = 200)]
@@ -257,12 +258,14 @@ async fn of_all(
     Params(params): Params<SearchParams>,
 ) -> Result<Json<LinesPage>, Problem> {
     let own = if caller.role == Role::Business { Some(caller.business.unwrap_or_default()) } else { None };
-    Ok(Json(search(&app, &query(params, None, own)?).await?))
+    // A start token is for its task only.
+    Ok(Json(search(&app, &query(params, caller.task, own)?).await?))
 }
 
 /// A line to append.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = LogEntry)]
 pub(super) struct Entry {
     /// How important; `info` if it isn't said.
     level: Option<Level>,
@@ -281,8 +284,8 @@ pub(super) struct Entry {
 #[serde(deny_unknown_fields)]
 pub(super) struct AppendBody {
     /// At most a thousand.
-    #[schema(min_items = 1, max_items = 1000)]
-    entries: Vec<Entry>,
+    #[schema(min_items = 1, max_items = 1000, value_type = Vec<Entry>)]
+    entries: Vec<Object<Entry>>,
 }
 
 /// What came of it.
@@ -317,8 +320,12 @@ async fn append(
         let text = format!("a request has 1 to {LINES_MAX} entries");
         return Err(ServiceError::invalid("/entries", text).into());
     }
-    let (lines, faults): (Vec<_>, Vec<_>) =
-        body.entries.into_iter().enumerate().map(|(at, entry)| line(at, entry)).partition(Result::is_ok);
+    let (lines, faults): (Vec<_>, Vec<_>) = body
+        .entries
+        .into_iter()
+        .enumerate()
+        .map(|(at, Object(entry))| line(at, entry))
+        .partition(Result::is_ok);
     let faults: Vec<FieldFault> = faults.into_iter().filter_map(Result::err).collect();
     if !faults.is_empty() {
         return Err(ServiceError::Invalid(faults).into());
@@ -332,6 +339,9 @@ fn line(at: usize, entry: Entry) -> Result<LogLine, FieldFault> {
     let fault = |member: &str, text: String| Err(FieldFault::new(format!("/entries/{at}/{member}"), text));
     if !(1..=MESSAGE_CHARS_MAX).contains(&entry.message.chars().count()) {
         return fault("message", format!("a message has 1 to {MESSAGE_CHARS_MAX} characters"));
+    }
+    if entry.message.contains('\0') {
+        return fault("message", "a message has no NUL, which databases don't store".to_owned());
     }
     if entry.index.is_some_and(|index| index > INDEX_MAX) {
         return fault("index", format!("an index is at most {INDEX_MAX}"));

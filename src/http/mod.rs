@@ -24,6 +24,7 @@ pub mod metrics;
 mod nodes;
 mod outside;
 pub mod page;
+mod parameters;
 pub mod problem;
 mod problem_pages;
 mod report;
@@ -82,42 +83,50 @@ struct Description;
 /// Bytes of an upload are limited by the route itself.
 const UPLOADS: &str = "/v1/uploads";
 
-/// Every route with its description, without state.
+/// The routes of each resource, without state.
+fn resources() -> [OpenApiRouter<App>; 17] {
+    [
+        whoami::routes(),
+        tasks::routes(),
+        audit::routes(),
+        events::routes(),
+        nodes::routes(),
+        actors::routes(),
+        metrics::routes(),
+        businesses::routes(),
+        tokens::routes(),
+        outside::routes(),
+        docs_page::routes(),
+        problem_pages::routes(),
+        export::routes(),
+        failures::routes(),
+        logs::routes(),
+        report::routes(),
+        uploads::routes(),
+    ]
+}
+
+/// Every route with its description.
 fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Description::openapi())
-        .merge(whoami::routes())
-        .merge(tasks::routes())
-        .merge(audit::routes())
-        .merge(events::routes())
-        .merge(nodes::routes())
-        .merge(actors::routes())
-        .merge(metrics::routes())
-        .merge(businesses::routes())
-        .merge(tokens::routes())
-        .merge(outside::routes())
-        .merge(docs_page::routes())
-        .merge(problem_pages::routes())
-        .merge(export::routes())
-        .merge(failures::routes())
-        .merge(logs::routes())
-        .merge(report::routes())
-        .merge(uploads::routes())
+    let begin = OpenApiRouter::with_openapi(Description::openapi());
+    resources().into_iter().fold(begin, OpenApiRouter::merge)
 }
 
 /// The façade: a router, and the document that describes it.
 pub fn facade(app: App) -> (Router, Arc<Document>) {
     let (router, mut document) = routes().split_for_parts();
     idempotency::describe(&mut document);
-    let written = Arc::new(document::finish(&mut document));
+    let (written, rules) = document::finish(&mut document);
     let document = Arc::new(document);
     let policy = Arc::new(access::Policy::of(&document));
     let body_limit = usize::try_from(app.service.config().http.body_limit.0).unwrap_or(usize::MAX);
     let router = router
-        .layer(Extension(written))
+        .layer(Extension(Arc::new(written)))
         .layer(DefaultBodyLimit::max(body_limit))
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
         .route_layer(from_fn_with_state(app.clone(), idempotency::remember))
+        .route_layer(from_fn_with_state(Arc::new(rules), parameters::hold))
         .route_layer(from_fn_with_state((app.clone(), policy), access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))
@@ -187,6 +196,33 @@ mod tests {
             }
         }
         assert!(count >= 8, "operations are found: {count}");
+    }
+
+    #[test]
+    fn each_schema_has_a_name_of_its_own_and_every_reference_a_schema() {
+        let mut seen = std::collections::BTreeMap::new();
+        for resource in resources() {
+            let document = serde_json::to_value(resource.into_openapi()).expect("it is JSON");
+            for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
+                // Of two of one name the document would keep one.
+                let known = seen.entry(name.clone()).or_insert_with(|| schema.clone());
+                assert_eq!(known, schema, "two schemas have the name {name}");
+            }
+        }
+        assert!(seen.len() > 20, "schemas are found: {}", seen.len());
+        let (_, document) = routes().split_for_parts();
+        let text = serde_json::to_string(&document).expect("it is JSON");
+        for reference in text.split("\"#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap_or_default();
+            assert!(seen.contains_key(name), "{name} is no schema");
+        }
+    }
+
+    #[test]
+    fn every_pattern_of_the_document_can_be_read() {
+        let (_, mut document) = routes().split_for_parts();
+        idempotency::describe(&mut document);
+        document::finish(&mut document);
     }
 
     #[test]

@@ -14,14 +14,16 @@ use utoipa_axum::routes;
 
 use super::App;
 use super::access::Caller;
-use super::body::Body;
+use super::body::{Body, reason};
 use super::page::Page;
 use super::problem::Problem;
 use super::time::rfc3339;
 use crate::domain::settings::RateLimit;
-use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
 use crate::service::nodes::RunView;
+
+/// The longest filter of the log. Unit: characters.
+const FILTER_MAX: usize = 1024;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -162,12 +164,13 @@ async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<N
 #[serde(deny_unknown_fields)]
 struct NodePatch {
     /// The sum of task rates that it may hold.
-    #[schema(value_type = Option<String>, max_length = 64, examples("3000/s"))]
+    #[schema(value_type = Option<String>, max_length = 80, examples("3000/s"))]
     capacity_rate: Option<RateLimit>,
     /// Which lines its own log has.
     #[schema(max_length = 1024, examples("info,windrow::actors=debug"))]
     log_filter: Option<String>,
     /// Why.
+    #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
@@ -190,8 +193,12 @@ async fn change(
     Body(patch): Body<NodePatch>,
 ) -> Result<Json<NodeBody>, Problem> {
     check(&app, &name)?;
-    let actor = actor(&caller, patch.reason)?;
+    let actor = caller.actor(patch.reason);
     if let Some(filter) = &patch.log_filter {
+        if filter.chars().count() > FILTER_MAX {
+            let text = format!("it is longer than {FILTER_MAX} characters");
+            return Err(ServiceError::invalid("/log_filter", text).into());
+        }
         let before = json!({"log_filter": node(&app).log_filter}).to_string();
         let checked =
             app.front.check_log(filter).map_err(|why| ServiceError::unprocessable("/log_filter", why))?;
@@ -209,8 +216,10 @@ async fn change(
 /// Why a node is drained, or no longer.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = DrainReason)]
 struct Why {
     /// For the audit.
+    #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
@@ -221,7 +230,7 @@ struct Why {
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/drain", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64)),
-    request_body = Why,
+    request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
 async fn drain(
@@ -237,7 +246,7 @@ async fn drain(
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/undrain", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64)),
-    request_body = Why,
+    request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
 async fn undrain(
@@ -257,7 +266,7 @@ async fn set_drained(
     drained: bool,
 ) -> Result<(StatusCode, Json<NodeBody>), Problem> {
     check(app, name)?;
-    let actor = actor(caller, why.reason)?;
+    let actor = caller.actor(why.reason);
     if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
@@ -266,14 +275,4 @@ async fn set_drained(
         app.service.serve_tasks(drained);
     }
     Ok((StatusCode::ACCEPTED, Json(node(app))))
-}
-
-/// The longest reason. Unit: characters.
-const REASON_MAX: usize = 1000;
-
-fn actor(caller: &Caller, reason: Option<String>) -> Result<Actor, ServiceError> {
-    if reason.as_ref().is_some_and(|reason| reason.chars().count() > REASON_MAX) {
-        return Err(ServiceError::invalid("/reason", format!("it is longer than {REASON_MAX} characters")));
-    }
-    Ok(caller.actor(reason))
 }

@@ -170,6 +170,7 @@ pub(super) struct ShardPart {
 
 /// Something that was done to the task.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReportEntry)]
 pub(super) struct Entry {
     #[schema(format = DateTime)]
     pub(super) at: String,
@@ -309,6 +310,7 @@ enum Format {
 #[into_params(parameter_in = Query)]
 struct ReportParams {
     /// How it is written; else as `Accept` says, JSON without.
+    #[param(inline)]
     format: Option<Format>,
 }
 

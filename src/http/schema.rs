@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 /// `auto`, or a number as text.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(pattern = "^(auto|[1-9][0-9]{0,8})$")]
+#[schema(pattern = "^ *(auto|[0-9][0-9_]*) *$", max_length = 80)]
 pub struct AutoText(String);
 
 /// A number of items.
@@ -17,12 +17,12 @@ pub struct Items(u32);
 
 /// Such as `100ms` or `50 items`.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(max_length = 40)]
+#[schema(max_length = 80)]
 pub struct BurstText(String);
 
 /// Such as `10/s`, `1%`, `10/s 1%` or `none`.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(max_length = 60)]
+#[schema(max_length = 80)]
 pub struct BudgetText(String);
 
 /// A number, or one that windrow derives.
@@ -60,7 +60,10 @@ pub enum ErrorBudget {
 #[serde(deny_unknown_fields)]
 pub struct TuningSettings {
     /// Attempts in a time, such as `500/s`; or `unlimited`.
-    #[schema(pattern = "^([0-9_]+k? ?/ ?[0-9]*(ms|s|m|h|d)|unlimited)$", max_length = 40)]
+    #[schema(
+        pattern = "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$",
+        max_length = 80
+    )]
     pub rate: Option<String>,
     /// What may leave at once above the steady rate.
     pub burst: Option<Burst>,
@@ -75,35 +78,35 @@ pub struct TuningSettings {
     #[schema(minimum = 1)]
     pub batch: Option<u32>,
     /// How long an item may wait for its batch to fill.
-    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
     pub batch_linger: Option<String>,
     /// How long a call may take.
-    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
     pub timeout: Option<String>,
     /// Attempts of an item before it is exhausted.
     #[schema(minimum = 1)]
     pub max_attempts: Option<u32>,
     /// The wait between attempts, such as `1s..60s x2 jitter 20%`.
-    #[schema(max_length = 60)]
+    #[schema(max_length = 80)]
     pub backoff: Option<String>,
     /// What exhaustion means: `abandon` or `stop`.
-    #[schema(pattern = "^(abandon|stop)$")]
+    #[schema(pattern = "^ *(abandon|stop) *$", max_length = 80)]
     pub on_exhausted: Option<String>,
     /// The errors that are tolerated.
     pub error_budget: Option<ErrorBudget>,
     /// The window of the error budget.
-    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
     pub error_window: Option<String>,
     /// How often progress is saved.
-    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
     pub checkpoint_interval: Option<String>,
     /// Completions that may be unsaved.
     pub unsaved_max: Option<NumberOrAuto>,
     /// How long an item may hold a full window before it is parked although in flight.
-    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
     pub straggler_after: Option<String>,
     /// A longer retry wait parks the item.
-    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
     pub park_after: Option<String>,
     /// Parked items per shard.
     #[schema(minimum = 0)]
@@ -120,7 +123,7 @@ pub struct HookSettings {
     #[schema(pattern = "^https?://[^@#]+$", max_length = 2048)]
     pub url: Option<String>,
     /// `prepare`: until when the business must be ready; else how long one call may take.
-    #[schema(pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
     pub timeout: Option<String>,
 }
 
@@ -143,7 +146,10 @@ pub struct HooksSettings {
 #[serde(deny_unknown_fields)]
 pub struct LimitsSettings {
     /// The sum of the rates of its running tasks.
-    #[schema(pattern = "^[0-9_]+k? ?/ ?[0-9]*(ms|s|m|h|d)$", max_length = 40)]
+    #[schema(
+        pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$",
+        max_length = 80
+    )]
     pub rate: Option<String>,
     /// Items in flight over all its tasks on a node; each run has at least one.
     #[schema(minimum = 1)]

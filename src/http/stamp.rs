@@ -18,7 +18,10 @@ pub(super) async fn stamp(State(app): State<App>, mut request: Request, next: Ne
     if let Some(problem) = problem_of(&mut response) {
         let base = app.service.config().http.public_url.clone().unwrap_or_default();
         let kind = format!("{}{}", base.trim_end_matches('/'), problem.kind);
+        let allow = response.headers_mut().remove(header::ALLOW);
         response = written(Problem { kind, request_id: id.clone(), instance, ..problem });
+        // RFC 9110, §15.5.6: a 405 says which methods there are.
+        response.headers_mut().extend(allow.map(|methods| (header::ALLOW, methods)));
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("request-id", value);

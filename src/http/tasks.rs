@@ -108,6 +108,7 @@ pub(super) fn body(app: &App, picture: TaskPicture) -> TaskJson {
     responses((status = 200, body = page::Page<TaskJson>))
 )]
 async fn list(State(app): State<App>, steer: Steer, uri: Uri, Params(query): Params<ListQuery>) -> Answer {
+    changes::refuse_start_token(&steer)?;
     let limit = page::limit(query.limit)?;
     let after = page::read::<i64>(query.cursor.as_deref())?.map(crate::domain::ids::TaskId);
     let mut filter = query.filter()?;
@@ -143,7 +144,7 @@ async fn counts(State(app): State<App>) -> Result<Json<CountsJson>, Problem> {
 /// With `wait` and `unless` the answer comes as soon as the task's tag is another one, or when the time is over.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "show_task",
-    params(("task" = String, Path, description = "Its number, `t42`"), ShowQuery),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), ShowQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String))),
@@ -160,7 +161,11 @@ async fn read(
     let task = steer.task(&app, &text).await?;
     let task = match unless {
         Some(version) if version == task.version && patience > Duration::ZERO => {
-            app.service.await_change(task.id, version, patience).await?
+            tokio::select! {
+                changed = app.service.await_change(task.id, version, patience) => changed?,
+                // Whoever waits would hold up the end of the node, and then hear nothing.
+                () = app.front.ended() => task,
+            }
         }
         _ => task,
     };

@@ -3,7 +3,6 @@
 //! Never holds a worker back: what doesn't fit the queue is dropped, counted, and told at the end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -13,6 +12,7 @@ use super::handlers::Sink;
 use crate::domain::ids::ShardId;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::{DataLog, DataLogLine, LogOrigin};
+use crate::ports::dropped_lines::DroppedLines;
 use crate::ports::handler::LogLine;
 
 /// Lines that may wait.
@@ -25,7 +25,7 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// Stores lines until it is closed.
 pub struct HandlerLog {
     writer: JoinHandle<()>,
-    dropped: Arc<AtomicU64>,
+    dropped: Arc<DroppedLines>,
 }
 
 /// A sink for a shard's lines, and what stores them. The writer ends when the sink is gone.
@@ -36,14 +36,14 @@ pub fn open(
     work: &tokio::runtime::Handle,
 ) -> (Sink, HandlerLog) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let dropped = Arc::new(AtomicU64::new(0));
+    let dropped = Arc::new(DroppedLines::default());
     let writer = work.spawn(write_on(log, receiver, dropped.clone()));
     let lost = dropped.clone();
     let sink = move |line: LogLine| {
         tracing::debug!(target: "windrow::handler", index = line.index.map(|index| index.0), "{}", line.message);
         let line = DataLogLine { shard, at: clock.wall(), origin: LogOrigin::Business, code: None, line };
         if sender.try_send(line).is_err() {
-            lost.fetch_add(1, Ordering::Relaxed);
+            lost.add(shard.task, 1);
         }
     };
     (Arc::new(sink), HandlerLog { writer, dropped })
@@ -69,20 +69,48 @@ impl HandlerLog {
     }
 }
 
-fn tell_dropped(dropped: &AtomicU64) {
-    let dropped = dropped.load(Ordering::Relaxed);
+fn tell_dropped(dropped: &DroppedLines) {
+    let dropped = dropped.total();
     if dropped > 0 {
         tracing::warn!(dropped, "the handler printed more than could be kept");
     }
 }
 
-async fn write_on(log: Arc<dyn DataLog>, mut lines: mpsc::Receiver<DataLogLine>, dropped: Arc<AtomicU64>) {
+async fn write_on(log: Arc<dyn DataLog>, mut lines: mpsc::Receiver<DataLogLine>, dropped: Arc<DroppedLines>) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
     while lines.recv_many(&mut batch, BATCH_MAX).await > 0 {
         if let Err(error) = log.append(&batch).await {
             tracing::debug!(%error, "lines of the handler were not kept");
-            dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            batch.iter().for_each(|line| dropped.add(line.shard.task, 1));
         }
         batch.clear();
+        dropped.store(&*log).await;
+    }
+    dropped.store(&*log).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::clock::SystemClock;
+    use crate::adapters::memory::MemoryStore;
+    use crate::domain::ids::TaskId;
+    use crate::ports::data_log::DropReason;
+    use crate::ports::handler::LogLevel;
+
+    #[tokio::test]
+    async fn lines_that_find_no_room_are_counted_where_people_look() {
+        let store = Arc::new(MemoryStore::new());
+        let shard = ShardId { task: TaskId(7), no: 0 };
+        let clock = Arc::new(SystemClock::new());
+        // The writer shares this thread: nothing is taken out until the first await.
+        let (sink, log) = open(store.clone(), shard, clock, &tokio::runtime::Handle::current());
+        for _ in 0..QUEUE_MAX + 3 {
+            sink(LogLine { index: None, level: LogLevel::Info, message: "x".to_owned(), extra: None });
+        }
+        drop(sink);
+        log.close().await;
+        assert_eq!(store.dropped(TaskId(7)).await.expect("read"), [(DropReason::Queue, 3)]);
+        assert_eq!(store.after(TaskId(7), 0, u32::MAX).await.expect("read").len(), QUEUE_MAX);
     }
 }

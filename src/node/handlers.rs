@@ -129,4 +129,8 @@ impl HandlerFactory for OnWork {
         let _entered = self.work.enter();
         self.inner.open(context)
     }
+
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
 }

@@ -12,6 +12,7 @@ use crate::ports::data_log::{
     DataLog, DataLogLine, DropReason, LogPage, LogQuery, LogRetention, NumberedLine,
 };
 use crate::ports::handler::LogLevel;
+use crate::ports::meters::Meters;
 
 /// The lowest level that is kept; shared by who writes and who changes it.
 #[derive(Clone, Debug)]
@@ -51,17 +52,26 @@ fn rank_of(level: DataLogLevel) -> u8 {
 pub(super) struct Sieve {
     pub(super) inner: Arc<dyn DataLog>,
     pub(super) min_level: MinLevel,
+    pub(super) meters: Arc<Meters>,
+}
+
+impl Sieve {
+    async fn keep(&self, lines: &[DataLogLine]) -> Result<(), StoreError> {
+        self.inner.append(lines).await?;
+        lines.iter().for_each(|line| self.meters.stored_lines(line.line.level, 1));
+        Ok(())
+    }
 }
 
 #[async_trait]
 impl DataLog for Sieve {
     async fn append(&self, lines: &[DataLogLine]) -> Result<(), StoreError> {
         if lines.iter().all(|line| self.min_level.keeps(line.line.level)) {
-            return self.inner.append(lines).await;
+            return self.keep(lines).await;
         }
         let kept: Vec<DataLogLine> =
             lines.iter().filter(|line| self.min_level.keeps(line.line.level)).cloned().collect();
-        if kept.is_empty() { Ok(()) } else { self.inner.append(&kept).await }
+        if kept.is_empty() { Ok(()) } else { self.keep(&kept).await }
     }
 
     async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError> {
@@ -77,11 +87,15 @@ impl DataLog for Sieve {
     }
 
     async fn expire(&self, retention: LogRetention) -> Result<u64, StoreError> {
-        self.inner.expire(retention).await
+        let gone = self.inner.expire(retention).await?;
+        self.meters.dropped_lines(DropReason::Age, gone);
+        Ok(gone)
     }
 
     async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError> {
-        self.inner.count_dropped(task, reason, lines).await
+        self.inner.count_dropped(task, reason, lines).await?;
+        self.meters.dropped_lines(reason, lines);
+        Ok(())
     }
 
     async fn dropped(&self, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError> {
@@ -107,7 +121,11 @@ mod tests {
             line: LogLine { index: None, level, message: "x".to_owned(), extra: None },
         };
         let min_level = MinLevel::new(DataLogLevel::Warn);
-        let log = Sieve { inner: Arc::new(MemoryStore::new()), min_level: min_level.clone() };
+        let log = Sieve {
+            inner: Arc::new(MemoryStore::new()),
+            min_level: min_level.clone(),
+            meters: Arc::default(),
+        };
         let all = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error].map(line);
         log.append(&all).await.expect("kept");
         assert_eq!(log.after(TaskId(1), 0, 10).await.expect("read").len(), 2);

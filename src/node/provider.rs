@@ -67,6 +67,10 @@ impl Provider for ServiceProvider {
         let handlers = RunHandlers {
             make,
             view: origin_view(task)?,
+            kind: match &business.spec.handler {
+                HandlerSpec::Http(_) => "http",
+                HandlerSpec::Command(_) => "command",
+            },
             business: business.slug,
             limit,
             shares: self.shares.clone(),
@@ -161,6 +165,7 @@ struct RunHandlers {
     make: Maker,
     /// Of a redrive.
     view: Option<OriginView>,
+    kind: &'static str,
     business: String,
     limit: Option<std::num::NonZeroU32>,
     shares: Arc<FairShares>,
@@ -180,6 +185,10 @@ impl HandlerFactory for RunHandlers {
             None => (self.make)(sink).open(context)?,
         };
         Ok(self.shares.wrap(&self.business, self.limit, handler, &self.work))
+    }
+
+    fn kind(&self) -> &'static str {
+        self.kind
     }
 }
 

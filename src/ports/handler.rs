@@ -276,4 +276,9 @@ pub trait HandlerFactory: Send + Sync {
     /// # Errors
     /// When it is certain that no call can ever succeed (a bad URL, a command that isn't there).
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError>;
+
+    /// How its handlers are reached, for people: `http`, `command` or `rust`.
+    fn kind(&self) -> &'static str {
+        "rust"
+    }
 }

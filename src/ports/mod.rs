@@ -2,19 +2,21 @@
 //!
 //! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`.
 //! For people: `task_store` (with `task_command`), `task_list`, `business_store`, `token_store`, `idempotency`,
-//! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`.
+//! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`; `dropped_lines` and `meters` count.
 
 #![warn(missing_docs)]
 
 pub mod business_store;
 pub mod clock;
 pub mod data_log;
+pub mod dropped_lines;
 pub mod failure_list;
 pub mod gate;
 pub mod handler;
 pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
+pub mod meters;
 pub mod node_audit;
 pub mod outbox;
 pub mod provision;

@@ -125,7 +125,8 @@ pub trait UploadStore: Send + Sync {
     /// When the store can't be written.
     async fn discard(&self, id: UploadId) -> Result<(), StoreError>;
 
-    /// Removes what began before `before` and was never taken by a task; says how many uploads.
+    /// Removes what began before `before` and no task has: none took it, those that did were deleted, or the one that it
+    /// was taken for before `before` was never made. Says how many uploads.
     ///
     /// # Errors
     /// When the store can't be written.

@@ -116,15 +116,15 @@ impl Service {
         actor: &Actor,
     ) -> Result<Business, ServiceError> {
         let before = self.business(slug).await?;
-        if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
-            return Err(BusinessError::Changed { expected, found: before.revision }.into());
-        }
         let body = patched(&before, patch)?;
         let known = self.unseal(&before)?;
         let headers = given_headers(&body, &known.headers)?;
         let secrets_changed = headers != known.headers;
         let secrets = known.with_headers(headers);
         self.refuse_faults(&body, &secrets)?;
+        if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
+            return Err(BusinessError::Changed { expected, found: before.revision }.into());
+        }
         let spec = body.spec();
         if spec == before.spec && !secrets_changed {
             return Ok(before);
@@ -219,6 +219,10 @@ impl Service {
         let changed =
             self.parts.businesses.change_business(slug, revision, change, action, actor, now).await?;
         self.parts.handlers.refresh(&changed);
+        let limit = changed.spec.limits.rate;
+        if limit != before.spec.limits.rate {
+            self.supervisor().limit_business(slug, limit);
+        }
         tracing::info!(
             business = slug,
             action,
@@ -241,7 +245,11 @@ impl Service {
     fn unseal(&self, business: &Business) -> Result<BusinessSecrets, ServiceError> {
         let Some(sealed) = &business.sealed else { return Ok(BusinessSecrets::default()) };
         let opened = self.parts.vault.open(&BusinessSecrets::place(&business.slug), sealed);
-        let opened = opened.map_err(|why| ServiceError::Internal(format!("{}: {why}", business.slug)))?;
+        let opened = opened.map_err(|why| ServiceError::Conflict {
+            detail: format!("{}: {why}", business.slug),
+            advice: "give the node its key back; without it register the business anew under another name"
+                .to_owned(),
+        })?;
         let secrets = BusinessSecrets::from_bytes(&opened);
         secrets.ok_or_else(|| ServiceError::Internal(format!("{}: its secrets are not ours", business.slug)))
     }

@@ -190,5 +190,4 @@ pub async fn stop(
 }
 
 #[cfg(test)]
-#[path = "job_tests.rs"]
 mod tests;

@@ -43,6 +43,7 @@ use crate::ports::data_log::DataLog;
 use crate::ports::failure_list::FailureList;
 use crate::ports::hook::{HandlerDesk, HookCaller};
 use crate::ports::idempotency::IdempotencyStore;
+use crate::ports::meters::Meters;
 use crate::ports::node_audit::NodeAudit;
 use crate::ports::provision::Provider;
 use crate::ports::report_store::ReportStore;
@@ -66,6 +67,8 @@ pub struct Parts {
     pub tokens: Arc<dyn TokenStore>,
     /// Remembered answers.
     pub answers: Arc<dyn IdempotencyStore>,
+    /// What is counted for people who watch.
+    pub meters: Arc<Meters>,
     /// Lines.
     pub data_log: Arc<dyn DataLog>,
     /// Indexed sources.

@@ -4,6 +4,7 @@ pub use crate::ports::source_desk::{
     Received, RedrivePart, RedriveSpec, ResolvedSource, RowFormat, SourceRequest, UploadBytes,
 };
 
+use super::task_settings::check_depth;
 use super::{Service, ServiceError};
 use crate::ports::source_desk::SourceDeskError;
 use crate::ports::task_store::Actor;
@@ -24,6 +25,11 @@ impl Service {
         actor: &Actor,
     ) -> Result<ResolvedSource, ServiceError> {
         let bytes_max = self.config().http.upload_limit.0;
+        if let SourceRequest::Inline { items } = request {
+            for (at, item) in items.iter().enumerate() {
+                check_depth(&format!("/source/items/{at}"), item.get())?;
+            }
+        }
         let resolved = self.parts.desk.resolve(request, &actor.name, bytes_max, self.now()).await;
         resolved.map_err(|error| refused(error, "/source"))
     }
@@ -62,8 +68,9 @@ impl Service {
         let (upload, _) = self.show_upload(id).await?;
         if upload.used_at.is_some() {
             return Err(ServiceError::Conflict {
-                detail: format!("{id} is the source of a task"),
-                advice: "DELETE the task".to_owned(),
+                detail: format!("{id} is the source of a task, or was taken for one in the last 24 hours"),
+                advice: "DELETE the task; an upload that no task has goes by itself within 24 hours"
+                    .to_owned(),
             });
         }
         Ok(self.parts.uploads.discard(id).await?)

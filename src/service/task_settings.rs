@@ -14,6 +14,8 @@ use crate::ports::business_store::Business;
 
 /// The longest name. Unit: characters.
 pub const NAME_CHARS_MAX: usize = 128;
+/// How deeply JSON may be nested that is kept as it was written. (serde_json reads 128, and it is stored inside more.)
+pub const DEPTH_MAX: usize = 100;
 /// Labels of one task.
 pub const LABELS_MAX: usize = 32;
 /// The longest key of a label. Unit: bytes.
@@ -92,7 +94,7 @@ impl Service {
             let text = format!("{} bytes are more than task_defaults.max_params, {most}", params.len());
             return Err(ServiceError::unprocessable("/params", text));
         }
-        Ok(())
+        check_depth("/params", params)
     }
 
     /// Whether a deadline lies ahead.
@@ -104,6 +106,35 @@ impl Service {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether JSON that is kept as it was written can be read again: readers give up on what is nested too deeply.
+pub(super) fn check_depth(pointer: &str, json: &str) -> Result<(), ServiceError> {
+    if depth(json) > DEPTH_MAX {
+        let text = format!("it is nested more than {DEPTH_MAX} deep");
+        return Err(ServiceError::unprocessable(pointer, text));
+    }
+    Ok(())
+}
+
+/// How deeply arrays and objects are nested in valid JSON.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut most, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => {
+                depth += 1;
+                most = most.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
 }
 
 /// Where a setting is in a request: those of retries are nested.
@@ -153,6 +184,15 @@ pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_nested_as_deeply_as_it_can_be_read_again() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(check_depth("/params", &nested(DEPTH_MAX)).is_ok());
+        assert!(check_depth("/params", &nested(DEPTH_MAX + 1)).is_err());
+        assert_eq!(depth(r#"{"a":["\"[[[\\",{"b":{}}],"[":[]}"#), 4);
+        assert_eq!(depth("1"), 0);
+    }
 
     #[test]
     fn names_and_labels_are_what_can_be_said_in_a_url() {

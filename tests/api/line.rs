@@ -108,3 +108,22 @@ async fn a_task_does_not_begin_before_its_time_and_ends_at_its_deadline() {
     assert_eq!(stopped["stop_reason"], "deadline", "{stopped:#}");
     assert!(!business.items().is_empty());
 }
+
+#[tokio::test]
+async fn a_raised_limit_of_a_business_lets_the_waiting_task_go_and_a_lowered_one_holds_the_next() {
+    let node = Node::start().await;
+    let business = Business::start(|_| Act::ok().after(Duration::from_millis(50))).await;
+    let limits = json!({"limits": {"rate": "50/s"}, "defaults": {"rate": "10/s"}});
+    node.business("push", &business.url(), limits).await;
+    let one = node.task("push", 1_000_000, json!({"rate": "40/s", "start": true})).await;
+    node.status(&one, "running").await;
+    let two = node.task("push", 1_000_000, json!({"rate": "20/s", "start": true})).await;
+    node.until(&two, "explained", |view| view["status_reason"] == "business_limit").await;
+    node.admin.patch("/v1/businesses/push", json!({"limits": {"rate": "60/s"}})).await.expect(200);
+    node.status(&two, "running").await;
+    node.admin.patch("/v1/businesses/push", json!({"limits": {"rate": "40/s"}})).await.expect(200);
+    // What runs goes on; what it asks for beyond the new limit is refused at once.
+    let raise = node.admin.patch(&format!("/v1/tasks/{two}"), json!({"rate": "21/s"})).await;
+    assert_eq!(raise.status / 100, 4, "{}", raise.text());
+    assert_eq!(node.admin.get(&format!("/v1/tasks/{two}")).await.expect(200)["status"], "running");
+}

@@ -1,6 +1,11 @@
 //! `windrow serve` as its users meet it: a real process, its façade over HTTP, and a scripted business.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::type_complexity,
+    reason = "tests: real time, readable tables"
+)]
 
 mod access;
 mod business;
@@ -8,10 +13,18 @@ mod businesses;
 mod callbacks;
 mod changes;
 mod hooks;
+mod hostile;
+mod hostile_requests;
 mod life;
 mod line;
+mod numbers;
+mod own_log;
 mod secrets;
+mod sse;
 mod stops;
 mod storm;
+mod streams;
 mod support;
 mod tasks;
+mod tls;
+mod uploads;

@@ -102,3 +102,35 @@ async fn a_node_that_was_killed_is_followed_by_one_that_loses_nothing() {
     seen.dedup();
     assert_eq!(seen.len(), 2_000, "each item at least once");
 }
+
+#[tokio::test]
+async fn while_it_drains_changes_are_refused_and_reads_are_answered() {
+    let business = Business::start(|_| Act::ok().after(Duration::from_secs(4))).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let task = node
+        .task("push", 50, json!({"rate": "50/s", "concurrency": 5, "timeout": "9s", "start": true}))
+        .await;
+    node.until(&task, "in flight", |view| view["counts"]["in_flight"] == 5).await;
+    let mut events = node.admin.events("/v1/events?topics=cluster", None).await;
+    events.next().await.expect("an event");
+    node.signal(rustix::process::Signal::TERM);
+    let bye = events.until(|one| one.kind == "bye").await;
+    assert!(
+        bye.last().expect("a goodbye").data["data"]["text"]
+            .as_str()
+            .expect("a text")
+            .contains("connect again")
+    );
+    let path = format!("/v1/tasks/{task}");
+    let create = json!({"business": "push", "source": {"type": "range", "total": 5}});
+    let refused = node.admin.post("/v1/tasks", create).await;
+    assert!(refused.header("retry-after").is_some(), "{}", refused.text());
+    refused.problem(503, "draining");
+    node.admin.patch(&path, json!({"rate": "9/s"})).await.problem(503, "draining");
+    node.admin.delete(&path).await.problem(503, "draining");
+    assert_eq!(node.admin.get(&path).await.expect(200)["rate"], "50/s");
+    node.admin.get("/healthz").await.expect(200);
+    assert_eq!(node.admin.get("/readyz").await.status, 503);
+    assert_eq!(node.ended().await, Some(0));
+}

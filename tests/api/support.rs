@@ -84,7 +84,7 @@ impl Recipe {
 
 /// The façade's address in what the node says.
 fn address_in(line: &str) -> Option<String> {
-    let at = line.find("http://127.0.0.1:")?;
+    let at = line.find("http://127.0.0.1:").or_else(|| line.find("https://127.0.0.1:"))?;
     let url: String =
         line[at..].chars().take_while(|c| !c.is_whitespace() && *c != '"' && *c != ',').collect();
     Some(url.trim_end_matches('/').to_owned())
@@ -217,7 +217,7 @@ pub(crate) fn merge(body: &mut Value, more: Value) {
 pub(crate) struct Client {
     pub(crate) url: String,
     pub(crate) token: Option<String>,
-    pool: Pool<HttpConnector, Full<Bytes>>,
+    pub(crate) pool: Pool<HttpConnector, Full<Bytes>>,
 }
 
 /// An answer.
@@ -240,7 +240,7 @@ impl Answer {
     #[track_caller]
     pub(crate) fn problem(self, status: u16, slug: &str) -> Value {
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.text());
-        let problem = self.clone().expect(status);
+        let problem = self.expect(status);
         let kind = problem["type"].as_str().expect("a type");
         assert!(kind.ends_with(&format!("/problems/{slug}")), "{problem:#}");
         for member in ["title", "detail", "request_id"] {

@@ -44,3 +44,32 @@ fn the_default_configuration_is_the_documented_one_and_sound() {
         place.windrow_with(&["config", "show"], "", &[("WINDROW_TASK_DEFAULTS__RATE", "7/s")]).expect(0);
     assert!(shown.stdout.contains(r#""rate": "7/s""#), "{}", shown.stdout);
 }
+
+#[test]
+fn help_of_serve_says_what_a_node_needs() {
+    for words in [["serve", "--help"], ["help", "serve"]] {
+        let text = Place::new().windrow(&words).expect(0).stdout;
+        for word in
+            ["node.data_dir", "http.listen", "auth.bootstrap_token_file", "SIGTERM", "SIGHUP", "/docs"]
+        {
+            assert!(text.contains(word), "{words:?} doesn't say {word}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
+    let place = Place::new();
+    place.write("config.toml", "[node]\ndata_dir = \"data\"\n[http]\nlisten = \"127.0.0.1:7701\"\n");
+    let said = place.windrow(&["config", "check", "config.toml"]).expect(0).stdout;
+    for word in ["config.toml is sound", "127.0.0.1:7701 (http)", "data/key", "admin.token"] {
+        assert!(said.contains(word), "{word} is not in\n{said}");
+    }
+    place.write(
+        "config.toml",
+        "[store]\nurl = \"postgres://db/windrow\"\n[log]\nfilter = \"a=b=c\"\n[retention]\nsuccess_detail = \"all\"\n",
+    );
+    let keys = ["store.url", "log.filter", "retention.success_detail"];
+    place.windrow(&["config", "check", "config.toml"]).refused(78, &keys);
+    place.windrow(&["serve"]).refused(78, &keys);
+}

@@ -1,6 +1,6 @@
 //! Executes commands of a page in a fresh directory, and compares what they print with what the page says.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,25 +13,25 @@ use tempfile::TempDir;
 use super::page::Step;
 use super::root;
 
-/// The port that the pages speak of; a free one is used in its place.
-const PORT_TOLD: &str = "9000";
+/// The ports that the pages speak of, a handler's and a node's; free ones are used in their place.
+const PORTS_TOLD: [&str; 2] = ["9000", "7700"];
 /// No command of the documentation takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory with the examples in it, a home, and the program in the path.
 pub(crate) struct Shell {
     place: TempDir,
-    port: u16,
+    ports: [u16; 2],
     servers: Vec<Child>,
 }
 
 impl Shell {
     pub(crate) fn new() -> Shell {
         let place = tempfile::tempdir().unwrap();
-        // Free when asked; nothing else here asks for that one.
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let shell = Shell { place, port, servers: Vec::new() };
+        // Free when asked; nothing else here asks for those.
+        let listeners = PORTS_TOLD.map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let ports = listeners.map(|listener| listener.local_addr().unwrap().port());
+        let shell = Shell { place, ports, servers: Vec::new() };
         for folder in ["examples/data", "examples/handlers"] {
             shell.copy(folder);
         }
@@ -54,7 +54,11 @@ impl Shell {
     }
 
     fn with_port(&self, text: &str) -> String {
-        text.replace(PORT_TOLD, &self.port.to_string())
+        let mut text = text.to_owned();
+        for (told, port) in PORTS_TOLD.into_iter().zip(self.ports) {
+            text = text.replace(told, &port.to_string());
+        }
+        text
     }
 
     /// What `windrow` prints, for a command that must succeed.
@@ -69,7 +73,8 @@ impl Shell {
         let mut child = self.start(&self.with_port(&step.command));
         if step.background {
             self.servers.push(child);
-            return self.wait_for_port();
+            let is_node = step.command.contains("windrow serve");
+            return self.wait_for_answer(self.ports[usize::from(is_node)]);
         }
         let lines = lines_of(&mut child);
         let mut seen = Vec::new();
@@ -108,16 +113,24 @@ impl Shell {
         shell.spawn().unwrap()
     }
 
-    fn wait_for_port(&self) -> Result<(), String> {
+    /// Until somebody answers there: a node listens before it is ready.
+    fn wait_for_answer(&self, port: u16) -> Result<(), String> {
         let until = Instant::now() + PATIENCE;
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
+        while !answers(port) {
             if Instant::now() > until {
-                return Err(format!("nobody listens on port {}", self.port));
+                return Err(format!("nobody answers on port {port}"));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }
+}
+
+fn answers(port: u16) -> bool {
+    let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return false };
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    asked.is_ok() && stream.read(&mut [0; 1]).is_ok_and(|count| count > 0)
 }
 
 impl Drop for Shell {

@@ -67,7 +67,11 @@ fn a_passed_over_shard_blocks_those_behind_it_after_a_minute() {
     let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
     ledger.reserve(&paced(1, limit(600))).expect("it fits");
     let big = request(2, 800, 0, 0);
-    assert_eq!(admitted(&mut ledger, &[big.clone()], seconds(0)), [] as [i64; 0], "nobody overtakes it yet");
+    assert_eq!(
+        admitted(&mut ledger, std::slice::from_ref(&big), seconds(0)),
+        [] as [i64; 0],
+        "nobody overtakes it yet"
+    );
     assert_eq!(admitted(&mut ledger, &[big.clone(), request(3, 100, 0, 1)], seconds(100)), [3]);
     let almost = seconds(100).plus(PASSED_OVER_MAX).minus(Duration::from_nanos(1));
     assert_eq!(admitted(&mut ledger, &[big.clone(), request(4, 100, 0, 2)], almost), [4]);
@@ -81,7 +85,7 @@ fn a_passed_over_shard_blocks_those_behind_it_after_a_minute() {
     for task in [1, 3, 4] {
         assert!(ledger.release(shard(task)).is_some());
     }
-    assert_eq!(admitted(&mut ledger, &[big.clone(), request(5, 100, 0, 3)], later), [2, 5]);
+    assert_eq!(admitted(&mut ledger, &[big, request(5, 100, 0, 3)], later), [2, 5]);
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn one_that_leaves_the_line_begins_anew() {
     let big = request(2, 800, 0, 0);
     assert_eq!(admitted(&mut ledger, &[big.clone(), request(3, 100, 0, 1)], seconds(0)), [3]);
     assert_eq!(admitted(&mut ledger, &[], seconds(50)), [] as [i64; 0]);
-    assert_eq!(admitted(&mut ledger, &[big.clone(), request(4, 100, 0, 1)], seconds(100)), [4]);
+    assert_eq!(admitted(&mut ledger, &[big, request(4, 100, 0, 1)], seconds(100)), [4]);
 }
 
 #[test]
@@ -370,11 +374,11 @@ proptest! {
             }
             prop_assert_eq!(ledger.held_sum(), load(twin.sum()));
             prop_assert_eq!(ledger.held_shards(), twin.held.len());
-            for business in 0..BUSINESS_MAX.len() {
+            for (business, most) in BUSINESS_MAX.iter().enumerate() {
                 let of = twin.held.iter().filter(|(task, _)| business_of(*task) == business);
                 let sum = of.map(|(_, items)| items).sum();
                 prop_assert_eq!(ledger.held_by_business(&format!("b{business}")), load(sum));
-                prop_assert!(BUSINESS_MAX[business].is_none_or(|most| sum <= most));
+                prop_assert!(most.is_none_or(|most| sum <= most));
             }
             // Only a lowered capacity may leave more booked than there is, and then it only falls.
             prop_assert!(ledger.held_sum() <= before.max(load(twin.capacity)));

@@ -136,11 +136,14 @@ async fn what_no_task_takes_is_removed_when_it_is_old() {
     assert!(matches!(place.uploads.append(open, 2, b"gap").await, Err(StoreError::Refused(_))));
     assert!(matches!(place.uploads.append(kept, 1, b"more").await, Err(StoreError::Refused(_))));
     assert!(matches!(place.uploads.take(open, NOW).await, Err(StoreError::Refused(_))));
-    place.uploads.take(kept, NOW).await.expect("it is ready");
+    place.uploads.take(kept, WallMs(NOW.0 + 5)).await.expect("it is ready");
     assert_eq!(place.uploads.expire_uploads(NOW).await, Ok(0), "not older than that");
     assert_eq!(place.uploads.expire_uploads(WallMs(NOW.0 + 1)).await, Ok(2));
     assert_eq!(place.uploads.upload(unused).await, Ok(None));
     assert_eq!(place.uploads.upload_part(open, 0).await, Ok(None));
     place.uploads.discard(kept).await.expect("a taken one is left as it is");
     assert_eq!(row(&place.source(kept, &Format::Ndjson).await, 1).await, Ok(serde_json::json!(2)));
+    assert_eq!(place.uploads.expire_uploads(WallMs(NOW.0 + 5)).await, Ok(0), "taken then: a task may come");
+    assert_eq!(place.uploads.expire_uploads(WallMs(NOW.0 + 6)).await, Ok(1), "the task was never made");
+    assert_eq!(place.uploads.upload(kept).await, Ok(None));
 }

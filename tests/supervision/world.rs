@@ -305,6 +305,7 @@ impl World {
             keep: self.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            meters: Arc::default(),
         };
         let ledger = Ledger::new(self.capacity, Rate::per_second(1000).expect("not zero"));
         self.node = Some(SupervisorHandle::start(Arc::new(context), ledger).await.expect("the tree starts"));

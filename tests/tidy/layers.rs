@@ -23,6 +23,8 @@ const VOCABULARY: &[&str] = &[
     "run",
     "verdict",
     "counters",
+    "latency",
+    "histogram",
     "invariants",
     "network",
     "settings",

@@ -44,15 +44,18 @@ mod task_wait;
 mod tests;
 mod token_store;
 mod upkeep;
+mod upload_use;
 mod uploads;
 mod words;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, RuntimeErr};
 
 use crate::domain::ids::StoreId;
 use crate::ports::StoreError;
+use crate::ports::meters::Meters;
 
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
 #[derive(Debug)]
@@ -63,6 +66,7 @@ pub struct Store {
     /// The heartbeat's own, so that no queue of writes can make a session look dead.
     pulse: DatabaseConnection,
     id: StoreId,
+    meters: Arc<Meters>,
 }
 
 impl Store {
@@ -73,14 +77,15 @@ impl Store {
     /// `NewerSchema` before anything is written; `Refused` when the file is read-only or is no database.
     pub async fn open(path: &Path) -> Result<Store, StoreError> {
         dialect::check_file(path)?;
-        let writer = dialect::connect(path, 1).await?;
+        let meters = Arc::new(Meters::default());
+        let writer = metered(dialect::connect(path, 1).await?, &meters);
         dialect::migrate(&writer).await?;
         let fact =
             entity::meta::Entity::find_by_id("store_id".to_owned()).one(&writer).await.map_err(error)?;
         let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
-        let readers = dialect::connect(path, dialect::READERS).await?;
-        let pulse = dialect::connect(path, 1).await?;
-        Ok(Store { writer, readers, pulse, id: StoreId(fact.val) })
+        let readers = metered(dialect::connect(path, dialect::READERS).await?, &meters);
+        let pulse = metered(dialect::connect(path, 1).await?, &meters);
+        Ok(Store { writer, readers, pulse, id: StoreId(fact.val), meters })
     }
 
     /// Closes all connections; afterwards the database file alone (without `-wal`) holds everything.
@@ -92,6 +97,11 @@ impl Store {
             connection.close().await.map_err(error)?;
         }
         Ok(())
+    }
+
+    /// Where its statements are counted.
+    pub fn meters(&self) -> &Arc<Meters> {
+        &self.meters
     }
 
     /// The journal mode and the level of durability that the writer really has, for `doctor` and tests.
@@ -106,6 +116,22 @@ impl Store {
     async fn write(&self) -> Result<DatabaseTransaction, StoreError> {
         dialect::begin_write(&self.writer).await.map_err(error)
     }
+}
+
+/// The connection, with every statement counted and timed.
+fn metered(mut connection: DatabaseConnection, meters: &Arc<Meters>) -> DatabaseConnection {
+    let meters = meters.clone();
+    connection.set_metric_callback(move |info| {
+        meters.queried(operation(&info.statement.sql), info.elapsed, info.failed);
+    });
+    connection
+}
+
+/// The kind of a statement, by its first word.
+fn operation(sql: &str) -> &'static str {
+    const KNOWN: [&str; 4] = ["select", "insert", "update", "delete"];
+    let word = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    KNOWN.into_iter().find(|known| word.eq_ignore_ascii_case(known)).unwrap_or("other")
 }
 
 /// What a database error means to its caller.

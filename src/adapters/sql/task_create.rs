@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
 use super::task_record::{self, Change};
-use super::{Store, error, task_view, words};
+use super::{Store, error, task_view, upload_use, words};
 use crate::domain::ids::{INDEX_MAX, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Status, Wish};
 use crate::ports::StoreError;
@@ -179,7 +179,8 @@ async fn insert(
     new: &NewTask,
     now: WallMs,
 ) -> Result<TaskId, StoreError> {
-    let row = task_row(owner.id, owner.pool.as_deref(), new, now)?;
+    let mut row = task_row(owner.id, owner.pool.as_deref(), new, now)?;
+    row.source_id = Set(upload_use::index_of(transaction, &new.source).await?);
     let id = task::Entity::insert(row).exec(transaction).await.map_err(error)?.last_insert_id;
     let row = shard_row(id, new, now);
     shard::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;

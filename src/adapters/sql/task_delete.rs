@@ -7,7 +7,7 @@ use sea_orm::{
 
 use super::entity::{data_log, data_log_drop, failure_group, item, outbox, run, shard, start_token, task};
 use super::task_record::{self, Change};
-use super::{Store, error, words};
+use super::{Store, error, upload_use, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{Refusal, Status};
 use crate::ports::StoreError;
@@ -132,6 +132,7 @@ async fn last(store: &Store, id: TaskId, actor: &Actor, now: WallMs) -> Result<(
     run::Entity::delete_many().filter(run::Column::TaskId.eq(id.0)).exec(db).await.map_err(error)?;
     shard::Entity::delete_many().filter(shard::Column::TaskId.eq(id.0)).exec(db).await.map_err(error)?;
     task::Entity::delete_by_id(id.0).exec(db).await.map_err(error)?;
+    upload_use::give_up(db, row.source_id, id.0).await?;
     let before = task_record::status_json(words::status(&row)?);
     let action = "task.delete".to_owned();
     let change = Change { task: Some(id), business: None, action, before: Some(before), after: None };

@@ -5,7 +5,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 use serde_json::{Value, json};
 
 use super::entity::{shard, shard_head, task};
-use super::{error, task_record, words};
+use super::{error, task_record, upload_use, words};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId};
 use crate::domain::lifecycle::{ShardState, Standing, Verb, decide};
 use crate::domain::meaning::{FieldRefusal, Meaning, changed};
@@ -98,6 +98,11 @@ async fn mean(
     row.source = next.source;
     if let Some((_, meaning)) = edit.source {
         row.meaning_hash = meaning.cast_signed();
+        let now = upload_use::index_of(transaction, &row.source).await?;
+        let before = std::mem::replace(&mut row.source_id, now);
+        if before != now {
+            upload_use::give_up(transaction, before, row.id).await?;
+        }
     }
     match shards.last() {
         Some(last) if now.has_run => Ok(extend(transaction, row, last).await?),

@@ -6,7 +6,7 @@ use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{source, source_index, upload, upload_chunk};
-use super::{Store, damaged, error};
+use super::{Store, damaged, error, upload_use};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
 use crate::ports::uploads::{Upload, UploadDone, UploadId, UploadState, UploadStore};
@@ -115,6 +115,7 @@ impl UploadStore for Store {
 
     async fn expire_uploads(&self, before: WallMs) -> Result<u64, StoreError> {
         use upload::Column as C;
+        upload_use::give_up_unnamed(self, before).await?;
         let old: Vec<i64> = upload::Entity::find()
             .select_only()
             .column(C::Id)

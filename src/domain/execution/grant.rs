@@ -164,6 +164,9 @@ impl Execution {
     }
 
     pub(super) fn depart(&mut self, granted: u32) -> u32 {
+        if let Some((first, last)) = self.pace.lateness(granted) {
+            self.tally.delays.record_between(first, last, granted);
+        }
         self.pace.take(granted);
         self.counters.in_flight += u64::from(granted);
         granted

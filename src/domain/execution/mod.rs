@@ -34,6 +34,7 @@ use super::latency::Latencies;
 use super::pace::Pace;
 use super::run::IndexRun;
 use super::stall::Stalls;
+use super::tally::Tally;
 use super::task::{ShardRange, Tuning};
 use super::verdict::SideRecord;
 use super::waiting::Troubles;
@@ -78,6 +79,9 @@ pub struct Execution {
     source_ready: ItemIndex,
     handler_slots: Option<u32>,
     latencies: Latencies,
+    tally: Box<Tally>,
+    /// Low water, and since when it has stood there with something given out.
+    head: (ItemIndex, Moment),
     speed: types::Speed,
     stalls: Stalls,
     full_since: Option<Moment>,
@@ -121,6 +125,8 @@ impl Execution {
             source_ready: if has_data { low } else { range.end },
             handler_slots: None,
             latencies: Latencies::default(),
+            tally: Box::default(),
+            head: (low, now.moment),
             speed: types::Speed::new(restored.counters.settled(), now.moment),
             stalls: Stalls::default(),
             full_since: None,
@@ -168,6 +174,7 @@ impl Execution {
         }
         self.on_time(now);
         self.grant(want, now, fx);
+        self.watch_head(now.moment);
         fx.checkpoint_due |= self.is_checkpoint_due();
     }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 use super::Execution;
 use super::types::{Now, Phase, total};
 use crate::domain::counters::Counters;
-use crate::domain::ids::{ItemCount, ItemIndex};
+use crate::domain::ids::{ItemCount, ItemIndex, Moment};
 use crate::domain::settings::Rate;
 use crate::domain::stall::StallReason;
+use crate::domain::tally::Tally;
 use crate::domain::task::Tuning;
 
 /// A picture of a run at one moment; its terms add up.
@@ -39,6 +40,10 @@ pub struct Progress {
     pub stalled: [Duration; StallReason::ALL.len()],
     /// The 95th percentile of how long calls take.
     pub latency_p95: Option<Duration>,
+    /// How long the item at low water has held it there, given out or waiting for a retry; zero when nothing does.
+    pub head_age: Duration,
+    /// How much of the error budget is left; none without a budget. Unit: millionths.
+    pub budget_left_ppm: Option<u32>,
     /// Where the run stands.
     pub phase: Phase,
 }
@@ -61,7 +66,27 @@ impl Execution {
             stall: self.stalls.current(),
             stalled: self.stalls.spent(now.moment),
             latency_p95: self.latencies.percentile(95),
+            head_age: self.head_age(now.moment),
+            budget_left_ppm: self.budget.left_ppm(counters.abandoned, total(self.range), now.moment),
             phase: self.phase.clone(),
+        }
+    }
+
+    /// What was counted since the run began.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn head_age(&self, now: Moment) -> Duration {
+        let low = self.window.low_water();
+        if low == self.head.0 && low < self.high { now.since(self.head.1) } else { Duration::ZERO }
+    }
+
+    /// Notes when low water moves; while nothing is given out there is nothing that holds it.
+    pub(super) fn watch_head(&mut self, now: Moment) {
+        let low = self.window.low_water();
+        if low != self.head.0 || low >= self.high {
+            self.head = (low, now);
         }
     }
 

@@ -42,6 +42,7 @@ impl Execution {
         }
         if reports.latencies.count() > 0 {
             self.latencies.merge(&reports.latencies);
+            self.tally.calls.absorb(&reports.latencies);
             reports.latencies.clear();
         }
         fx.wake_lanes |= std::mem::take(&mut self.starved);
@@ -137,6 +138,7 @@ impl Execution {
         }
         self.land(1, fx);
         self.on_suspect_answered(index);
+        self.tally.failed.count(&failure.code, wish);
         let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
         trouble.attempts = attempt.get();
         trouble.note(AttemptNote {

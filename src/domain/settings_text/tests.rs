@@ -74,6 +74,26 @@ fn nonsense_is_refused_with_the_text_and_an_example() {
 }
 
 #[test]
+fn spans_are_numbers_with_units() {
+    assert_eq!(parse_span("1h 30m"), Ok(Duration::from_secs(5_400)));
+    assert_eq!(parse_span("1h30m"), parse_span("90m"));
+    assert_eq!(parse_span("18446744073709551615s").map(|span| span.as_secs()), Ok(u64::MAX));
+    for wrong in ["", "5", "s", "5 s", " 5s", "5s ", "1.5s", "-5s", "5x", "1h  30m", "1h,30m", "5S", "５s"] {
+        assert!(parse_span(wrong).is_err(), "{wrong:?}");
+    }
+    for too_long in ["18446744073709551616s", "18446744073709551615d", "18446744073709551615s 999ms 1ms"] {
+        assert!(parse_span(too_long).is_err(), "{too_long}");
+    }
+}
+
+#[test]
+fn a_text_in_json_is_short() {
+    let padded = |length: usize| format!("\"{:<length$}\"", "500/s");
+    assert!(serde_json::from_str::<Rate>(&padded(TEXT_CHARS_MAX)).is_ok());
+    assert!(serde_json::from_str::<Rate>(&padded(TEXT_CHARS_MAX + 1)).is_err());
+}
+
+#[test]
 fn settings_accept_numbers_and_texts_in_json() {
     let read = |json| serde_json::from_str::<Auto<NonZeroU32>>(json);
     assert_eq!(read("64").ok(), NonZeroU32::new(64).map(Auto::Fixed));

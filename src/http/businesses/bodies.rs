@@ -57,15 +57,15 @@ pub(super) struct RegisterBody {
     #[serde(default)]
     insecure_skip_verify: bool,
     /// What it wants to hear of its tasks.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::domain::settings_serde::object")]
     #[schema(value_type = HooksSettings)]
     hooks: Hooks,
     /// What its tasks begin with.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::domain::settings_serde::object")]
     #[schema(value_type = TuningSettings)]
     defaults: TuningPatch,
     /// What all its tasks may have together.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::domain::settings_serde::object")]
     #[schema(value_type = LimitsSettings)]
     limits: BusinessLimits,
     /// Why, for the audit.

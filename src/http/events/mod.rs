@@ -11,9 +11,11 @@ mod task;
 mod tests;
 mod topic;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::Extension;
+use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -27,7 +29,7 @@ use self::look::check;
 use self::stream::Wish;
 use self::topic::{Look, Topic};
 use super::App;
-use super::access::Caller;
+use super::access::{Caller, no_longer_known};
 use super::body::Params;
 use super::problem::Problem;
 use crate::service::ServiceError;
@@ -61,8 +63,8 @@ struct Wanted {
 
 /// What happens, as it happens
 ///
-/// Events: `snapshot`, `stats`, `status`, `failure`, `log`, `audit`, `node`, and `bye` when the node ends. Each has the
-/// topic in its data.
+/// Events: `snapshot`, `stats`, `status`, `failure`, `log`, `audit`, `node`, and `bye` when the node ends or the token
+/// holds no longer. Each has the topic in its data.
 #[utoipa::path(
     get, path = "/v1/events", tag = "node", params(Wanted, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),
     security(("bearer" = ["viewer", "business"])),
@@ -76,6 +78,7 @@ struct Wanted {
 async fn events(
     State(app): State<App>,
     caller: Caller,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -93,7 +96,13 @@ async fn events(
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let look: Arc<dyn Look> = Arc::new(app.clone());
     let front = app.front.clone();
-    let ended = async move { front.ended().await };
+    let (again, peer) = (app.clone(), peer.map(|Extension(ConnectInfo(peer))| peer.ip()));
+    let ended = async move {
+        tokio::select! {
+            () = front.ended() => "the node ends; connect again",
+            () = no_longer_known(&again, &headers, peer) => "the token holds no longer; connect again with another",
+        }
+    };
     let stream = stream::stream(&app.front.hub, look, Wish { topics, hz, last }, ended);
     let mut response =
         Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive")).into_response();

@@ -37,7 +37,8 @@ struct Listener {
     next_at: Instant,
     cursor: u64,
     ready: VecDeque<Event>,
-    ended: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Over when the stream is; says why.
+    ended: Pin<Box<dyn Future<Output = &'static str> + Send>>,
     is_over: bool,
     /// Nothing was told yet: what there is, is told without waiting for more.
     is_new: bool,
@@ -46,7 +47,7 @@ struct Listener {
 }
 
 /// The stream; it says `bye` and ends when `ended` is over.
-pub(super) fn stream<E: Future<Output = ()> + Send + 'static>(
+pub(super) fn stream<E: Future<Output = &'static str> + Send + 'static>(
     hub: &Hub,
     look: Arc<dyn Look>,
     wish: Wish,
@@ -99,9 +100,9 @@ impl Listener {
         };
         tokio::select! {
             biased;
-            () = &mut self.ended => return self.say_goodbye(),
+            why = &mut self.ended => return self.say_goodbye(why),
             // The hub outlives its listeners; without it there is nothing more to tell.
-            heard = news => if !heard { return self.say_goodbye() },
+            heard = news => if !heard { return self.say_goodbye("there is nothing more to tell; connect again") },
         }
         self.next_at = Instant::now() + self.every;
         let Batch { events, mut lost, cursor } = self.listening.after(self.cursor);
@@ -132,9 +133,9 @@ impl Listener {
         self.cursor = self.cursor.max(id);
     }
 
-    fn say_goodbye(&mut self) {
+    fn say_goodbye(&mut self, why: &str) {
         self.is_over = true;
-        let data = Arc::new(json!({"text": "the node ends; connect again"}));
+        let data = Arc::new(json!({"text": why}));
         let id = self.cursor;
         self.ready.push_back(Event { id, kind: Kind::Bye, topic: Topic::Cluster, data });
     }

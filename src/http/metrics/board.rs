@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::calls::Calls;
 use crate::domain::counters::Counters;
-use crate::domain::execution::Progress;
-use crate::domain::ids::{Moment, TaskId};
+use crate::domain::histogram::Histogram;
+use crate::domain::ids::{Moment, ShardId, TaskId};
+use crate::domain::lifecycle::Status;
 use crate::domain::stall::StallReason;
+use crate::domain::tally::FailedAttempts;
 use crate::service::nodes::RunView;
 
 /// Tasks with series of their own. (`ux.md` §2.9.)
@@ -31,6 +34,12 @@ pub(super) struct Sight {
     /// In the order of [`StallReason::ALL`].
     pub(super) stalled: [Duration; StallReason::ALL.len()],
     pub(super) latency_p95: Option<Duration>,
+    /// The terms when its runs began.
+    pub(super) began: Counters,
+    pub(super) head_age: Duration,
+    /// Unit: millionths.
+    pub(super) budget_left_ppm: Option<u32>,
+    pub(super) unsaved_for: Duration,
 }
 
 /// The sights of the tasks that run, their shards taken together.
@@ -49,14 +58,23 @@ pub(super) fn sights(runs: &[RunView]) -> Vec<Sight> {
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],
             latency_p95: None,
+            began: Counters::default(),
+            head_age: Duration::ZERO,
+            budget_left_ppm: None,
+            unsaved_for: Duration::ZERO,
         });
-        sight.add(&run.progress);
+        sight.add(run);
     }
     sights.into_values().collect()
 }
 
 impl Sight {
-    fn add(&mut self, run: &Progress) {
+    fn add(&mut self, view: &RunView) {
+        let run = &view.progress;
+        self.began = self.began.plus(&view.began);
+        self.head_age = self.head_age.max(run.head_age);
+        self.unsaved_for = self.unsaved_for.max(view.unsaved_for);
+        self.budget_left_ppm = [self.budget_left_ppm, run.budget_left_ppm].into_iter().flatten().min();
         self.counters = self.counters.plus(&run.counters);
         self.total += run.total.0;
         if let Some(rate) = run.rate {
@@ -81,17 +99,21 @@ pub(super) struct Entry {
     pub(super) has_own: bool,
     seen_at: Moment,
     pub(super) gone_at: Option<Moment>,
-    /// How the task stands, once it doesn't run.
-    pub(super) is_final: bool,
+    /// How the task stands, once it doesn't run and that was read.
+    pub(super) status: Option<Status>,
+    pub(super) delays: Histogram,
+    pub(super) failed: FailedAttempts,
 }
 
 /// Sums over tasks without series of their own; they only grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Others {
     pub(super) succeeded: u64,
     pub(super) skipped: u64,
     pub(super) abandoned: u64,
     pub(super) stalled: [Duration; StallReason::ALL.len()],
+    pub(super) delays: Histogram,
+    pub(super) failed: FailedAttempts,
 }
 
 /// See the module.
@@ -99,13 +121,34 @@ pub(super) struct Others {
 pub(super) struct Board {
     pub(super) entries: BTreeMap<TaskId, Entry>,
     pub(super) others: Others,
+    pub(super) calls: Calls,
 }
 
 impl Board {
-    /// Takes in what runs now; says which tasks ran before and don't any more.
-    pub(super) fn look(&mut self, sights: Vec<Sight>, now: Moment) -> Vec<TaskId> {
+    /// Takes in live runs, and runs as they ended; says of which tasks the end has to be read.
+    pub(super) fn take_in(&mut self, live: &[RunView], ended: &[RunView], now: Moment) -> Vec<TaskId> {
+        // A shard that runs again shows its task as it is now.
+        let is_over =
+            |run: &&RunView| live.iter().all(|other| other.shard != run.shard || other.run == run.run);
+        let newest: BTreeMap<ShardId, RunView> =
+            ended.iter().filter(is_over).map(|run| (run.shard, run.clone())).collect();
+        let over: Vec<RunView> = newest.into_values().collect();
+        let live_still: Vec<RunView> = live
+            .iter()
+            .filter(|run| ended.iter().all(|other| (other.shard, other.run) != (run.shard, run.run)))
+            .cloned()
+            .collect();
+        let unknown = self.look(sights(&live_still), sights(&over), now);
+        live_still.iter().for_each(|run| self.count(run, false));
+        ended.iter().for_each(|run| self.count(run, true));
+        self.calls.forget_all_but(live);
+        unknown
+    }
+
+    /// Takes in what runs now, and what ended since the last look; says of which tasks the end has to be read.
+    pub(super) fn look(&mut self, sights: Vec<Sight>, ended: Vec<Sight>, now: Moment) -> Vec<TaskId> {
         let live: Vec<TaskId> = sights.iter().map(|sight| sight.task).collect();
-        for sight in sights {
+        for sight in ended.into_iter().chain(sights) {
             self.see(sight, now);
         }
         for (task, entry) in &mut self.entries {
@@ -115,21 +158,20 @@ impl Board {
             }
         }
         self.entries.retain(|_, entry| entry.gone_at.is_none_or(|at| now.since(at) < KEPT));
-        let unknown = self.entries.values().filter(|entry| entry.gone_at.is_some() && !entry.is_final);
+        let unknown = self.entries.values().filter(|entry| entry.gone_at.is_some() && entry.status.is_none());
         unknown.map(|entry| entry.sight.task).collect()
     }
 
     /// What the store says of a task that no longer runs.
-    pub(super) fn settle(&mut self, task: TaskId, counters: Counters) {
+    pub(super) fn settle(&mut self, task: TaskId, counters: Counters, status: Status) {
         if let Some(entry) = self.entries.get_mut(&task) {
             let mut sight = entry.sight.clone();
             sight.counters = counters;
             let seen_at = entry.seen_at;
             let gone_at = entry.gone_at;
-            entry.is_final = true;
             self.see(sight, seen_at);
             if let Some(entry) = self.entries.get_mut(&task) {
-                (entry.gone_at, entry.is_final, entry.actual_rate) = (gone_at, true, 0.0);
+                (entry.gone_at, entry.status, entry.actual_rate) = (gone_at, Some(status), 0.0);
             }
         }
     }
@@ -149,21 +191,25 @@ impl Board {
         if !has_own {
             self.others.add(before.map(|entry| &entry.sight), &sight);
         }
-        let entry = Entry { actual_rate, has_own, seen_at: now, gone_at: None, is_final: false, sight };
-        self.entries.insert(entry.sight.task, entry);
+        let before = self.entries.remove(&sight.task);
+        let (delays, failed) = before.map(|entry| (entry.delays, entry.failed)).unwrap_or_default();
+        let task = sight.task;
+        let entry =
+            Entry { actual_rate, has_own, seen_at: now, gone_at: None, status: None, delays, failed, sight };
+        self.entries.insert(task, entry);
     }
 }
 
 impl Others {
-    /// Adds what came since; of a task that was never seen, nothing: what it did before isn't new.
+    /// Adds what came since; of a task that was never seen, what its runs did: what was done before isn't new.
     fn add(&mut self, before: Option<&Sight>, now: &Sight) {
-        let Some(before) = before else { return };
-        let (old, new) = (before.counters, now.counters);
+        let (old, new) = (before.map_or(now.began, |before| before.counters), now.counters);
         self.succeeded += new.succeeded.saturating_sub(old.succeeded);
         self.skipped += new.skipped.saturating_sub(old.skipped);
         self.abandoned += new.abandoned.saturating_sub(old.abandoned);
         for (at, sum) in self.stalled.iter_mut().enumerate() {
-            *sum += now.stalled[at].saturating_sub(before.stalled[at]);
+            let then = before.map_or(Duration::ZERO, |before| before.stalled[at]);
+            *sum += now.stalled[at].saturating_sub(then);
         }
     }
 }
@@ -186,21 +232,25 @@ mod tests {
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],
             latency_p95: None,
+            began: Counters { succeeded, ..Counters::default() },
+            head_age: Duration::ZERO,
+            budget_left_ppm: None,
+            unsaved_for: Duration::ZERO,
         }
     }
 
     #[test]
     fn a_task_has_series_until_a_while_after_its_end_and_ends_with_what_the_store_says() {
         let mut board = Board::default();
-        board.look(vec![sight(1, 10)], Moment(SECOND));
-        board.look(vec![sight(1, 30)], Moment(2 * SECOND));
+        board.look(vec![sight(1, 10)], vec![], Moment(SECOND));
+        board.look(vec![sight(1, 30)], vec![], Moment(2 * SECOND));
         assert_eq!(board.entries[&TaskId(1)].actual_rate, 20.0);
-        assert_eq!(board.look(vec![], Moment(3 * SECOND)), [TaskId(1)], "its end has to be read");
-        board.settle(TaskId(1), Counters { succeeded: 35, ..Counters::default() });
+        assert_eq!(board.look(vec![], vec![], Moment(3 * SECOND)), [TaskId(1)], "its end has to be read");
+        board.settle(TaskId(1), Counters { succeeded: 35, ..Counters::default() }, Status::Finished);
         let entry = &board.entries[&TaskId(1)];
         assert_eq!((entry.sight.counters.succeeded, entry.actual_rate), (35, 0.0));
-        assert_eq!(board.look(vec![], Moment(4 * SECOND)), [], "once");
-        board.look(vec![], Moment(3 * SECOND + KEPT.as_nanos() as u64));
+        assert_eq!(board.look(vec![], vec![], Moment(4 * SECOND)), [], "once");
+        board.look(vec![], vec![], Moment(3 * SECOND + KEPT.as_nanos() as u64));
         assert!(board.entries.is_empty());
     }
 
@@ -208,11 +258,24 @@ mod tests {
     fn more_tasks_than_there_may_be_share_series_that_only_grow() {
         let mut board = Board::default();
         let all = |done: u64| (1..=1000).map(|task| sight(task, done)).collect::<Vec<_>>();
-        board.look(all(5), Moment(SECOND));
-        board.look(all(7), Moment(2 * SECOND));
+        board.look(all(5), vec![], Moment(SECOND));
+        board.look(all(7), vec![], Moment(2 * SECOND));
         assert_eq!(board.entries.values().filter(|entry| entry.has_own).count(), TASKS_MAX);
         assert_eq!(board.others.succeeded, 800 * 2);
-        board.look(vec![], Moment(3 * SECOND));
+        board.look(vec![], vec![], Moment(3 * SECOND));
         assert_eq!(board.others.succeeded, 800 * 2, "an end takes nothing away");
+    }
+
+    #[test]
+    fn a_run_that_nobody_saw_alive_is_counted_also_among_the_others() {
+        let mut board = Board::default();
+        assert_eq!(board.look(vec![], vec![sight(1, 35)], Moment(SECOND)), [TaskId(1)]);
+        assert_eq!(board.entries[&TaskId(1)].sight.counters.succeeded, 35);
+        assert!(board.entries[&TaskId(1)].gone_at.is_some());
+        let others = (2..=400).map(|task| sight(task, 1)).collect();
+        board.look(others, vec![], Moment(2 * SECOND));
+        let short = Sight { began: Counters { succeeded: 2, ..Counters::default() }, ..sight(500, 9) };
+        board.look(vec![], vec![short], Moment(3 * SECOND));
+        assert_eq!(board.others.succeeded, 7, "what its run did, not what was done before");
     }
 }

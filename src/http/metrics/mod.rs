@@ -4,6 +4,8 @@
 //! are answered. The number of series has a bound whatever callers and tasks do.
 
 mod board;
+mod calls;
+mod inside;
 mod process;
 #[cfg(test)]
 mod tests;
@@ -27,7 +29,10 @@ use self::board::{Board, Entry, OTHER};
 use self::text::{Kind, Page};
 use super::App;
 use super::problem::{Problem, Slug};
+use crate::domain::lifecycle::Status;
 use crate::domain::stall::StallReason;
+use crate::ports::task_list::TaskFilter;
+use crate::ports::task_store::TaskView;
 use crate::service::actors::ActorView;
 
 /// Between two looks at the live runs.
@@ -50,6 +55,8 @@ type Restarts = (BTreeMap<&'static str, u64>, BTreeMap<String, u32>);
 pub(super) struct Meter {
     requests: PrometheusRecorder,
     board: Mutex<Board>,
+    /// One look at a time: a run is taken in as it lives, and once more as it ended.
+    looking: tokio::sync::Mutex<()>,
     /// Restarts seen, by kind; and by path as they were last seen.
     restarts: Mutex<Restarts>,
 }
@@ -68,7 +75,12 @@ impl Meter {
             Some(Unit::Seconds),
             "From the head of a request to the head of its answer".into(),
         );
-        Meter { requests, board: Mutex::default(), restarts: Mutex::default() }
+        Meter {
+            requests,
+            board: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
+            restarts: Mutex::default(),
+        }
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
@@ -133,17 +145,36 @@ pub async fn watch(app: App) {
 }
 
 async fn look(app: &App) {
+    let _alone = app.front.meter.looking.lock().await;
     let now = app.service.moment();
-    let sights = board::sights(&app.service.supervisor().runs());
-    let ended = app.front.meter.board().look(sights, now);
-    for task in ended {
+    let supervisor = app.service.supervisor();
+    // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
+    let live = supervisor.runs();
+    let ended = supervisor.take_ended_runs();
+    let over = app.front.meter.board().take_in(&live, &ended, now);
+    for task in over {
         match app.service.parts.tasks.get(task).await {
-            Ok(Some(view)) => app.front.meter.board().settle(task, view.counters),
+            Ok(Some(view)) => app.front.meter.board().settle(task, view.counters, view.status),
             Ok(None) => {
                 app.front.meter.board().entries.remove(&task);
             }
             // It is read at the next look.
             Err(error) => tracing::debug!(%task, %error, "the end of a task was not read for metrics"),
+        }
+    }
+}
+
+/// How the tasks stand that are under way; none when the store can't be read.
+async fn under_way(app: &App) -> Vec<TaskView> {
+    let waits =
+        |status: &Status| !status.is_terminal() && !matches!(status, Status::Created | Status::Stopped);
+    let statuses = Status::ALL.iter().copied().filter(waits).collect();
+    let filter = TaskFilter { statuses, ..TaskFilter::default() };
+    match app.service.parts.lists.tasks(&filter, None, board::TASKS_MAX as u32).await {
+        Ok(page) => page.tasks,
+        Err(error) => {
+            tracing::debug!(%error, "tasks were not read for metrics");
+            Vec::new()
         }
     }
 }
@@ -161,14 +192,17 @@ async fn scrape(State(app): State<App>) -> Response {
         return Problem::new(Slug::NotFound, "telemetry.metrics is off").into_response();
     }
     look(&app).await;
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], written(&app)).into_response()
+    let under_way = under_way(&app).await;
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], written(&app, &under_way))
+        .into_response()
 }
 
-fn written(app: &App) -> String {
+fn written(app: &App, under_way: &[TaskView]) -> String {
     let mut page = Page::default();
     let version = env!("CARGO_PKG_VERSION");
     page.family("windrow_build_info", Kind::Gauge, "The program").sample(&[("version", version)], 1.0);
-    write_tasks(&mut page, &app.front.meter.board());
+    write_tasks(&mut page, &app.front.meter.board(), under_way);
+    inside::write(&mut page, &app.service.parts.meters);
     write_node(&mut page, app);
     write_actors(&mut page, app);
     process::write(&mut page);
@@ -219,7 +253,7 @@ fn write_actors(page: &mut Page, app: &App) {
     restarts.iter().for_each(|(kind, count)| family.sample(&[("kind", kind)], *count as f64));
 }
 
-fn write_tasks(page: &mut Page, board: &Board) {
+fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
     let own: Vec<(String, &Entry)> = board
         .entries
         .values()
@@ -243,7 +277,9 @@ fn write_tasks(page: &mut Page, board: &Board) {
             family.sample(&[("business", business), ("task", task), ("outcome", outcome)], count as f64);
         }
     }
+    calls::write(page, board, &own);
     write_gauges(page, &own);
+    write_statuses(page, &own, under_way);
     let mut family = page.family(
         "windrow_dispatch_stall_seconds_total",
         Kind::Counter,
@@ -261,7 +297,7 @@ fn write_tasks(page: &mut Page, board: &Board) {
 type Value = fn(&Entry) -> Option<f64>;
 
 /// The gauges of a task that runs.
-const GAUGES: [(&str, &str, Value); 7] = [
+const GAUGES: [(&str, &str, Value); 10] = [
     ("windrow_task_progress_ratio", "Settled or excluded items of all", |entry| {
         let done = entry.sight.counters.settled() + entry.sight.counters.excluded;
         Some(if entry.sight.total == 0 { 1.0 } else { done as f64 / entry.sight.total as f64 })
@@ -276,6 +312,17 @@ const GAUGES: [(&str, &str, Value); 7] = [
     }),
     ("windrow_window_low_water", "Below it every item is settled or parked", |entry| {
         Some(entry.sight.low_water as f64)
+    }),
+    ("windrow_window_head_age_seconds", "How long the item at low water has held it there", |entry| {
+        Some(entry.sight.head_age.as_secs_f64())
+    }),
+    (
+        "windrow_error_budget_remaining_ratio",
+        "What is left of the tightest part of the error budget",
+        |entry| entry.sight.budget_left_ppm.map(|ppm| f64::from(ppm) / 1e6),
+    ),
+    ("windrow_checkpoint_age_seconds", "How long completions have waited to be saved", |entry| {
+        Some(entry.sight.unsaved_for.as_secs_f64())
     }),
     ("windrow_handler_duration_p95_seconds", "The 95th percentile of how long calls take", |entry| {
         entry.sight.latency_p95.map(|p95| p95.as_secs_f64())
@@ -303,7 +350,8 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
     for (name, help, value) in GAUGES {
         let mut family = page.family(name, Kind::Gauge, help);
         // A task that has ended has no window and no rate.
-        let live = own.iter().filter(|(_, entry)| entry.gone_at.is_none() || name.ends_with("_ratio"));
+        let live =
+            own.iter().filter(|(_, entry)| entry.gone_at.is_none() || name.ends_with("progress_ratio"));
         live.filter_map(|(task, entry)| Some((task, value(entry)?))).for_each(|(task, value)| {
             family.sample(&[("task", task)], value);
         });
@@ -312,4 +360,27 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
     own.iter().for_each(|(task, entry)| {
         family.sample(&[("task", task)], f64::from(u8::from(entry.gone_at.is_none())));
     });
+}
+
+/// Tasks that run here or did, and those that wait or run elsewhere: where each stands.
+fn write_statuses(page: &mut Page, own: &[(String, &Entry)], under_way: &[TaskView]) {
+    let known = own.iter().filter_map(|(task, entry)| {
+        let status = if entry.gone_at.is_none() { Some(Status::Running) } else { entry.status };
+        Some((task.clone(), status?))
+    });
+    let mut statuses: BTreeMap<String, Status> = known.collect();
+    for task in under_way {
+        // The store's word is newer than a look; and of a task that waits there is no other.
+        let name = task.id.to_string();
+        if statuses.len() < board::TASKS_MAX || statuses.contains_key(&name) {
+            statuses.insert(name, task.status);
+        }
+    }
+    let mut family = page.family("windrow_task_status", Kind::Gauge, "1 for the status that a task has");
+    for (task, status) in &statuses {
+        for one in Status::ALL {
+            let is_it = f64::from(u8::from(one == status));
+            family.sample(&[("task", task), ("status", one.as_str())], is_it);
+        }
+    }
 }

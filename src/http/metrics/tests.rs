@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::board::Sight;
 use super::*;
 use crate::domain::counters::Counters;
+use crate::domain::histogram::Histogram;
 use crate::domain::ids::{Moment, TaskId};
 
 fn board_of(tasks: i64) -> Board {
@@ -19,9 +20,16 @@ fn board_of(tasks: i64) -> Board {
         window_used: 2,
         stalled: [Duration::from_millis(1500); StallReason::ALL.len()],
         latency_p95: Some(Duration::from_millis(20)),
+        began: Counters::default(),
+        head_age: Duration::from_secs(2),
+        budget_left_ppm: Some(500_000),
+        unsaved_for: Duration::from_millis(100),
     };
     let mut board = Board::default();
-    board.look((1..=tasks).map(sight).collect(), Moment(1));
+    board.look((1..=tasks).map(sight).collect(), vec![], Moment(1));
+    let mut calls = Histogram::default();
+    calls.record(Duration::from_millis(20), 3);
+    board.calls.add("say \"hi\"", "http", &calls);
     board
 }
 
@@ -30,7 +38,11 @@ fn page_of(tasks: i64) -> String {
     meter.answered(&Method::GET, "/v1/tasks/{task}", 200, Duration::from_millis(3));
     meter.answered(&Method::from_bytes(b"BREW").unwrap(), OTHER, 405, Duration::from_secs(90));
     let mut page = Page::default();
-    write_tasks(&mut page, &board_of(tasks));
+    write_tasks(&mut page, &board_of(tasks), &[]);
+    let meters = crate::ports::meters::Meters::default();
+    meters.queried("select", Duration::from_millis(2), true);
+    meters.recovers("run_failed");
+    inside::write(&mut page, &meters);
     process::write(&mut page);
     page.finish() + &meter.requests.handle().render()
 }
@@ -85,7 +97,7 @@ fn the_number_of_series_is_bounded_whatever_tasks_there_are() {
 
 #[test]
 fn alerts_ask_for_metrics_that_there_are() {
-    let code = include_str!("mod.rs");
+    let code = [include_str!("mod.rs"), include_str!("calls.rs"), include_str!("inside.rs")].concat();
     for line in include_str!("../../../deploy/alerts.yml").lines().filter(|line| !line.contains("alert:")) {
         for name in line
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))

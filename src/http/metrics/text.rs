@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::domain::histogram::Histogram;
+
 /// What a family is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -9,6 +11,15 @@ pub(super) enum Kind {
     Counter,
     /// Goes up and down.
     Gauge,
+    /// Durations by size.
+    Histogram,
+}
+
+/// Which bounds of a histogram are shown: powers of two of nanoseconds, the last one included.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) first: usize,
+    pub(super) last: usize,
 }
 
 /// A page under construction.
@@ -29,6 +40,7 @@ impl Page {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
         };
         // A String takes whatever is written.
         write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n").ok();
@@ -49,10 +61,26 @@ impl Page {
 impl Family<'_> {
     /// Adds a sample.
     pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
+        self.line("", labels, value);
+    }
+
+    /// Adds a histogram: its buckets, its sum and its count.
+    pub(super) fn histogram(&mut self, labels: &[(&str, &str)], of: &Histogram, span: Span) {
+        for octave in span.first..=span.last {
+            let bound = ((1u64 << octave) as f64 / 1e9).to_string();
+            let labels = [labels, &[("le", bound.as_str())]].concat();
+            self.line("_bucket", &labels, of.below(octave) as f64);
+        }
+        self.line("_bucket", &[labels, &[("le", "+Inf")]].concat(), of.count() as f64);
+        self.line("_sum", labels, of.sum_seconds());
+        self.line("_count", labels, of.count() as f64);
+    }
+
+    fn line(&mut self, end: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        writeln!(self.page.text, "{}{labels} {value}", self.name).ok();
+        writeln!(self.page.text, "{}{end}{labels} {value}", self.name).ok();
     }
 }
 

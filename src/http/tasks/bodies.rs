@@ -63,6 +63,7 @@ with_settings! {
         #[schema(pattern = "^[a-z0-9-]{1,40}$")]
         business: String,
         /// Where its items come from.
+        #[serde(deserialize_with = "crate::domain::settings_serde::object")]
         source: SourceBody,
         /// Its name, unique within the business.
         #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
@@ -89,6 +90,7 @@ with_settings! {
         #[schema(format = "date-time")]
         deadline: Option<String>,
         /// The first items, run before any other.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
         canary: Option<CanaryBody>,
         /// Whether it starts at once.
         start: Option<bool>,
@@ -124,6 +126,7 @@ with_settings! {
         #[schema(format = "date-time")]
         deadline: Option<String>,
         /// The first items, run before any other.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
         canary: Option<CanaryBody>,
         /// Whether it starts at once.
         start: Option<bool>,
@@ -159,6 +162,7 @@ with_settings! {
         #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
         skip_first: Option<u64>,
         /// Where its items come from; only before it has run.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
         source: Option<SourceBody>,
         /// Why, for the audit.
         #[serde(default, deserialize_with = "reason")]

@@ -74,7 +74,7 @@ pub(super) fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
 /// A new task with new keys, nothing done yet; what is named here is as it is said here.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task", request_body = Option<CloneBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -104,7 +104,7 @@ pub(super) async fn clone(
 #[utoipa::path(
     patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task",
     params(
-        ("task" = String, Path, description = "Its number, `t42`"),
+        ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
     ),
     request_body = EditBody,
@@ -125,7 +125,7 @@ pub(super) async fn edit(
     Body(body): Body<EditBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let expected = etag::expected(&headers)?;
+    let expected = etag::expected(&headers);
     let (change, reason) = body.change()?;
     if let Some(source) = &change.source {
         refuse_foreign_upload(&app, &steer.caller, source).await?;
@@ -140,7 +140,7 @@ pub(super) async fn edit(
 /// Its items, runs, lines and undelivered calls go with it; the audit stays.
 #[utoipa::path(
     delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task",
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["operator"])),
     responses(

@@ -64,7 +64,7 @@ struct StartBody {
 /// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
@@ -108,7 +108,7 @@ struct StopBody {
 /// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task", request_body = Option<StopBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was stopping or stopped already"),
@@ -131,7 +131,7 @@ async fn stop(
 /// End a task for good.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cancelled already"),
@@ -168,7 +168,7 @@ struct FinishBody {
 /// What was dispatched, and what lies below, still settles.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task", request_body = Option<FinishBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cut there already"),
@@ -191,7 +191,7 @@ async fn finish(
 /// Try a recovering task now.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It is queued or runs"),
@@ -236,7 +236,7 @@ struct ReadyBody {
 /// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task", request_body = Option<ReadyBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was ready already"),

@@ -92,7 +92,7 @@ impl From<RunRecord> for RunJson {
 /// List the runs of a task, newest first.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/runs", tag = "tasks", operation_id = "list_runs",
-    params(("task" = String, Path, description = "Its number, `t42`"), PageQuery),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PageQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = page::Page<RunJson>),
@@ -120,9 +120,9 @@ async fn runs(
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/runs/{shard}/{run}", tag = "tasks", operation_id = "show_run",
     params(
-        ("task" = String, Path, description = "Its number, `t42`"),
-        ("shard" = String, Path, description = "The shard's number"),
-        ("run" = String, Path, description = "The run's number within the shard"),
+        ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
+        ("shard" = String, Path, description = "The shard's number", pattern = "^[0-9]{1,10}$"),
+        ("run" = String, Path, description = "The run's number within the shard", pattern = "^[0-9]{1,10}$"),
     ),
     security(("bearer" = ["viewer", "business"])),
     responses(
@@ -197,7 +197,7 @@ impl From<AuditRow> for AuditJson {
 /// Who changed what of a task, and why; newest first.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/revisions", tag = "tasks", operation_id = "task_revisions",
-    params(("task" = String, Path, description = "Its number, `t42`"), PageQuery),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PageQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(
         (status = 200, body = page::Page<AuditJson>),

@@ -16,6 +16,9 @@ use crate::service::task_preview::{ITEMS_MAX, PreviewedItem};
 /// Items of a preview that names none.
 const ITEMS_DEFAULT: u64 = 3;
 
+/// The longest list of indexes: a hundred of the largest. Unit: bytes.
+const INDEXES_BYTES_MAX: usize = 4000;
+
 /// Which items.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -67,7 +70,7 @@ impl From<PreviewedItem> for PreviewJson {
 /// The handler is told that it is a preview. Nothing is recorded and nothing is tried again.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/preview", tag = "tasks", operation_id = "preview_task", request_body = Option<PreviewBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = PreviewReply),
@@ -94,6 +97,9 @@ pub(super) async fn preview(
 /// The indexes that a text names, in its order.
 fn chosen(text: &str) -> Result<Vec<ItemIndex>, ServiceError> {
     let refuse = |why: String| ServiceError::invalid("/indexes", why);
+    if text.len() > INDEXES_BYTES_MAX {
+        return Err(refuse(format!("it is longer than {INDEXES_BYTES_MAX} characters")));
+    }
     let mut found = Vec::new();
     for part in text.split(',').map(str::trim) {
         let bad = || refuse(format!("{part:?} names no item; try 0,17,999 or 5..9"));
@@ -124,7 +130,9 @@ mod tests {
         assert_eq!(of("17, 0,5..8"), Ok(vec![17, 0, 5, 6, 7]));
         assert_eq!(of("5-8"), Ok(vec![5, 6, 7, 8]));
         assert_eq!(of("0..100").map(|items| items.len()), Ok(100));
-        for wrong in ["", "a", "0..101", "3..3", "9-5", "1,,2", "18446744073709551615", "0..100,1"] {
+        for wrong in
+            ["", "a", "0..101", "3..3", "9-5", "1,,2", "18446744073709551615", "0..100,1", &"0".repeat(4001)]
+        {
             assert!(of(wrong).is_err(), "{wrong}");
         }
     }

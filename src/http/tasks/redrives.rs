@@ -19,6 +19,11 @@ use crate::service::ServiceError;
 use crate::service::redrives::RedriveRequest;
 use crate::service::task_create::TaskPlan;
 
+/// Groups of failures that a task can have: a hundred, and `OTHER`.
+const CODES_MAX: usize = 101;
+/// The longest list of indexes. Unit: bytes.
+const INDEXES_BYTES_MAX: usize = 65_536;
+
 /// Which failures; nothing named is all of them.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +44,7 @@ with_settings! {
     /// A redrive. What isn't named is as the other task has it, but for the name.
     RedriveBody {
         /// Which failures; nothing named is all of them.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
         filter: Option<FilterBody>,
         /// Whether the items get new keys, so that the business takes them for new ones.
         new_keys: Option<bool>,
@@ -50,6 +56,7 @@ with_settings! {
         /// Higher goes first.
         priority: Option<i32>,
         /// The first items, run before any other.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
         canary: Option<CanaryBody>,
         /// Whether it starts at once.
         start: Option<bool>,
@@ -74,6 +81,13 @@ impl RedriveBody {
         };
         let filter = self.filter.unwrap_or_default();
         let codes = filter.codes.unwrap_or_default();
+        if codes.len() > CODES_MAX {
+            return Err(ServiceError::invalid("/filter/codes", format!("they are at most {CODES_MAX}")));
+        }
+        if filter.indexes.as_ref().is_some_and(|text| text.len() > INDEXES_BYTES_MAX) {
+            let text = format!("it is longer than {INDEXES_BYTES_MAX} characters");
+            return Err(ServiceError::invalid("/filter/indexes", text));
+        }
         let new_keys = self.new_keys.unwrap_or(false);
         Ok(RedriveRequest { codes, indexes: filter.indexes, new_keys, plan })
     }
@@ -85,7 +99,7 @@ impl RedriveBody {
 /// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/redrives", tag = "failures", request_body = Option<RedriveBody>,
-    params(("task" = String, Path, description = "Its number, `t42`")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),

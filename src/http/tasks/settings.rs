@@ -19,10 +19,10 @@ pub(super) struct RetryBody {
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub(super) max_attempts: Option<NonZeroU32>,
     /// The wait between attempts, such as `1s..60s x2 jitter 20%`.
-    #[schema(value_type = Option<String>, max_length = 60)]
+    #[schema(value_type = Option<String>, max_length = 80)]
     pub(super) backoff: Option<Backoff>,
     /// What exhaustion means: `abandon` or `stop`.
-    #[schema(value_type = Option<String>, pattern = "^(abandon|stop)$")]
+    #[schema(value_type = Option<String>, pattern = "^ *(abandon|stop) *$", max_length = 80)]
     pub(super) on_exhausted: Option<OnExhausted>,
 }
 
@@ -35,7 +35,7 @@ macro_rules! with_settings {
         pub(super) struct $name {
             $($(#[$attribute])* pub(super) $member: $kind,)*
             /// Attempts in a time, such as `500/s`; or `unlimited`.
-            #[schema(value_type = Option<String>, pattern = "^([0-9_]+k? ?/ ?[0-9]*(ms|s|m|h|d)|unlimited)$", max_length = 40)]
+            #[schema(value_type = Option<String>, pattern = "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$", max_length = 80)]
             rate: Option<crate::domain::settings::RateLimit>,
             /// What may leave at once above the steady rate.
             #[schema(value_type = Option<crate::http::schema::Burst>)]
@@ -54,35 +54,36 @@ macro_rules! with_settings {
             batch: Option<std::num::NonZeroU32>,
             /// How long an item may wait for its batch to fill.
             #[serde(default, with = "crate::domain::settings_serde::span_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             batch_linger: Option<std::time::Duration>,
             /// How long a call may take.
             #[serde(default, with = "crate::domain::settings_serde::span_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             timeout: Option<std::time::Duration>,
             /// Attempts of items.
+            #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
             retry: Option<crate::http::tasks::settings::RetryBody>,
             /// The errors that are tolerated.
             #[schema(value_type = Option<crate::http::schema::ErrorBudget>)]
             error_budget: Option<crate::domain::settings::ErrorBudget>,
             /// The window of the error budget.
             #[serde(default, with = "crate::domain::settings_serde::span_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             error_window: Option<std::time::Duration>,
             /// How often progress is saved.
             #[serde(default, with = "crate::domain::settings_serde::span_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             checkpoint_interval: Option<std::time::Duration>,
             /// Completions that may be unsaved.
             #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
             unsaved_max: Option<crate::domain::settings::Auto<std::num::NonZeroU32>>,
             /// How long an item may hold a full window before it is parked although in flight.
             #[serde(default, with = "crate::domain::settings_serde::span_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             straggler_after: Option<std::time::Duration>,
             /// A longer retry wait parks the item.
             #[serde(default, with = "crate::domain::settings_serde::span_option")]
-            #[schema(value_type = Option<String>, pattern = "^[0-9]+(ns|us|ms|s|m|h|d)$", max_length = 20)]
+            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
             park_after: Option<std::time::Duration>,
             /// Parked items per shard.
             parked_max: Option<u32>,

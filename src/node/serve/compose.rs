@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{ServeError, capacity};
 use crate::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
+use crate::actors::tree::Printed;
 use crate::adapters::handler::http::HttpOptions;
 use crate::config::Config;
 use crate::node::fair_share::FairShares;
@@ -36,7 +37,11 @@ pub(super) struct Ingredients<'a> {
 
 impl Ingredients<'_> {
     fn data_log(&self) -> Arc<dyn DataLog> {
-        Arc::new(Sieve { inner: self.store.clone(), min_level: self.min_level.clone() })
+        Arc::new(Sieve {
+            inner: self.store.clone(),
+            min_level: self.min_level.clone(),
+            meters: self.store.meters().clone(),
+        })
     }
 }
 
@@ -80,6 +85,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         handlers: calls,
         vault,
         provider,
+        meters: store.meters().clone(),
         node_audit: store,
         supervisor: node.supervisor().clone(),
         clock,
@@ -134,6 +140,7 @@ async fn start(
 
 fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
     let (config, store) = (from.config, from.store.clone());
+    let shown = config.log.actor_tree;
     Beside {
         serving: Serving::new(config.node.run_tasks, Some(config.node.pools.clone())),
         place: NodePlace { address: Some(from.address.clone()), labels: config.node.labels.clone() },
@@ -146,6 +153,7 @@ fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
             log_lines: config.data_log.max_per_task,
         }),
         data_log: Some(from.data_log()),
+        printed: Printed { start: shown.start, restart: shown.restart, stop: shown.stop },
     }
 }
 

@@ -55,13 +55,13 @@ pub struct BusinessBody {
     #[serde(default)]
     pub insecure_skip_verify: bool,
     /// See [`Hooks`].
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::domain::settings_serde::object")]
     pub hooks: Hooks,
     /// What its tasks begin with.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::domain::settings_serde::object")]
     pub defaults: TuningPatch,
     /// What all its tasks may have together.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::domain::settings_serde::object")]
     pub limits: BusinessLimits,
 }
 

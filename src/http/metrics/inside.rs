@@ -1,0 +1,62 @@
+//! What the node counts of itself: checkpoints, leases, recoveries, lines, statements.
+
+use super::text::{Kind, Page, Span};
+use crate::ports::handler::LogLevel;
+use crate::ports::meters::{Meters, Renewal};
+
+/// Transactions and statements: 16 µs to 17 s.
+const STORE: Span = Span { first: 14, last: 34 };
+
+pub(super) fn write(page: &mut Page, meters: &Meters) {
+    write_runs(page, meters);
+    write_lines(page, meters);
+    let help = "How long statements of the store took";
+    let queries = meters.queries();
+    let mut family = page.family("windrow_store_query_duration_seconds", Kind::Histogram, help);
+    queries.iter().for_each(|(op, of)| family.histogram(&[("op", op)], &of.took, STORE));
+    let mut family =
+        page.family("windrow_store_errors_total", Kind::Counter, "Statements of the store that failed");
+    queries.iter().for_each(|(op, of)| family.sample(&[("op", op)], of.errors as f64));
+}
+
+fn write_runs(page: &mut Page, meters: &Meters) {
+    let (checkpoints, errors) = meters.checkpoints();
+    let help = "How long transactions of checkpoints took";
+    page.family("windrow_checkpoint_duration_seconds", Kind::Histogram, help).histogram(
+        &[],
+        &checkpoints,
+        STORE,
+    );
+    let help = "Transactions of checkpoints that failed; they are tried again";
+    page.single("windrow_checkpoint_errors_total", Kind::Counter, help, errors as f64);
+    let help = "Heartbeats, each of which renews the leases of all shards of the node";
+    let mut family = page.family("windrow_lease_renewals_total", Kind::Counter, help);
+    for result in Renewal::ALL {
+        family.sample(&[("result", result.as_str())], meters.renewals(result) as f64);
+    }
+    let help = "Runs that ended because another node owns their shard";
+    page.single("windrow_fenced_runs_total", Kind::Counter, help, meters.fenced_runs() as f64);
+    let help = "Runs that ended here and are tried again";
+    let mut family = page.family("windrow_recoveries_total", Kind::Counter, help);
+    for (reason, count) in meters.recoveries() {
+        family.sample(&[("reason", &reason)], count as f64);
+    }
+}
+
+fn write_lines(page: &mut Page, meters: &Meters) {
+    let help = "Lines of the data log that were stored";
+    let mut family = page.family("windrow_data_log_entries_total", Kind::Counter, help);
+    for (level, name) in [
+        (LogLevel::Debug, "debug"),
+        (LogLevel::Info, "info"),
+        (LogLevel::Warn, "warn"),
+        (LogLevel::Error, "error"),
+    ] {
+        family.sample(&[("level", name)], meters.lines(level) as f64);
+    }
+    let help = "Lines of the data log that are gone: not kept longer, or too many to be written";
+    let mut family = page.family("windrow_data_log_dropped_total", Kind::Counter, help);
+    for (reason, count) in meters.dropped() {
+        family.sample(&[("reason", reason)], count as f64);
+    }
+}
