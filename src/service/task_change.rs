@@ -93,7 +93,7 @@ impl Service {
         if lays_over && task.tuning != seen.tuning {
             return Ok(None);
         }
-        let expected = expected.or(lays_over.then_some(task.version));
+        let expected = expected.or_else(|| lays_over.then_some(task.version));
         let held = task.tuning.rate;
         let rate = edit.tuning.as_ref().map_or(held, |tuning| tuning.rate);
         let is_raise = self.load(rate) > self.load(held);

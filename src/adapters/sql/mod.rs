@@ -20,8 +20,6 @@ mod idempotency;
 mod items;
 mod node_audit;
 mod outbox;
-#[cfg(test)]
-mod plans;
 mod report_store;
 mod run_checkpoint;
 mod run_claim;
@@ -42,6 +40,8 @@ mod task_start;
 mod task_store;
 mod task_view;
 mod task_wait;
+#[cfg(test)]
+mod tests;
 mod token_store;
 mod upkeep;
 mod upload_use;
