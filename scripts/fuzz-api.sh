@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 windrow="${1:-target/debug/windrow}"
-examples="${EXAMPLES:-12}"
+examples="${EXAMPLES:-6}"
 seed="${SEED:-$RANDOM}"
 python="target/python/bin"
 place="$(mktemp -d)"

@@ -370,11 +370,15 @@ fn lanes_lost_while_stopping_end_the_run_and_their_items_stay_pending() {
     story.exchange(1);
     let stop = RunEnd::Stopped { reason: StopReason::Operator, text: String::new() };
     story.step(Event::Command(Command::Stop(stop.clone())));
-    assert_eq!(story.core.progress(at(0)).phase, Phase::Stopping(stop.clone()));
+    assert_eq!(story.core.progress(at(0)).phase, Phase::Stopping(stop));
     story.step(Event::LanesLost);
     let progress = story.core.progress(at(0));
-    assert_eq!((progress.phase, progress.pending), (Phase::Ended(stop.clone()), 1));
-    assert_eq!(story.draft().and_then(|draft| draft.end), Some(stop));
+    let told = RunEnd::Stopped {
+        reason: StopReason::Operator,
+        text: "; 1 items were in flight and may repeat: #0".to_owned(),
+    };
+    assert_eq!((progress.phase, progress.pending), (Phase::Ended(told.clone()), 1));
+    assert_eq!(story.draft().and_then(|draft| draft.end), Some(told));
 }
 
 #[test]
