@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 
 windrow="${1:-target/debug/windrow}"
 examples="${EXAMPLES:-6}"
-seed="${SEED:-$RANDOM}"
+# The same cases at each run, so that a red run is the change's own fault; other seeds are for by hand.
+seed="${SEED:-4}"
 python="target/python/bin"
 place="$(mktemp -d)"
 node=""
