@@ -124,7 +124,7 @@ fn new_task() -> NewTask {
         name: None,
         total: ItemCount(1_000),
         skip_first: ItemIndex(0),
-        tuning: Config::default().task_defaults.tuning.clone(),
+        tuning: Config::default().task_defaults.tuning,
         params: None,
         source: "{}".to_owned(),
         meaning: 0,
