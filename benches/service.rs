@@ -129,6 +129,7 @@ async fn tasks() {
         maker.await.unwrap();
     }
     println!("{number} tasks created and started in {:.1} s", begun.elapsed().as_secs_f64());
+    let begun = Instant::now();
     let (running, explained) = settle(&node, number, begun).await;
     println!(
         "all owned ({running}) or queued with a reason ({explained}) after {:.1} s",
@@ -148,9 +149,10 @@ async fn tasks() {
     );
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
     println!("RSS {:.0} MiB ({:.0} MiB before)", mib(resident(&node)), mib(idle));
-    let before = business.seen().len();
+    let (before, looked) = (business.seen().len(), Instant::now());
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let rate = (business.seen().len() - before) as f64 / 10.0;
+    let span = looked.elapsed().as_secs_f64();
+    let rate = (business.seen().len() - before) as f64 / span;
     println!("{rate:.0} items/s of {:.0} that the running tasks may do", running as f64 / 10.0);
     let ended = Instant::now();
     let code = node.stop().await;
