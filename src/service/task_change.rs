@@ -16,7 +16,7 @@ use crate::ports::source_desk::SourceRequest;
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
 
 /// How often a change is laid over the settings anew because they were changed meanwhile.
-const TRIES_MAX: u32 = 8;
+const TRIES_MAX: u32 = 200;
 
 /// What a change names; what is none stays.
 #[derive(Clone, Debug, Default)]
