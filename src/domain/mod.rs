@@ -5,7 +5,7 @@
 //! `access`, `lifecycle`, `meaning`, `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
-//! For people who watch: `latency`, `histogram`, `tally`.
+//! For people who watch: `latency`, `histogram`, `tally`, `permits`.
 
 #![warn(missing_docs)]
 
@@ -25,6 +25,7 @@ pub mod lifecycle;
 pub mod meaning;
 pub mod network;
 pub mod pace;
+pub mod permits;
 pub mod retry;
 pub mod run;
 pub mod settings;

@@ -26,6 +26,8 @@ const VOCABULARY: &[&str] = &[
     "latency",
     "histogram",
     "invariants",
+    "stall",
+    "permits",
     "network",
     "settings",
     "settings_text",

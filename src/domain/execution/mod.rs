@@ -32,6 +32,7 @@ use super::ids::{ItemIndex, Moment, RunNo, ShardId};
 use super::invariants::Invariant;
 use super::latency::Latencies;
 use super::pace::Pace;
+use super::permits::Permits;
 use super::run::IndexRun;
 use super::stall::Stalls;
 use super::tally::Tally;
@@ -84,6 +85,7 @@ pub struct Execution {
     head: (ItemIndex, Moment),
     speed: types::Speed,
     stalls: Stalls,
+    permits: Permits,
     full_since: Option<Moment>,
     short_since: Option<Moment>,
     starved: bool,
@@ -97,8 +99,7 @@ impl Execution {
     /// A run that begins, or goes on from what was saved.
     pub fn new(start: Start, now: Now) -> Execution {
         let Start { shard, range, tuning, restored, has_data, stalls, run, canary } = start;
-        let limits = Limits::of(&tuning);
-        let low = restored.low_water.max(range.start);
+        let (limits, low) = (Limits::of(&tuning), restored.low_water.max(range.start));
         let mut execution = Execution {
             shard,
             run,
@@ -129,6 +130,7 @@ impl Execution {
             head: (low, now.moment),
             speed: types::Speed::new(restored.counters.settled(), now.moment),
             stalls: Stalls::default(),
+            permits: Permits::default(),
             full_since: None,
             short_since: None,
             starved: false,

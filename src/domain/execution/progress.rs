@@ -6,6 +6,7 @@ use super::Execution;
 use super::types::{Now, Phase, total};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, Moment};
+use crate::domain::permits::Permits;
 use crate::domain::settings::Rate;
 use crate::domain::stall::StallReason;
 use crate::domain::tally::Tally;
@@ -38,6 +39,8 @@ pub struct Progress {
     pub stall: Option<StallReason>,
     /// Time spent stalled so far, in the order of `StallReason::ALL`.
     pub stalled: [Duration; StallReason::ALL.len()],
+    /// What became of the permits so far.
+    pub permits: Permits,
     /// The 95th percentile of how long calls take.
     pub latency_p95: Option<Duration>,
     /// How long the item at low water has held it there, given out or waiting for a retry; zero when nothing does.
@@ -65,6 +68,7 @@ impl Execution {
             troubled: self.troubles.len() as u64,
             stall: self.stalls.current(),
             stalled: self.stalls.spent(now.moment),
+            permits: self.permits.clone(),
             latency_p95: self.latencies.percentile(95),
             head_age: self.head_age(now.moment),
             budget_left_ppm: self.budget.left_ppm(counters.abandoned, total(self.range), now.moment),
