@@ -106,7 +106,7 @@ impl State {
         let jobs = self.take_jobs();
         self.leaf.say(Activity::Ok, format!("{} shards in a transaction", jobs.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
-        tokio::spawn(self.me.guard(async move {
+        self.node.work.spawn(self.me.guard(async move {
             let started = node.clock.now();
             let outcome = commit(&node, jobs).await;
             let took = node.clock.now().since(started);

@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
 use super::lane_reply::{ReplyTime, Reporter, give_back};
-use super::run_cell::{Exchanged, RunCell, Superseded};
+use super::run_cell::{Ask, Exchanged, RunCell, Superseded};
 use crate::domain::execution::{Effects, Reports, Wait};
 use crate::domain::ids::{Generation, Moment, WallMs};
 use crate::domain::pace::STALE_AFTER;
@@ -42,8 +42,8 @@ const GATE_RECHECK: Duration = Duration::from_millis(50);
 /// What a lane tells its executor while it runs.
 #[derive(Debug)]
 pub(crate) enum LaneNote {
-    /// A checkpoint is due before its time.
-    CheckpointDue,
+    /// What an exchange asks for.
+    Ask(Ask),
     /// The rows of a call can't be read; its items went back.
     RowFault(SourceError),
 }
@@ -166,8 +166,8 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     // Less than a batch would leave only after the linger.
     let want = round.chunk.max(lane.cell.batch.load(Ordering::Relaxed) as u32);
     let exchanged = lane.cell.exchange(lane.generation, &mut round.reports, want, &mut round.fx)?;
-    if exchanged.ask_checkpoint {
-        (lane.note)(LaneNote::CheckpointDue);
+    if let Some(ask) = exchanged.ask {
+        (lane.note)(LaneNote::Ask(ask));
     }
     let took = exchanged.moment.since(round.last);
     round.last = exchanged.moment;

@@ -16,6 +16,7 @@ use super::context::NodeContext;
 use super::launcher_run::Run;
 use super::lines::Lines;
 use super::session::Life;
+use super::sight::Sight;
 use super::tree::{Activity, Address, Leaf};
 use super::{checkpoint_writer, data_log_writer};
 use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
@@ -78,6 +79,8 @@ pub(crate) struct Arguments {
     pub(crate) logs: data_log_writer::LogQueue,
     /// Bounds the claims on their way.
     pub(crate) claims: Arc<Semaphore>,
+    /// What its parent need not tell it.
+    pub(crate) sight: Arc<Sight>,
 }
 
 pub(crate) struct State {
@@ -130,7 +133,10 @@ impl Actor for Launcher {
             Msg::NotListed(sent) => state.on_not_listed(sent),
             Msg::Look => state.look(),
             Msg::Controlled(control) => {
-                state.with_run(|run, state| run.on_control(*control, &state.arguments.node));
+                state.with_run(|run, state| {
+                    run.on_control(*control, &state.arguments.node);
+                    state.arguments.sight.note(run.claim(), run.control());
+                });
             }
             Msg::RestartExecutor => return Run::start_executor(state, &me).await,
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
@@ -185,7 +191,8 @@ impl State {
         let Arguments { node, candidate, life, lines, claims, .. } = &self.arguments;
         let (node, candidate, life, claims) = (node.clone(), candidate.clone(), life.clone(), claims.clone());
         let (keeper, me, called_off) = (lines.lease_keeper.clone(), self.me.clone(), self.called_off.clone());
-        tokio::spawn(self.me.guard(async move {
+        let work = node.work.clone();
+        work.spawn(self.me.guard(async move {
             // Never closed. Without a permit there would be no bound, but no wrong either.
             let permit = claims.acquire_owned().await.ok();
             let outcome = if called_off.load(Ordering::Relaxed) {
@@ -240,7 +247,10 @@ impl State {
     async fn begin(&mut self, claimed: Claimed, me: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
         let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
         match Run::open(self, claimed) {
-            Ok(run) => self.run = Some(run),
+            Ok(run) => {
+                self.arguments.sight.note(run.claim(), run.control());
+                self.run = Some(run);
+            }
             Err(error) => {
                 let close =
                     RunClose::Stopped { reason: StopReason::HandlerRejected, text: error.failure.message };
@@ -265,7 +275,7 @@ impl State {
         close: RunClose,
     ) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
-        tokio::spawn(self.me.guard(async move {
+        self.arguments.node.work.spawn(self.me.guard(async move {
             let now = node.clock.wall();
             let released = claiming::retrying(|| node.runs.release(shard, epoch, claim, &close, now)).await;
             me.tell(Msg::Ended(match released {
@@ -324,7 +334,7 @@ impl State {
     /// Reads the control, which is obeyed when it comes.
     fn look(&mut self) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
-        tokio::spawn(self.me.guard(async move {
+        self.arguments.node.work.spawn(self.me.guard(async move {
             match node.runs.control(shard).await {
                 Ok(control) => {
                     me.tell(Msg::Controlled(Box::new(control)));

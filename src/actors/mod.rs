@@ -40,6 +40,7 @@ pub(crate) mod restorer;
 pub(crate) mod row_feed;
 pub(crate) mod run_cell;
 pub(crate) mod session;
+mod sight;
 pub(crate) mod steward;
 pub(crate) mod steward_work;
 pub(crate) mod supervisor;

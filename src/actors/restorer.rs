@@ -138,7 +138,7 @@ impl State {
         self.again = false;
         self.scanning = Some(now);
         let (node, me, watch) = (self.node.clone(), self.me.clone(), self.watch.clone());
-        tokio::spawn(self.me.guard(async move {
+        self.node.work.spawn(self.me.guard(async move {
             let scan = scan(&node, watch).await;
             me.tell(Msg::Scanned(Box::new(scan)));
         }));

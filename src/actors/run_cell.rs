@@ -53,6 +53,8 @@ pub(crate) struct RunCell {
     lanes: AtomicUsize,
     lanes_gone: Notify,
     checkpoint_asked: AtomicBool,
+    /// The executor has nothing to save and looks rarely: it wants to hear of the next change.
+    quiet: AtomicBool,
     violations: AtomicU64,
     /// What the store said when the run began.
     pub(crate) began: Counters,
@@ -106,6 +108,7 @@ impl RunCell {
             lanes: AtomicUsize::new(0),
             lanes_gone: Notify::new(),
             checkpoint_asked: AtomicBool::new(false),
+            quiet: AtomicBool::new(false),
             violations: AtomicU64::new(0),
         }
     }
@@ -136,6 +139,7 @@ impl RunCell {
             return Err(Superseded);
         }
         core.execution.step(Event::Exchange { reports, want }, now, fx);
+        let stirs = self.quiet.load(Ordering::Relaxed) && !core.execution.is_quiet();
         drop(core);
         if !fx.violations.is_empty() {
             self.on_violations(fx);
@@ -143,21 +147,36 @@ impl RunCell {
         if fx.wake_lanes {
             self.wake.notify_waiters();
         }
-        let ask = fx.checkpoint_due && !self.checkpoint_asked.swap(true, Ordering::AcqRel);
-        Ok(Exchanged { moment: now.moment, gate_open, ask_checkpoint: ask })
+        let is_due = fx.checkpoint_due && !self.checkpoint_asked.swap(true, Ordering::AcqRel);
+        let stirs = stirs && self.quiet.swap(false, Ordering::AcqRel);
+        let ask = if is_due { Some(Ask::Checkpoint) } else { stirs.then_some(Ask::Tick) };
+        Ok(Exchanged { moment: now.moment, gate_open, ask })
     }
 
     /// One event from outside the lanes; wakes them, since it may change what they may do.
     pub(crate) fn tell(&self, event: Event<'_>, fx: &mut Effects) -> Result<(), CoreBroken> {
         fx.clear();
-        if matches!(event, Event::DraftCheckpoint) {
+        let is_draft = matches!(event, Event::DraftCheckpoint);
+        if is_draft {
             self.checkpoint_asked.store(false, Ordering::Release);
         }
         let now = self.now();
         self.core.lock().map_err(|_| CoreBroken)?.execution.step(event, now, fx);
         self.on_violations(fx);
-        self.wake.notify_waiters();
+        // A draft gives room only by what it takes away.
+        if !is_draft || fx.checkpoint.is_some() {
+            self.wake.notify_waiters();
+        }
         Ok(())
+    }
+
+    /// Whether there is nothing to save. From then on, an exchange that changes that says so, once.
+    pub(crate) fn fall_quiet(&self) -> bool {
+        self.peek(|execution| {
+            let is_quiet = execution.is_quiet();
+            self.quiet.store(is_quiet, Ordering::Relaxed);
+            is_quiet
+        })
     }
 
     /// Silences every lane of earlier generations and tells the core that they are lost.
@@ -262,8 +281,17 @@ pub(crate) struct Exchanged {
     pub(crate) moment: Moment,
     /// Whether this node may still believe that it owns the shard.
     pub(crate) gate_open: bool,
-    /// Whether the executor should be told to draft a checkpoint; said once per draft.
-    pub(crate) ask_checkpoint: bool,
+    /// What the executor should be told, each once.
+    pub(crate) ask: Option<Ask>,
+}
+
+/// What an exchange asks its executor for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// A checkpoint before its time.
+    Checkpoint,
+    /// To look at its usual intervals again: there is something to save.
+    Tick,
 }
 
 /// Counts a lane for as long as it lives, also when it is aborted or panics.

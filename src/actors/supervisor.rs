@@ -256,10 +256,7 @@ impl State {
     /// What the heartbeat found: wishes for the runs, and shards of ours that nobody here runs.
     fn on_rows(&mut self, sent: Moment, rows: Vec<OwnedShard>) {
         let rows: BTreeMap<ShardId, OwnedShard> = rows.into_iter().map(|row| (row.shard, row)).collect();
-        self.runs.tell_each(|shard| match rows.get(&shard) {
-            Some(row) => launcher::Msg::Row(*row, sent),
-            None => launcher::Msg::NotListed(sent),
-        });
+        self.runs.show(&rows, sent);
         self.ended.retain(|_, at| *at >= sent);
         for (shard, row) in rows {
             if !self.runs.holds(shard) && !self.ended.contains_key(&shard) {

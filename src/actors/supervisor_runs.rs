@@ -8,13 +8,15 @@ use tokio::sync::Semaphore;
 
 use super::launcher::{self, Launcher};
 use super::policy::Kind;
+use super::sight::Sight;
 use super::supervisor::{Msg, State};
 use super::supervisor_waits::Wait;
 use super::tree::Address;
 use crate::domain::capacity::Request;
-use crate::domain::ids::{ShardId, TaskId};
+use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::lifecycle::Wish;
 use crate::ports::run_store::Candidate;
+use crate::ports::session_store::OwnedShard;
 
 /// Launchers started before other messages get their turn.
 const STARTS_PER_TURN: usize = 16;
@@ -24,7 +26,7 @@ const CLAIMS_MAX: usize = 16;
 
 /// The launchers, and the shards that will get one.
 pub(super) struct Runs {
-    launchers: BTreeMap<ShardId, Address<launcher::Msg>>,
+    launchers: BTreeMap<ShardId, (Address<launcher::Msg>, Arc<Sight>)>,
     shards: HashMap<ActorId, ShardId>,
     /// Admitted and booked, or to be stopped; not started yet.
     starting: VecDeque<Candidate>,
@@ -63,7 +65,7 @@ impl Runs {
 
     fn of_task(&self, task: TaskId) -> impl Iterator<Item = &Address<launcher::Msg>> {
         let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
-        self.launchers.range(first..=last).map(|(_, launcher)| launcher)
+        self.launchers.range(first..=last).map(|(_, (launcher, _))| launcher)
     }
 
     pub(super) fn tell_task(&self, task: TaskId, message: impl Fn() -> launcher::Msg) {
@@ -73,12 +75,23 @@ impl Runs {
     }
 
     pub(super) fn tell_all(&self, message: impl Fn() -> launcher::Msg) {
-        self.tell_each(|_| message());
+        for (launcher, _) in self.launchers.values() {
+            launcher.tell(message());
+        }
     }
 
-    pub(super) fn tell_each(&self, message: impl Fn(ShardId) -> launcher::Msg) {
-        for (shard, launcher) in &self.launchers {
-            launcher.tell(message(*shard));
+    /// Tells each launcher what a heartbeat, sent at this moment, found of its shard, unless it knows that.
+    pub(super) fn show(&self, rows: &BTreeMap<ShardId, OwnedShard>, sent: Moment) {
+        for (shard, (launcher, sight)) in &self.launchers {
+            match rows.get(shard) {
+                Some(row) if sight.shows(row) => {}
+                Some(row) => {
+                    launcher.tell(launcher::Msg::Row(*row, sent));
+                }
+                None => {
+                    launcher.tell(launcher::Msg::NotListed(sent));
+                }
+            }
         }
     }
 
@@ -104,9 +117,9 @@ impl Runs {
         Some(candidate)
     }
 
-    fn insert(&mut self, shard: ShardId, launcher: Address<launcher::Msg>) {
+    fn insert(&mut self, shard: ShardId, launcher: Address<launcher::Msg>, sight: Arc<Sight>) {
         self.shards.insert(launcher.actor().get_id(), shard);
-        self.launchers.insert(shard, launcher);
+        self.launchers.insert(shard, (launcher, sight));
     }
 }
 
@@ -170,6 +183,7 @@ impl State {
             return;
         };
         let leaf = self.node.tree.enter(&self.leaf.child(&shard.to_string()), Kind::Launcher);
+        let sight = Arc::<Sight>::default();
         let arguments = launcher::Arguments {
             node: self.node.clone(),
             leaf: leaf.clone(),
@@ -178,10 +192,11 @@ impl State {
             lines: self.lines.clone(),
             logs: self.logs.clone(),
             claims: self.runs.claims.clone(),
+            sight: sight.clone(),
         };
         let name = Some(leaf.path().to_owned());
         match Actor::spawn_linked(name, Launcher, arguments, me.get_cell()).await {
-            Ok((actor, _)) => self.runs.insert(shard, Address::new(actor, leaf)),
+            Ok((actor, _)) => self.runs.insert(shard, Address::new(actor, leaf), sight),
             Err(error) => {
                 tracing::error!(%shard, %error, "launcher not started; the shard will be offered again");
                 leaf.leave();

@@ -163,10 +163,8 @@ impl Tree {
 
     /// Forgets a path's restarts: what comes next under it is another run.
     pub(crate) fn forget(&self, path: &str) {
-        let below = format!("{path}/");
-        let gone = |known: &String| known == path || known.starts_with(&below);
-        self.restarts.lock().unwrap_or_else(PoisonError::into_inner).retain(|known, _| !gone(known));
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).retain(|known, _| !gone(known));
+        remove_from(&mut self.restarts.lock().unwrap_or_else(PoisonError::into_inner), path);
+        remove_from(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner), path);
     }
 
     /// Every actor, parents before children.
@@ -190,6 +188,17 @@ impl Tree {
     }
 }
 
+/// Removes a path and all below it. Costs what it removes: thousands of runs may end together.
+fn remove_from<V>(known: &mut BTreeMap<String, V>, path: &str) {
+    known.remove(path);
+    // The character after the slash: every path below is before it.
+    let below = format!("{path}/")..format!("{path}0");
+    let gone: Vec<String> = known.range(below).map(|(name, _)| name.clone()).collect();
+    for name in gone {
+        known.remove(&name);
+    }
+}
+
 /// The lines that lead from the root to a path: one column for each ancestor below the root, then its own corner.
 fn branches(path: &str, later: &[ActorView]) -> String {
     let parts: Vec<&str> = path.split('/').collect();
@@ -198,7 +207,9 @@ fn branches(path: &str, later: &[ActorView]) -> String {
         // A column goes on while a later actor hangs on the same parent.
         let parent = format!("{}/", parts[..depth].join("/"));
         let own = format!("{}/", parts[..=depth].join("/"));
-        let goes_on = later.iter().any(|next| next.path.starts_with(&parent) && !next.path.starts_with(&own));
+        // Sorted: whoever comes first after the actor's own is still below the parent, or nobody is.
+        let next = later.iter().find(|next| !next.path.starts_with(&own));
+        let goes_on = next.is_some_and(|next| next.path.starts_with(&parent));
         text.push_str(match (depth + 1 == parts.len(), goes_on) {
             (true, true) => "├─ ",
             (true, false) => "└─ ",

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::lane::{Lane, LaneEnd, LaneNote, REREAD_AFTER, run_lane};
-use super::run_cell::{CoreBroken, RunCell, Superseded};
+use super::run_cell::{Ask, CoreBroken, RunCell, Superseded};
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::execution::{CheckpointDraft, Command, Effects, Event, RunEnd};
 use crate::domain::ids::Generation;
@@ -22,12 +22,17 @@ use crate::ports::source::SourceError;
 
 /// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
 const FIRST_TICK: Duration = Duration::from_millis(50);
+/// While there is nothing to save, only every so many intervals it is looked: thousands of runs may have a call every
+/// ten seconds.
+const QUIET_INTERVALS: u32 = 10;
 
 /// What it hears.
 pub(crate) enum Msg {
     /// Time for a checkpoint; only the newest series of ticks counts.
     Tick(u64),
     CheckpointDue,
+    /// There is something to save again.
+    Stirred,
     Stored(u64),
     /// Of this generation, the lane of this number.
     LaneEnded(Generation, usize, Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>),
@@ -116,7 +121,14 @@ impl Actor for WindowExecutor {
         match message {
             Msg::Tick(series) if series == state.ticks => state.on_tick(),
             Msg::Tick(_) => Ok(()),
-            Msg::CheckpointDue => state.draft(),
+            Msg::CheckpointDue => {
+                state.tick_after(state.wait);
+                state.draft()
+            }
+            Msg::Stirred => {
+                state.tick_after(state.wait);
+                Ok(())
+            }
             Msg::Stored(no) => state.on_stored(no),
             Msg::LaneEnded(generation, no, end) => state.on_lane_ended(generation, no, end),
             Msg::Paced(interval, lanes) => {
@@ -166,7 +178,8 @@ impl State {
         let me = self.me.clone();
         let note = Arc::new(move |note: LaneNote| {
             me.tell(match note {
-                LaneNote::CheckpointDue => Msg::CheckpointDue,
+                LaneNote::Ask(Ask::Checkpoint) => Msg::CheckpointDue,
+                LaneNote::Ask(Ask::Tick) => Msg::Stirred,
                 LaneNote::RowFault(error) => Msg::RowFault(error),
             });
         });
@@ -194,8 +207,7 @@ impl State {
         if interval != self.arguments.interval {
             self.arguments.interval = interval;
             self.wait = self.wait.min(interval);
-            self.ticks += 1;
-            self.me.tell_after(self.wait, Msg::Tick(self.ticks));
+            self.tick_after(self.wait);
         }
         if lanes != self.arguments.lanes {
             self.arguments.lanes = lanes;
@@ -242,7 +254,6 @@ impl State {
 
     fn on_tick(&mut self) -> Result<(), CoreBroken> {
         self.wait = (self.wait * 2).min(self.arguments.interval);
-        self.me.tell_after(self.wait, Msg::Tick(self.ticks));
         let progress = self.arguments.cell.progress();
         let draining = self.arguments.cell.peek(|execution| execution.ending().is_some());
         let activity = if draining { Activity::Draining } else { Activity::Ok };
@@ -251,7 +262,16 @@ impl State {
             progress.counters.in_flight, progress.concurrency, progress.low_water.0
         );
         self.leaf.say(activity, text);
-        self.draft()
+        self.draft()?;
+        let is_quiet = !self.ended && self.arguments.cell.fall_quiet();
+        self.tick_after(if is_quiet { self.arguments.interval * QUIET_INTERVALS } else { self.wait });
+        Ok(())
+    }
+
+    /// The next tick comes after this time; one that was to come before no longer counts.
+    fn tick_after(&mut self, wait: Duration) {
+        self.ticks += 1;
+        self.me.tell_after(wait, Msg::Tick(self.ticks));
     }
 
     fn draft(&mut self) -> Result<(), CoreBroken> {

@@ -256,6 +256,29 @@ pub trait TaskStore: Send + Sync {
     /// See [`CreateError`].
     async fn create(&self, task: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError>;
 
+    /// Makes a task and starts it, in one step where the store can. A repeat of the request returns what the first one
+    /// made, started or since stopped.
+    ///
+    /// # Errors
+    /// See [`CreateError`].
+    async fn create_and_start(
+        &self,
+        task: &NewTask,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        let made = self.create(task, actor, now).await?;
+        if made.start_no > 0 {
+            return Ok(made);
+        }
+        match self.command(made.id, &TaskCommand::Start, actor, now).await {
+            Ok(started) => Ok(started),
+            Err(CommandError::Store(error)) => Err(error.into()),
+            // Somebody steered it between the two: it stays as it is.
+            Err(_) => Ok(self.get(made.id).await?.unwrap_or(made)),
+        }
+    }
+
     /// A task by id.
     ///
     /// # Errors

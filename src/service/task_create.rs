@@ -12,7 +12,7 @@ use crate::domain::task::{Canary, Tuning};
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::business_store::Business;
 use crate::ports::source_desk::{ResolvedSource, SourceRequest};
-use crate::ports::task_store::{Actor, CommandError, NewTask, TaskCommand, TaskView};
+use crate::ports::task_store::{Actor, NewTask, TaskView};
 
 /// A task that somebody asks for.
 #[derive(Clone, Debug)]
@@ -140,20 +140,12 @@ impl Service {
             let text = format!("{} is more than the {} items", task.skip_first.0, task.total.0);
             return Err(ServiceError::unprocessable("/skip_first", text));
         }
-        let made = self.parts.tasks.create(&task, actor, self.now()).await?;
-        // A repeat of the request may find it started, and stopped again by somebody.
-        if !start || made.start_no > 0 {
-            return Ok(made);
+        if !start {
+            return Ok(self.parts.tasks.create(&task, actor, self.now()).await?);
         }
-        match self.parts.tasks.command(made.id, &TaskCommand::Start, actor, self.now()).await {
-            Ok(started) => {
-                self.look_at(started.id);
-                Ok(started)
-            }
-            // The same request made and started it before.
-            Err(CommandError::Refused(_)) => self.task(made.id).await,
-            Err(error) => Err(error.into()),
-        }
+        let started = self.parts.tasks.create_and_start(&task, actor, self.now()).await?;
+        self.look_at(started.id);
+        Ok(started)
     }
 }
 

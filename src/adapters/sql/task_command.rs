@@ -43,6 +43,29 @@ pub(super) async fn command(
     Ok(view)
 }
 
+/// Starts a task that was made in this transaction, or never started.
+pub(super) async fn start_new(
+    transaction: &DatabaseTransaction,
+    mut row: task::Model,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<task::Model, StoreError> {
+    let standing = Standing { wish: words::wish(&row.wish)?, status: words::status(&row)?, owned: false };
+    match task_start::start(transaction, &mut row, standing, None, now).await {
+        Ok(()) => {}
+        Err(CommandError::Store(error)) => return Err(error),
+        Err(refusal) => return Err(StoreError::Refused(refusal.to_string())),
+    }
+    task_record::save(transaction, &row, now).await?;
+    let (id, status) = (TaskId(row.id), words::status(&row)?);
+    let action = action(&TaskCommand::Start).to_owned();
+    let (before, after) =
+        (Some(task_record::status_json(standing.status)), Some(task_record::status_json(status)));
+    let change = Change { task: Some(id), business: None, action, before, after };
+    task_record::audit(transaction, actor, change, now).await?;
+    task_record::load(transaction, id).await
+}
+
 async fn find(transaction: &DatabaseTransaction, id: TaskId) -> Result<task::Model, CommandError> {
     let found = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
     found.ok_or(CommandError::NotFound(id))

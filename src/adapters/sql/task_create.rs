@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
 use super::task_record::{self, Change};
-use super::{Store, error, task_view, upload_use, words};
+use super::{Store, error, task_command, task_view, upload_use, words};
 use crate::domain::ids::{INDEX_MAX, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Status, Wish};
 use crate::ports::StoreError;
@@ -55,10 +55,11 @@ async fn find_business(
     found.await.map_err(error)
 }
 
-/// See [`crate::ports::task_store::TaskStore::create`].
+/// See [`crate::ports::task_store::TaskStore::create`] and `create_and_start`: one transaction, since thousands may be
+/// made at once and each commit waits for the disk.
 pub(super) async fn create(
     store: &Store,
-    new: &NewTask,
+    (new, starts): (&NewTask, bool),
     actor: &Actor,
     now: WallMs,
 ) -> Result<TaskView, CreateError> {
@@ -69,21 +70,36 @@ pub(super) async fn create(
     let transaction = store.write().await?;
     let owner = find_business(&transaction, &new.business).await?;
     let owner = owner.ok_or_else(|| CreateError::NoBusiness(new.business.clone()))?;
-    if let Some(made) = made_before(&transaction, new).await? {
-        return Ok(task_view::view(&transaction, made).await?);
-    }
-    refuse_taken_name(&transaction, owner.id, new).await?;
-    refuse_lost_parent(&transaction, new).await?;
-    let id = insert(&transaction, &owner, new, now).await?;
-    remember_key(&transaction, id, new, now).await?;
-    let after = Some(task_record::status_json(Status::Created));
-    let change =
-        Change { task: Some(id), business: None, action: "task.create".to_owned(), before: None, after };
-    task_record::audit(&transaction, actor, change, now).await?;
-    let row = task_record::load(&transaction, id).await?;
+    let row = match made_before(&transaction, new).await? {
+        Some(made) => made,
+        None => make(&transaction, &owner, new, actor, now).await?,
+    };
+    // One that was started before may have been stopped since: a repeat of the request changes nothing.
+    let row = match starts && row.start_no == 0 && row.status == Status::Created.as_str() {
+        true => task_command::start_new(&transaction, row, actor, now).await?,
+        false => row,
+    };
     let view = task_view::view(&transaction, row).await?;
     transaction.commit().await.map_err(error)?;
     Ok(view)
+}
+
+async fn make(
+    transaction: &DatabaseTransaction,
+    owner: &business::Model,
+    new: &NewTask,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<task::Model, CreateError> {
+    refuse_taken_name(transaction, owner.id, new).await?;
+    refuse_lost_parent(transaction, new).await?;
+    let id = insert(transaction, owner, new, now).await?;
+    remember_key(transaction, id, new, now).await?;
+    let after = Some(task_record::status_json(Status::Created));
+    let change =
+        Change { task: Some(id), business: None, action: "task.create".to_owned(), before: None, after };
+    task_record::audit(transaction, actor, change, now).await?;
+    Ok(task_record::load(transaction, id).await?)
 }
 
 /// The task that an earlier request with the same key made.

@@ -23,7 +23,16 @@ impl TaskStore for Store {
     }
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        task_create::create(self, new, actor, now).await
+        task_create::create(self, (new, false), actor, now).await
+    }
+
+    async fn create_and_start(
+        &self,
+        new: &NewTask,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        task_create::create(self, (new, true), actor, now).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {

@@ -53,6 +53,17 @@ impl Execution {
                 || self.is_pass_due())
     }
 
+    /// Whether nothing has happened that a checkpoint would hold, and none is on its way.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        matches!(self.phase, Phase::Running)
+            && self.unsaved == 0
+            && self.side.is_empty()
+            && self.outstanding.is_none()
+            && !self.is_mark_due()
+            && !self.is_pass_due()
+    }
+
     /// How many completions may be unsaved.
     pub(super) fn unsaved_max(&self) -> u64 {
         let most = self.limits.unsaved_max(&self.tuning, &self.speed);
