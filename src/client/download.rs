@@ -69,7 +69,8 @@ impl Download<'_> {
                     }
                 }
                 Some(Err(error)) => {
-                    let (server, why) = (self.client.server.clone(), format!("the answer broke off: {error}"));
+                    let (server, why) =
+                        (self.client.server.clone(), format!("the answer broke off: {error}"));
                     return Err(ClientError::Unreachable { server, why });
                 }
             }

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::sse::Reader;
+use super::Client;
 use super::download::Download;
 use super::error::ClientError;
 use super::request::Request;
-use super::Client;
 
 /// Silence after which a stream is taken for broken: a node says something every 15 s. (`ux.md` §2.4.)
 const SILENCE_MAX: Duration = Duration::from_secs(45);

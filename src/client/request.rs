@@ -43,6 +43,11 @@ impl Request {
         Request::new(Method::GET, path)
     }
 
+    /// A HEAD.
+    pub fn head(path: &str) -> Request {
+        Request::new(Method::HEAD, path)
+    }
+
     /// A POST, with a key of its own.
     pub fn post(path: &str) -> Request {
         Request::new(Method::POST, path)

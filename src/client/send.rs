@@ -137,7 +137,9 @@ impl Client {
             .method(request.method.clone())
             .uri(format!("{}{}", self.server, request.path))
             .body(body)
-            .map_err(|error| ClientError::Request(format!("{:?} can't be asked for: {error}", request.path)))?;
+            .map_err(|error| {
+                ClientError::Request(format!("{:?} can't be asked for: {error}", request.path))
+            })?;
         let headers = made.headers_mut();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("windrow/", env!("CARGO_PKG_VERSION"))));
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
@@ -199,7 +201,10 @@ impl Client {
         match (answer.status, answer.header(LOCATION.as_str())) {
             (300..=399, Some(place)) => ClientError::NotWindrow {
                 server,
-                why: format!("it answered {} and points to {place}; redirects are not followed", answer.status),
+                why: format!(
+                    "it answered {} and points to {place}; redirects are not followed",
+                    answer.status
+                ),
             },
             // A proxy whose node is away.
             (502..=504, _) => {

@@ -148,7 +148,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer wrk_x"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let body = br#"{"name":"b","secret_headers":{"a":"s1"},"items":[{"token":"s2"}],"require_signature":true}"#;
+        let body =
+            br#"{"name":"b","secret_headers":{"a":"s1"},"items":[{"token":"s2"}],"require_signature":true}"#;
         tap.sent("POST", "/v1/businesses", &headers, Some(body));
         let seen = seen.lock().expect("no panic");
         for secret in ["wrk_x", "s1", "s2"] {

@@ -30,7 +30,8 @@ pub(super) fn config(is_https: bool, ca_file: Option<&Path>) -> Result<ClientCon
 }
 
 fn authorities(path: &Path) -> Result<RootCertStore, ClientError> {
-    let bad = |why: String| ClientError::Trust(format!("{} can't be used as authorities: {why}", path.display()));
+    let bad =
+        |why: String| ClientError::Trust(format!("{} can't be used as authorities: {why}", path.display()));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|why| bad(why.to_string()))? {
         let certificate = certificate.map_err(|why| bad(why.to_string()))?;

@@ -26,7 +26,8 @@ async fn who_isnt_known_or_may_not_is_told_what_to_do() {
     person.windrow("task list").await.refused(5, &["not signed in", "windrow ctx add"]);
     person.windrow("task list --token-file none").await.refused(5, &["none"]);
     let viewer = node.client("viewer", None).await;
-    let viewer = Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
+    let viewer =
+        Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
     viewer.windrow("task list").await.expect(0);
     let done = viewer.windrow("api POST /v1/nodes/n1/drain").await.expect(5);
     assert!(done.stderr.contains("not with this token"), "{}", done.stderr);
@@ -47,7 +48,10 @@ async fn the_exchange_is_shown_with_its_secrets_masked() {
     let lines = person.windrow("task list -v").await.expect(0).stderr;
     assert!(lines.starts_with("< 200 GET /v1/tasks?limit=50  "), "{lines}");
     let all = person.windrow("task list -vv").await.expect(0).stderr;
-    assert!(all.contains("> GET /v1/tasks?limit=50") && all.contains("< content-type: application/json"), "{all}");
+    assert!(
+        all.contains("> GET /v1/tasks?limit=50") && all.contains("< content-type: application/json"),
+        "{all}"
+    );
     let words = ["api", "POST", "/v1/tokens", "-vv", "-d", r#"{"name":"x","role":"viewer"}"#];
     let made = person.run(&words, "").await.expect(0);
     let new = made.json()["token"].as_str().unwrap().to_owned();

@@ -31,7 +31,9 @@ impl Person {
 
     /// The administrator of a node.
     pub(crate) fn admin(node: &Node) -> Person {
-        Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", node.admin.token.as_ref().unwrap())
+        Person::new()
+            .env("WINDROW_SERVER", &node.url)
+            .env("WINDROW_TOKEN", node.admin.token.as_ref().unwrap())
     }
 
     /// With this variable.

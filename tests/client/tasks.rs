@@ -26,7 +26,7 @@ async fn a_list_is_a_table_for_people_and_the_apis_body_for_scripts() {
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 4, "{table}");
     assert!(lines[0].starts_with("ID  BUSINESS  NAME"), "{table}");
-    assert!(lines[3].starts_with("t1  push      black-friday  ✓ finished  100%"), "{table}");
+    assert!(lines[3].starts_with("t1  push      black-friday  ✓ finished   100%"), "{table}");
     let body = person.windrow("task list -o json").await.expect(0).stdout;
     let sent = node.admin.get("/v1/tasks?limit=50").await;
     assert_eq!(body.trim_end().as_bytes(), &sent.body[..], "verbatim");
@@ -63,7 +63,11 @@ async fn a_list_can_be_narrowed_and_may_be_empty() {
         ("--oldest --limit 1", "t1\n"),
         ("--business other", ""),
     ] {
-        assert_eq!(person.windrow(&format!("task list -o name {words}")).await.expect(0).stdout, names, "{words}");
+        assert_eq!(
+            person.windrow(&format!("task list -o name {words}")).await.expect(0).stdout,
+            names,
+            "{words}"
+        );
     }
     let none = person.windrow("task list --business other").await.expect(0);
     assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "no tasks\n"));

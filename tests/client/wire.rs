@@ -79,8 +79,10 @@ async fn a_patch_whose_answer_is_lost_is_not_sent_again() {
 
 #[tokio::test]
 async fn what_is_no_node_is_told_from_one() {
-    const PAGE: &str = "HTTP/1.1 404 x\r\ncontent-type: text/html\r\ncontent-length: 3\r\nconnection: close\r\n\r\n<p>";
-    const MOVED: &str = "HTTP/1.1 302 x\r\nlocation: http://evil/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    const PAGE: &str =
+        "HTTP/1.1 404 x\r\ncontent-type: text/html\r\ncontent-length: 3\r\nconnection: close\r\n\r\n<p>";
+    const MOVED: &str =
+        "HTTP/1.1 302 x\r\nlocation: http://evil/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     for answer in [&[PAGE], &[MOVED]] {
         let (url, _asked) = scripted(answer).await;
         let error = client(&url, Some("wrk_x")).get("/v1/tasks").await.expect_err("no node");
@@ -115,7 +117,8 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
     let meter = seen.clone();
     let request = Request::post("/v1/uploads").header("content-type", "text/csv");
     let input = std::io::Cursor::new(text.into_bytes());
-    let answer = admin(&node).upload(request, input, move |bytes| meter.store(bytes, Ordering::Relaxed)).await;
+    let answer =
+        admin(&node).upload(request, input, move |bytes| meter.store(bytes, Ordering::Relaxed)).await;
     let upload = answer.expect("an upload").json().expect("JSON");
     assert_eq!((&upload["rows"], &upload["bytes"]), (&json!(50_000), &json!(size)));
     assert_eq!(seen.load(Ordering::Relaxed), size);

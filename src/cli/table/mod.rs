@@ -68,6 +68,8 @@ pub enum Keep {
 pub struct Cell {
     /// For people.
     pub text: String,
+    /// For people with little room; without it the text is cut off.
+    pub short: Option<String>,
     /// For CSV; none is the same text.
     pub plain: Option<String>,
     /// Its colour.
@@ -77,12 +79,12 @@ pub struct Cell {
 impl Cell {
     /// A text that is the same for people and scripts.
     pub fn new(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), plain: None, tone: Tone::Plain }
+        Cell { text: text.into(), ..Cell::default() }
     }
 
     /// A dash: there is nothing to show.
     pub fn nothing() -> Cell {
-        Cell { text: "–".to_owned(), plain: Some(String::new()), tone: Tone::Dim }
+        Cell::new("–").plain("").tone(Tone::Dim)
     }
 
     /// A member's text; a dash where it is missing or null.
@@ -100,6 +102,13 @@ impl Cell {
             Some(at) => Cell::new(times.text(at)).plain(at),
             None => Cell::nothing(),
         }
+    }
+
+    /// With a shorter text where there is little room.
+    #[must_use]
+    pub fn short(mut self, short: impl Into<String>) -> Cell {
+        self.short = Some(short.into());
+        self
     }
 
     /// With another text for scripts.

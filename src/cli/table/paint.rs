@@ -1,6 +1,6 @@
 //! Lines of a table: padded by what a terminal shows, CJK text too, and coloured.
 
-use console::{Alignment, Style, pad_str};
+use console::{Alignment, Style, measure_text_width, pad_str, truncate_str};
 
 use super::fit::GAP;
 use super::{Cell, Column, Side, clean};
@@ -57,8 +57,8 @@ pub(super) fn row(columns: &[&Column], cells: &[Cell], places: &[Option<usize>],
             Side::Left => Alignment::Left,
             Side::Right => Alignment::Right,
         };
-        let text = clean(&cell.text);
-        let padded = pad_str(&text, *width, side, Some("…"));
+        let text = fitting(cell, *width);
+        let padded = pad_str(&text, *width, side, None);
         // The end of a line isn't filled up: copied text has no trailing blanks.
         let is_last = at + 1 == shown.len();
         let padded = if is_last { padded.trim_end() } else { &padded };
@@ -68,4 +68,14 @@ pub(super) fn row(columns: &[&Column], cells: &[Cell], places: &[Option<usize>],
     }
     let line = if colours { line } else { line.trim_end().to_owned() };
     line + "\n"
+}
+
+/// The cell's text, its short form, or as much of that as there is room for.
+fn fitting(cell: &Cell, width: usize) -> String {
+    let text = clean(&cell.text);
+    match &cell.short {
+        _ if measure_text_width(&text) <= width => text,
+        Some(short) => truncate_str(&clean(short), width, "…").into_owned(),
+        None => truncate_str(&text, width, "…").into_owned(),
+    }
 }

@@ -13,10 +13,10 @@ const BAR_CELLS: usize = 7;
 pub const TASKS: Listing = Listing {
     columns: &[
         column("ID", Side::Left, Keep::Always, 4, |task, _| Cell::member(task, "id").tone(Tone::Strong)),
-        column("BUSINESS", Side::Left, Keep::Rank(40), 10, |task, _| Cell::member(task, "business")),
-        column("NAME", Side::Left, Keep::Rank(60), 10, |task, _| Cell::member(task, "name")),
-        column("STATUS", Side::Left, Keep::Always, 12, |task, _| status(task)),
-        column("PROGRESS", Side::Left, Keep::Rank(90), 6, |task, _| progress(task)),
+        column("BUSINESS", Side::Left, Keep::Rank(40), 8, |task, _| Cell::member(task, "business")),
+        column("NAME", Side::Left, Keep::Rank(60), 12, |task, _| Cell::member(task, "name")),
+        column("STATUS", Side::Left, Keep::Always, 13, |task, _| status(task)),
+        column("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| progress(task)),
         column("RATE", Side::Left, Keep::Rank(70), 8, rate),
         column("ETA", Side::Left, Keep::Rank(50), 4, |task, _| eta(task)),
         column("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)),
@@ -47,7 +47,8 @@ fn number(number: Option<u64>) -> Cell {
 
 fn status(task: &Value) -> Cell {
     let (text, tone) = words::status(task);
-    Cell::new(text).plain(task["status"].as_str().unwrap_or_default()).tone(tone)
+    let short = words::short_status(task);
+    Cell::new(text).short(short).plain(task["status"].as_str().unwrap_or_default()).tone(tone)
 }
 
 fn progress(task: &Value) -> Cell {
@@ -58,13 +59,18 @@ fn progress(task: &Value) -> Cell {
     if done == 0 || done >= total {
         return Cell::new(format!("{percent:>5}")).plain(plain);
     }
-    Cell::new(format!("{percent:>5} {}", human::bar(done, total, BAR_CELLS))).plain(plain)
+    Cell::new(format!("{percent:>5} {}", human::bar(done, total, BAR_CELLS)))
+        .short(format!("{percent:>5}"))
+        .plain(plain)
 }
 
 fn rate(task: &Value, times: &Times) -> Cell {
     let plain = task["actual_rate"].as_f64().map(|rate| rate.to_string()).unwrap_or_default();
     match words::rate(task, times) {
-        Some(text) => Cell::new(text).plain(plain),
+        Some(text) => {
+            let short = text.split(" in ").next().unwrap_or_default().to_owned();
+            Cell::new(text).short(short).plain(plain)
+        }
         None => Cell::nothing().plain(plain),
     }
 }

@@ -8,8 +8,22 @@ use crate::cli::table::times::Times;
 use crate::cli::table::{Tone, human};
 use crate::domain::settings::{Rate, RateLimit};
 
-/// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign, and its colour.
+/// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
+/// and its colour.
 pub fn status(task: &Value) -> (String, Tone) {
+    let (word, tone) = plain_status(task);
+    match remark(task, task["status"].as_str().unwrap_or_default()) {
+        Some(remark) => (format!("{word} {remark}"), tone),
+        None => (word, tone),
+    }
+}
+
+/// The same without the remark, where there is little room.
+pub fn short_status(task: &Value) -> String {
+    plain_status(task).0
+}
+
+fn plain_status(task: &Value) -> (String, Tone) {
     let status = task["status"].as_str().unwrap_or("unknown");
     let (sign, tone) = match (status, task["result"].as_str()) {
         ("created", _) => ('○', Tone::Dim),
@@ -24,11 +38,7 @@ pub fn status(task: &Value) -> (String, Tone) {
         // A status of a later version.
         _ => ('?', Tone::Plain),
     };
-    let word = status.replace('_', " ");
-    match remark(task, status) {
-        Some(remark) => (format!("{sign} {word} {remark}"), tone),
-        None => (format!("{sign} {word}"), tone),
-    }
+    (format!("{sign} {}", status.replace('_', " ")), tone)
 }
 
 /// What a status alone doesn't say.

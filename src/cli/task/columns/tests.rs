@@ -23,12 +23,35 @@ fn task(id: &str, name: Value, status: &str, counts: (u64, u64, u64), more: Valu
 
 fn tasks() -> Vec<Value> {
     vec![
-        task("t1042", json!("black-friday"), "running", (389_878, 61, 1_000_000), json!({"actual_rate": 498.7, "node": "n1"})),
-        task("t1041", json!("订单回填-2025"), "queued", (0, 0, 100), json!({"status_reason": "capacity", "rate": "2000/s"})),
+        task(
+            "t1042",
+            json!("black-friday"),
+            "running",
+            (389_878, 61, 1_000_000),
+            json!({"actual_rate": 498.7, "node": "n1"}),
+        ),
+        task(
+            "t1041",
+            json!("订单回填-2025"),
+            "queued",
+            (0, 0, 100),
+            json!({"status_reason": "capacity", "rate": "2000/s"}),
+        ),
         task("t1039", json!("smoke"), "finished", (97, 3, 100), json!({"result": "with_failures"})),
-        task("t1038", Value::Null, "recovering", (712, 1204, 3000),
-            json!({"next": {"action": "recover", "at": "2026-11-20T17:00:14.000Z", "attempt": 2, "of": 10}})),
-        task("t1037", json!("slow"), "stopped", (1, 0, 7), json!({"stop_reason": "operator", "rate": "10/m"})),
+        task(
+            "t1038",
+            Value::Null,
+            "recovering",
+            (712, 1204, 3000),
+            json!({"next": {"action": "recover", "at": "2026-11-20T17:00:14.000Z", "attempt": 2, "of": 10}}),
+        ),
+        task(
+            "t1037",
+            json!("slow"),
+            "stopped",
+            (1, 0, 7),
+            json!({"stop_reason": "operator", "rate": "10/m"}),
+        ),
         task("t1036", json!("all"), "running", (1, 0, 7), json!({"actual_rate": null, "rate": "unlimited"})),
     ]
 }
