@@ -99,11 +99,12 @@ fn is_secret(name: &str) -> bool {
 }
 
 fn shown(kind: &str, bytes: &[u8]) -> String {
-    if kind.contains("json") && !kind.contains("ndjson") {
-        if let Ok(mut value) = serde_json::from_slice::<Value>(bytes) {
-            mask(&mut value);
-            return value.to_string();
-        }
+    if kind.contains("json")
+        && !kind.contains("ndjson")
+        && let Ok(mut value) = serde_json::from_slice::<Value>(bytes)
+    {
+        mask(&mut value);
+        return value.to_string();
     }
     String::from_utf8_lossy(bytes).chars().take(TEXT_MAX).collect()
 }

@@ -98,7 +98,10 @@ fn hint(problem: &Problem) -> Option<String> {
     let allowed = (!allowed.is_empty()).then(|| format!("allowed now: {}", allowed.join(", ")));
     let mut all: Vec<String> = rates.chain(allowed).collect();
     all.extend(problem.advice.iter().cloned());
-    (!all.is_empty()).then(|| all.join("\n  try  "))
+    if all.is_empty() {
+        all.push("-v shows the exchange with the node".to_owned());
+    }
+    Some(all.join("\n  try  "))
 }
 
 fn lower_first(text: &str) -> String {

@@ -137,7 +137,7 @@ impl Contexts {
 
 /// A new file takes the old one's place, so that a crash leaves one of both.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
     let new = folder.join(format!(".contexts.toml.{}", std::process::id()));
     let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;

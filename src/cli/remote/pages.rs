@@ -38,13 +38,8 @@ impl Listed {
     /// # Errors
     /// A bug: what was read as JSON once can be read again.
     pub fn things(&self) -> Result<Vec<Value>, Fault> {
-        let read = |raw: &Box<RawValue>| serde_json::from_str(raw.get());
-        self.page
-            .items
-            .iter()
-            .map(read)
-            .collect::<Result<_, _>>()
-            .map_err(|error| Fault::bug(error.to_string()))
+        let things = self.page.items.iter().map(|raw| serde_json::from_str(raw.get()));
+        things.collect::<Result<_, _>>().map_err(|error| Fault::bug(error.to_string()))
     }
 
     /// Whether there are more.

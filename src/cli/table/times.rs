@@ -39,6 +39,8 @@ impl Times {
             TimeStyle::Utc => time.with_timezone(&Utc).format("%Y-%m-%d %H:%M:%SZ").to_string(),
             TimeStyle::Local => time.with_timezone(&Local).format("%Y-%m-%d %H:%M:%S").to_string(),
             TimeStyle::Relative => match self.since(at) {
+                // The node's time has no parts of a second.
+                Some(age) if age.abs() < 1000 => "now".to_owned(),
                 Some(age) if age >= 0 => format!("{} ago", span(age)),
                 Some(wait) => format!("in {}", span(-wait)),
                 None => at.to_owned(),

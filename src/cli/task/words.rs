@@ -100,7 +100,10 @@ pub fn rate(task: &Value, times: &Times) -> Option<String> {
     let wait = task["next"]["at"].as_str().filter(|_| status == "recovering");
     let wait = wait.and_then(|at| times.since(at)).filter(|since| *since < 0);
     let wait = wait.map(|since| human::span(Duration::from_millis(since.unsigned_abs())));
-    Some(wait.map_or(text.clone(), |wait| format!("{text} in {wait}")))
+    Some(match wait {
+        Some(wait) => format!("{text} in {wait}"),
+        None => text,
+    })
 }
 
 /// A rate as a whole number of items a second.
@@ -108,5 +111,5 @@ fn per_second(rate: Rate) -> Option<u64> {
     const SECOND_NS: u128 = 1_000_000_000;
     let scaled = u128::from(rate.items()) * SECOND_NS;
     let period = u128::from(rate.period_ns());
-    (scaled % period == 0).then(|| u64::try_from(scaled / period).ok()).flatten()
+    scaled.is_multiple_of(period).then(|| u64::try_from(scaled / period).ok()).flatten()
 }
