@@ -31,6 +31,9 @@ pub enum Command {
     /// Run a node: tasks of registered businesses, steered over HTTP
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
+    /// Write a small handler in a language of your choice
+    #[command(after_help = super::init::EXAMPLES)]
+    Init(super::init::InitArgs),
     /// Check or print a configuration
     Config(ConfigArgs),
     /// Print the completions of a shell

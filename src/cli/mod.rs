@@ -6,6 +6,7 @@
 //! | `run` | one job in this process |
 //! | `trial` | `windrow try` |
 //! | `serve` | `windrow serve` |
+//! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
 //! | `help` | topics, completions |
 //! | `source`, `handler`, `place` | makes what a job needs from flags |
@@ -20,6 +21,7 @@ pub mod exit;
 pub mod fault;
 mod handler;
 mod help;
+mod init;
 mod place;
 mod run;
 mod screen;
@@ -109,6 +111,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Run(args) => on_runtimes(|runtimes| run::run(&args, shell, runtimes)),
         Command::Try(args) => on_runtimes(|runtimes| trial::trial(&args, shell, runtimes)),
         Command::Serve(args) => on_runtimes(|runtimes| serve::serve(&args, shell, runtimes)),
+        Command::Init(args) => init::init(&args),
         Command::Config(args) => settings::settings(&args, shell),
         Command::Completions { shell } => help::completions(shell),
         Command::Version => {
