@@ -217,6 +217,25 @@ fn a_kept_directory_goes_on_where_it_was_and_its_numbers_can_be_explained() {
 }
 
 #[test]
+fn what_people_have_changed_is_told_and_stays_as_they_left_it() {
+    let place = Place::new();
+    let mut dev = Dev::start(&place, "--port 0 --data kept --rate 50/s");
+    dev.until("t1", |view| settled(view) > 0);
+    assert_eq!(dev.ask("POST /v1/tasks/t1/stop", "{}").0, 202);
+    let line = dev.live.wait_for("t1 stopped: 10,000 items, ");
+    assert!(line.contains(" pending; the node stays up"), "{line}");
+    let own = r#"{"url":"http://127.0.0.1:9/own"}"#;
+    assert_eq!(dev.ask("PATCH /v1/businesses/hello", own).0, 200);
+    let (summary, _) = dev.stop();
+    assert!(summary.starts_with("stopped: t1 at ") && summary.ends_with("/10,000. bye."), "{summary}");
+
+    let dev = Dev::start(&place, "--port 0 --data kept");
+    assert_eq!(dev.task, "t1: 10,000 items at 50/s is stopped, as it was left");
+    assert_eq!(dev.ask("GET /v1/businesses/hello", "").1["url"], "http://127.0.0.1:9/own");
+    dev.stop();
+}
+
+#[test]
 fn a_directory_that_is_not_its_own_is_refused_and_so_is_one_in_use() {
     let place = Place::new();
     std::fs::create_dir(place.path("mine")).unwrap();
