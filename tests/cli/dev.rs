@@ -265,7 +265,10 @@ fn a_port_that_is_taken_is_told_and_another_one_serves_unless_it_was_asked_for()
 
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    place.windrow(&["dev", "--port", &port]).refused(4, &["can't be listened on", "--port 0"]);
+    let temporary = place.path("tmp").display().to_string();
+    let refused = place.windrow_with(&["dev", "--port", &port], "", &[("TMPDIR", &temporary)]);
+    refused.refused(4, &["can't be listened on", "--port 0"]);
+    assert_eq!(place.path("tmp").read_dir().unwrap().count(), 0, "nothing is left of what did not begin");
 }
 
 #[test]
