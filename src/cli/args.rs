@@ -45,6 +45,12 @@ pub enum Command {
     Api(Box<api::ApiArgs>),
     /// Print the API's description (OpenAPI 3.1) of a node
     Openapi(openapi::OpenapiArgs),
+    /// Run everything in one process, with a sample business and a task of it: for a first look, and to develop handlers
+    #[command(after_help = super::dev::EXAMPLES)]
+    Dev(super::dev::DevArgs),
+    /// Write a small handler in a language of your choice
+    #[command(after_help = super::init::EXAMPLES)]
+    Init(super::init::InitArgs),
     /// Check or print a configuration
     Config(ConfigArgs),
     /// Print the completions of a shell

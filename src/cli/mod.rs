@@ -6,6 +6,8 @@
 //! | `run` | one job in this process |
 //! | `trial` | `windrow try` |
 //! | `serve` | `windrow serve` |
+//! | `dev` | `windrow dev` |
+//! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
 //! | `task`, `biz`, `node`, `api`, `openapi` | clients of a running node: a noun each |
 //! | `ctx` | which node that is |
@@ -35,10 +37,12 @@ pub mod args;
 pub mod biz;
 pub mod choice;
 pub mod ctx;
+mod dev;
 pub mod exit;
 pub mod fault;
 mod handler;
 mod help;
+mod init;
 pub mod node;
 pub mod openapi;
 mod place;
@@ -108,10 +112,13 @@ fn execute(cli: Cli) -> Exit {
     let talk = match &cli.command {
         Command::Run(args) => args.talk,
         Command::Try(args) => args.talk,
+        Command::Dev(args) => args.talk,
         _ => Talk { quiet: false, verbose: 0 },
     };
     let env: Vec<(String, String)> = process_env().collect();
     let log_filter = env.iter().find(|(name, _)| name == "WINDROW_LOG").map(|(_, filter)| filter.as_str());
+    // No variable may keep `dev` from beginning.
+    let log_filter = log_filter.filter(|_| !matches!(cli.command, Command::Dev(_)));
     // A node starts its log when it knows its configuration.
     let is_node = matches!(cli.command, Command::Serve(_));
     let opened = if is_node { Ok(Screen::plain()) } else { Screen::open(talk, log_filter) };
@@ -146,6 +153,8 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Ctx(args) => ctx::ctx(&args, shell),
         Command::Api(args) => on_client(api::api(&args, shell)),
         Command::Openapi(args) => on_client(openapi::openapi(&args, shell)),
+        Command::Dev(args) => on_runtimes(|runtimes| dev::dev(&args, shell, runtimes)),
+        Command::Init(args) => init::init(&args),
         Command::Config(args) => settings::settings(&args, shell),
         Command::Completions { shell } => help::completions(shell),
         Command::Version(args) => on_client(version::version(&args, shell)),
