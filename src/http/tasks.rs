@@ -10,6 +10,7 @@ mod redrives;
 mod settings;
 mod shown;
 mod source;
+mod stats;
 
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(changes::clone))
         .merge(commands::routes())
         .merge(history::routes())
+        .routes(routes!(stats::stats))
         .routes(routes!(preview::preview))
         .routes(routes!(redrives::redrive))
 }

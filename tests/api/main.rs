@@ -21,6 +21,7 @@ mod numbers;
 mod own_log;
 mod secrets;
 mod sse;
+mod stats;
 mod stops;
 mod storm;
 mod streams;
