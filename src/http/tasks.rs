@@ -11,6 +11,7 @@ mod settings;
 mod shown;
 mod source;
 mod stats;
+mod window;
 
 use std::time::Duration;
 
@@ -48,6 +49,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(commands::routes())
         .merge(history::routes())
         .routes(routes!(stats::stats))
+        .routes(routes!(window::window))
         .routes(routes!(preview::preview))
         .routes(routes!(redrives::redrive))
 }

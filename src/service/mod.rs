@@ -27,6 +27,7 @@ mod task_rates;
 pub mod task_settings;
 pub mod task_show;
 pub mod task_stats;
+pub mod task_window;
 pub mod tasks;
 pub mod tokens;
 mod turns;

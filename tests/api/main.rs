@@ -29,3 +29,4 @@ mod support;
 mod tasks;
 mod tls;
 mod uploads;
+mod window;
