@@ -12,6 +12,7 @@ mod business;
 mod businesses;
 mod callbacks;
 mod changes;
+mod dry_runs;
 mod hooks;
 mod hostile;
 mod hostile_requests;
