@@ -21,6 +21,7 @@ use super::problem::Problem;
 use super::schema::BusinessPatch;
 use super::{App, etag, page};
 use crate::ports::business_store::Business;
+use crate::service::ServiceError;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -42,9 +43,9 @@ fn shown(business: &Business, secret: Option<String>) -> Response {
 }
 
 /// The same, or what it would be.
-fn told(query: &DryRunQuery, business: &Business) -> Answer {
+fn told(query: &DryRunQuery, business: &Business) -> Result<Response, ServiceError> {
     if query.is_dry() {
-        return Ok(dry_run::would(&BusinessJson::new(business, None))?);
+        return dry_run::would(&BusinessJson::new(business, None));
     }
     Ok(shown(business, None))
 }
@@ -148,7 +149,7 @@ async fn edit(
     let expected = etag::expected(&headers);
     let actor = caller.actor_of(reason, query.is_dry());
     let changed = app.service.edit_business(&slug, &Value::Object(patch), expected, &actor).await?;
-    told(&query, &changed)
+    Ok(told(&query, &changed)?)
 }
 
 /// Check whether its handler keeps to the contract.
@@ -192,7 +193,7 @@ async fn archive(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let actor = caller.actor_of(body.reason, query.is_dry());
-    told(&query, &app.service.archive_business(&slug, true, &actor).await?)
+    Ok(told(&query, &app.service.archive_business(&slug, true, &actor).await?)?)
 }
 
 /// Show an archived business again.
@@ -215,7 +216,7 @@ async fn unarchive(
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let actor = caller.actor_of(body.reason, query.is_dry());
-    told(&query, &app.service.archive_business(&slug, false, &actor).await?)
+    Ok(told(&query, &app.service.archive_business(&slug, false, &actor).await?)?)
 }
 
 /// Give a business a new signing secret.

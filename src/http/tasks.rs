@@ -99,8 +99,8 @@ fn shown(app: &App, status: StatusCode, task: TaskView) -> Response {
 }
 
 /// What a command would have made of a task.
-fn would(app: &App, task: TaskView) -> Answer {
-    Ok(dry_run::would(&body(app, app.service.picture(task)))?)
+fn would(app: &App, task: TaskView) -> Result<Response, ServiceError> {
+    dry_run::would(&body(app, app.service.picture(task)))
 }
 
 /// A task as every surface shows it.

@@ -52,7 +52,7 @@ async fn traces(node: &Node) -> Value {
         let mut page = node.admin.get(&format!("/v1/{path}")).await.expect(200);
         if path == "nodes" {
             let node = &page["items"][0];
-            page = json!([node["reserved_rate"], node["capacity_rate"], node["state"], node["draining"]]);
+            page = json!([node["reserved_rate"], node["capacity_rate"], node["state"], node["log_filter"]]);
         }
         all[path] = page;
     }
@@ -293,13 +293,10 @@ async fn what_can_not_be_tried_is_not_done_either() {
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
     let task = node.task("push", 10, json!({})).await;
-    let name =
-        node.admin.get("/v1/nodes").await.expect(200)["items"][0]["id"].as_str().expect("a name").to_owned();
     let before = traces(&node).await;
     let url = json!({"type": "url", "url": business.url(), "format": "ndjson"});
     for request in [
         post("/v1/businesses/push/rotate-secret", json!({})),
-        post(format!("/v1/nodes/{name}/drain"), json!({})),
         post("/v1/businesses/push/check", json!({})),
         post(format!("/v1/tasks/{task}/preview"), json!({})),
         post("/v1/tasks", json!({"business": "push", "source": url})),
@@ -334,4 +331,31 @@ async fn a_key_of_what_was_tried_is_free_for_who_means_it() {
     assert_eq!((again.status, again.json()["dry_run"].clone()), (200, json!(true)), "{}", again.text());
     let tasks = node.admin.get("/v1/tasks").await.expect(200);
     assert_eq!(tasks["items"].as_array().map(Vec::len), Some(1), "{made:#}");
+}
+
+#[tokio::test]
+async fn a_node_that_is_tried_is_what_then_comes_and_until_then_as_it_was() {
+    let node = Node::start().await;
+    let name = node.admin.get("/v1/nodes").await.expect(200)["items"][0]["id"].clone();
+    let path = format!("/v1/nodes/{}", name.as_str().expect("a name"));
+    let of_node = ["id", "state", "capacity_rate", "log_filter", "run_tasks", "pools"];
+    let change = json!({"capacity_rate": "3210/s", "log_filter": "warn,windrow=info"});
+    let (would, is) = tried_and_done(&node, &patch(&path, change)).await;
+    assert_alike(&would, &is, &of_node);
+    assert_eq!(
+        (&would["capacity_rate"], &would["log_filter"]),
+        (&json!("3210/s"), &json!("warn,windrow=info"))
+    );
+    for (verb, state) in [("drain", "drained"), ("drain", "drained"), ("undrain", "serving")] {
+        let (would, is) = tried_and_done(&node, &post(format!("{path}/{verb}"), json!({}))).await;
+        assert_alike(&would, &is, &of_node);
+        assert_eq!(would["state"], state, "{would:#}");
+    }
+    for wrong in [json!({"capacity_rate": "1/s"}), json!({"log_filter": "=,="}), json!({"pools": []})] {
+        let request = patch(&path, wrong);
+        let (tried, done) = (request.dry(&node.admin).await, request.really(&node.admin).await);
+        assert_eq!((tried.status, &tried.json()["errors"]), (done.status, &done.json()["errors"]));
+        assert!(tried.status >= 400, "{}", request.said());
+    }
+    post("/v1/nodes/nobody/drain", json!({})).dry(&node.admin).await.problem(404, "not-found");
 }

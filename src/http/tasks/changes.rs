@@ -3,7 +3,7 @@
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 
 use super::bodies::{CloneBody, CreateBody, EditBody};
 use super::commands::ReasonBody;
@@ -19,9 +19,9 @@ use crate::service::ServiceError;
 use crate::service::task_create::TaskRequest;
 
 /// A task that was made now, or would be.
-pub(super) fn made(app: &App, is_dry: bool, task: TaskView) -> Answer {
+pub(super) fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {
     if is_dry {
-        return Ok(dry_run::would_make(&body(app, app.service.picture(task)))?);
+        return dry_run::would_make(&body(app, app.service.picture(task)));
     }
     let place = [(header::LOCATION, format!("/v1/tasks/{}", task.id))];
     Ok((place, shown(app, StatusCode::CREATED, task)).into_response())
@@ -60,7 +60,7 @@ pub(super) async fn create(
     let source = body.source.read()?;
     refuse_foreign_upload(&app, &steer.caller, &source).await?;
     let request = TaskRequest { business: body.business, source, plan };
-    made(&app, query.is_dry(), app.service.create_task(request, &actor).await?)
+    Ok(made(&app, query.is_dry(), app.service.create_task(request, &actor).await?)?)
 }
 
 /// A start token is for one start of one task, not for new ones.
@@ -100,7 +100,7 @@ pub(super) async fn clone(
     refuse_start_token(&steer)?;
     let plan = body.plan(key(taken))?;
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    made(&app, query.is_dry(), app.service.clone_task(task.id, plan, &actor).await?)
+    Ok(made(&app, query.is_dry(), app.service.clone_task(task.id, plan, &actor).await?)?)
 }
 
 /// Change a task.
@@ -141,7 +141,7 @@ pub(super) async fn edit(
     let actor = steer.caller.actor_of(reason, query.is_dry());
     let changed = app.service.change_task(task.id, expected, change, &actor).await?;
     if query.is_dry() {
-        return would(&app, changed);
+        return Ok(would(&app, changed)?);
     }
     Ok(shown(&app, StatusCode::OK, changed))
 }

@@ -2,6 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -28,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(ready))
 }
 
-fn answer(app: &App, is_dry: bool, told: Told) -> Answer {
+fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, ServiceError> {
     if is_dry {
         return would(app, told.task);
     }
@@ -94,7 +95,7 @@ async fn start(
     };
     let told =
         app.service.start_task(task.id, at, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    answer(&app, query.is_dry(), told)
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// How a task stops.
@@ -134,7 +135,7 @@ async fn stop(
     let how = if body.now == Some(true) { StopHow::Now } else { StopHow::Drain };
     let told =
         app.service.stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    answer(&app, query.is_dry(), told)
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// End a task for good.
@@ -158,7 +159,7 @@ async fn cancel(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let told = app.service.cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    answer(&app, query.is_dry(), told)
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// Where a task ends early.
@@ -198,7 +199,7 @@ async fn finish(
     let task = steer.task(&app, &text).await?;
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
     let told = app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?;
-    answer(&app, query.is_dry(), told)
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// Try a recovering task now.
@@ -222,7 +223,7 @@ async fn recover(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let told = app.service.recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    answer(&app, query.is_dry(), told)
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// What a business says when it is ready.
@@ -277,5 +278,5 @@ async fn ready(
     };
     let told =
         app.service.task_ready(task.id, change, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    answer(&app, query.is_dry(), told)
+    Ok(answer(&app, query.is_dry(), told)?)
 }
