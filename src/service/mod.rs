@@ -106,14 +106,14 @@ pub struct Service {
     config: RwLock<Arc<Config>>,
     rates: task_rates::Rates,
     changes: turns::Turns,
-    stats: stats::Stats,
+    stats: Arc<stats::Stats>,
 }
 
 impl Service {
     /// A service over these parts.
     pub fn new(parts: Parts, config: Config) -> Service {
         let (rates, changes) = Default::default();
-        let stats = stats::Stats::new(parts.clock.clone());
+        let stats = Arc::new(stats::Stats::new(parts.clock.clone()));
         Service { parts, config: RwLock::new(Arc::new(config)), rates, changes, stats }
     }
 

@@ -68,7 +68,12 @@ impl Service {
         // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
         let live = supervisor.samples().await;
         let ended = supervisor.take_ended_samples();
-        self.stats.board().take_in(live, ended, self.parts.clock.now());
+        let (stats, now) = (self.stats.clone(), self.parts.clock.now());
+        // Of thousands of runs it takes some hundredths of a second: too long for a thread that items move on.
+        let taken = tokio::task::spawn_blocking(move || stats.board().take_in(live, ended, now));
+        if let Err(error) = taken.await {
+            tracing::error!(%error, "a sample of the runs was lost");
+        }
     }
 }
 

@@ -1,9 +1,12 @@
-//! The windows of a task: of each shard that runs here what every index in it is doing, else where it stands.
+//! The windows of a task: what every index of a shard's window is doing, or what was saved of it.
 
 use std::num::NonZeroU32;
 
 use super::{Service, ServiceError};
+use crate::domain::checkpoint;
+use crate::domain::execution::WindowPicture;
 use crate::domain::ids::{ItemIndex, ShardId, TaskId};
+use crate::ports::report_store::SavedWindow;
 
 pub use crate::domain::execution::{Cell, Head};
 
@@ -15,19 +18,14 @@ const ABANDONED_MAX: u32 = 2_000;
 pub struct ShardWindow {
     /// The shard.
     pub shard: ShardId,
+    /// Where it was seen.
+    pub seen: Seen,
     /// The lowest index that is neither settled nor parked.
     pub low_water: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// What is known of it while it runs here.
-    pub live: Option<LiveWindow>,
-}
-
-/// A window in motion.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LiveWindow {
-    /// How many items wide it is.
-    pub size: u32,
+    /// How many items wide it is; none while the shard doesn't run here.
+    pub size: Option<u32>,
     /// Indexes of a cell.
     pub per_cell: u64,
     /// From low water on; the last one may stand for fewer indexes.
@@ -36,9 +34,19 @@ pub struct LiveWindow {
     pub head: Option<Head>,
 }
 
+/// Where a window was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// In the run that is under way here.
+    Live,
+    /// In its last checkpoint.
+    Saved,
+    /// Nowhere: its last checkpoint is damaged.
+    Damaged,
+}
+
 impl Service {
-    /// The windows of a task's shards, each in at most `cells_max` cells. Of what doesn't run here, low and high water
-    /// as they are stored.
+    /// The windows of a task's shards, each in at most `cells_max` cells. Of what doesn't run here, as it was saved.
     ///
     /// # Errors
     /// When the store can't be read.
@@ -47,41 +55,55 @@ impl Service {
         task: TaskId,
         cells_max: NonZeroU32,
     ) -> Result<Vec<ShardWindow>, ServiceError> {
-        let pictures = self.supervisor().windows(task, cells_max);
-        let mut windows = Vec::new();
-        for (shard, picture) in pictures {
-            let abandoned = self.abandoned(task, picture.low_water, picture.high_water).await?;
-            let live = LiveWindow {
-                size: picture.size,
-                per_cell: picture.per_cell,
-                cells: picture.cells(&abandoned),
-                head: picture.head,
-            };
-            let (low_water, high_water) = (picture.low_water, picture.high_water);
-            windows.push(ShardWindow { shard, low_water, high_water, live: Some(live) });
-        }
-        for stored in self.parts.reports.shard_facts(task).await? {
-            if windows.iter().all(|window| window.shard != stored.shard) {
-                let (low_water, high_water) = (stored.low_water, stored.high_water);
-                windows.push(ShardWindow { shard: stored.shard, low_water, high_water, live: None });
+        let live = self.supervisor().windows(task, cells_max);
+        let mut pictures: Vec<(ShardId, Seen, WindowPicture)> =
+            live.into_iter().map(|(shard, picture)| (shard, Seen::Live, picture)).collect();
+        for saved in self.parts.reports.saved_windows(task).await? {
+            if pictures.iter().all(|(shard, ..)| *shard != saved.shard) {
+                pictures.push(picture_of(saved, cells_max));
             }
         }
-        windows.sort_by_key(|window| window.shard);
+        pictures.sort_by_key(|(shard, ..)| *shard);
+        let mut windows = Vec::with_capacity(pictures.len());
+        for (shard, seen, picture) in pictures {
+            let abandoned = self.abandoned(task, &picture).await?;
+            windows.push(ShardWindow {
+                shard,
+                seen,
+                low_water: picture.low_water,
+                high_water: picture.high_water,
+                size: (seen == Seen::Live).then_some(picture.size),
+                per_cell: picture.per_cell,
+                cells: if seen == Seen::Damaged { Vec::new() } else { picture.cells(&abandoned) },
+                head: picture.head,
+            });
+        }
         Ok(windows)
     }
 
     /// Who was given up in a window, as far as it is stored.
-    async fn abandoned(
-        &self,
-        task: TaskId,
-        low_water: ItemIndex,
-        high_water: ItemIndex,
-    ) -> Result<Vec<ItemIndex>, ServiceError> {
-        if low_water >= high_water {
+    async fn abandoned(&self, task: TaskId, window: &WindowPicture) -> Result<Vec<ItemIndex>, ServiceError> {
+        if window.low_water >= window.high_water {
             return Ok(Vec::new());
         }
         // The item at low water is open.
-        let found = self.parts.tasks.failures(task, Some(low_water), ABANDONED_MAX).await?;
-        Ok(found.into_iter().map(|item| item.index).filter(|index| *index < high_water).collect())
+        let found = self.parts.tasks.failures(task, Some(window.low_water), ABANDONED_MAX).await?;
+        Ok(found.into_iter().map(|item| item.index).filter(|index| *index < window.high_water).collect())
     }
+}
+
+fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, Seen, WindowPicture) {
+    let SavedWindow { shard, low_water, high_water, blob } = saved;
+    let snapshot = match blob.is_empty() {
+        true => Ok(checkpoint::Snapshot::default()),
+        false => checkpoint::decode(&blob, low_water),
+    };
+    let (seen, words) = match snapshot {
+        Ok(snapshot) => (Seen::Saved, snapshot.words),
+        Err(error) => {
+            tracing::warn!(%shard, %error, "a checkpoint can't be read");
+            (Seen::Damaged, Vec::new())
+        }
+    };
+    (shard, seen, WindowPicture::saved(low_water, high_water, words, cells_max))
 }

@@ -51,7 +51,7 @@ async fn a_window_shows_what_holds_it_who_waits_and_who_was_given_up() {
         "start": true});
     let task = node.task("push", 1_000, more).await;
     let path = format!("/v1/tasks/{task}/window");
-    let all = |shard: &Value| cells(shard).starts_with("FSASR") || cells(shard).starts_with("FSASS");
+    let all = |shard: &Value| cells(shard).starts_with("FSASRS");
     let answer = until(&node, &path, |shard| all(shard) && shard["high_water"] == 64).await;
     let shard = &answer["shards"][0];
     assert_eq!(
@@ -75,14 +75,14 @@ async fn a_window_shows_what_holds_it_who_waits_and_who_was_given_up() {
 }
 
 #[tokio::test]
-async fn a_task_that_does_not_run_shows_where_it_stands_and_why_no_more() {
+async fn a_task_that_does_not_run_shows_where_it_stood_and_why_no_more() {
     let business = Business::willing().await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
     let task = node.task("push", 10, json!({"skip_first": 3})).await;
     let path = format!("/v1/tasks/{task}/window");
     let answer = node.admin.get(&path).await.expect(200);
-    let rests = json!({"shard": 0, "low_water": 3, "high_water": 3, "capacity": null, "items_per_cell": null,
+    let rests = json!({"shard": 0, "low_water": 3, "high_water": 3, "capacity": null, "items_per_cell": 1,
         "cells": "", "head": null});
     assert_eq!(answer, json!({"shards": [rests], "reason": "not_running_here"}));
     node.admin.get("/v1/tasks/t999/window").await.problem(404, "not-found");
@@ -93,4 +93,31 @@ async fn a_task_that_does_not_run_shows_where_it_stands_and_why_no_more() {
         (&answer["shards"][0]["low_water"], &answer["shards"][0]["high_water"]),
         (&json!(10), &json!(10))
     );
+}
+
+#[tokio::test]
+async fn a_task_that_stopped_shows_what_was_saved() {
+    let business = Business::start(|seen| match seen.items().as_slice() {
+        [(1 | 5, _)] => Act::status(500),
+        [(3, _)] => Act::json(200, json!({"result": "abandon", "code": "NO_USER", "message": "gone"})),
+        _ => Act::ok(),
+    })
+    .await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    // Waits that are too short to be parked, and too long to be over here.
+    let retry = json!({"backoff": "10m..10m x1 jitter 0%"});
+    let more = json!({"rate": "100/s", "window": 64, "retry": retry, "park_after": "1h", "start": true});
+    let task = node.task("push", 20, more).await;
+    node.until(&task, "all but two", |view| view["counts"]["succeeded"].as_u64() == Some(17)).await;
+    node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({})).await.expect(202);
+    node.status(&task, "stopped").await;
+    let answer = node.admin.get(&format!("/v1/tasks/{task}/window")).await.expect(200);
+    let shard = &answer["shards"][0];
+    assert_eq!(answer["reason"], "not_running_here", "{answer:#}");
+    assert_eq!(
+        (&shard["low_water"], &shard["high_water"], &shard["capacity"]),
+        (&json!(1), &json!(20), &json!(null))
+    );
+    assert_eq!(shard["cells"], "P1S1A1S1P1S14", "{answer:#}");
 }

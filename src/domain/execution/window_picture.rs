@@ -44,7 +44,7 @@ pub struct WindowPicture {
     pub low_water: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// How many items wide it is.
+    /// How many items wide it is; 0 for one that was saved.
     pub size: u32,
     /// One past the last index that the picture shows: what may be or was dispatched.
     pub until: ItemIndex,
@@ -67,7 +67,7 @@ impl Execution {
     pub fn window_picture(&self, cells_max: NonZeroU32, now: Moment) -> WindowPicture {
         let low = self.window.low_water();
         let until = self.window.limit().min(self.end).max(self.high);
-        let per_cell = (until.0.saturating_sub(low.0)).div_ceil(u64::from(cells_max.get())).max(1);
+        let per_cell = per_cell(low, until, cells_max);
         let mut above = Vec::new();
         self.window.copy_above(self.high, &mut above);
         WindowPicture {
@@ -110,6 +110,10 @@ impl Execution {
     }
 }
 
+fn per_cell(low: ItemIndex, until: ItemIndex, cells_max: NonZeroU32) -> u64 {
+    until.0.saturating_sub(low.0).div_ceil(u64::from(cells_max.get())).max(1)
+}
+
 fn cell_of(doing: Doing) -> Cell {
     match doing {
         Doing::Waiting(_) => Cell::Retry,
@@ -118,6 +122,28 @@ fn cell_of(doing: Doing) -> Cell {
 }
 
 impl WindowPicture {
+    /// The picture of a window that was saved: nothing of it is with the handler. Bit `j` of `above` is index
+    /// `low_water + 1 + j`.
+    pub fn saved(
+        low_water: ItemIndex,
+        high_water: ItemIndex,
+        above: Vec<u64>,
+        cells_max: NonZeroU32,
+    ) -> WindowPicture {
+        WindowPicture {
+            low_water,
+            high_water,
+            size: 0,
+            until: high_water,
+            per_cell: per_cell(low_water, high_water, cells_max),
+            head: None,
+            cursor: low_water,
+            above,
+            again: Vec::new(),
+            marks: Vec::new(),
+        }
+    }
+
     /// The cells from low water on. The core doesn't know who was given up: who knows says so.
     pub fn cells(&self, abandoned: &[ItemIndex]) -> Vec<Cell> {
         let mut each: Vec<Cell> = (self.low_water.0..self.until.0).map(|index| self.cell(index)).collect();

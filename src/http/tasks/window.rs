@@ -13,7 +13,7 @@ use crate::http::App;
 use crate::http::body::Params;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
-use crate::service::task_window::{Cell, Head, ShardWindow};
+use crate::service::task_window::{Cell, Head, Seen, ShardWindow};
 
 /// Cells of a shard when nothing is said: the width of the usual window.
 const CELLS_DEFAULT: u32 = 4096;
@@ -36,7 +36,8 @@ pub(super) struct WindowQuery {
 struct WindowJson {
     /// One for each shard.
     shards: Vec<ShardJson>,
-    /// Why cells are missing, if they are: `not_running_here`.
+    /// Why this is not how things stand now, if so: `not_running_here` (it is as it was saved), `checkpoint_corrupt`
+    /// (what was saved can't be read).
     #[schema(value_type = Option<String>)]
     reason: Option<&'static str>,
 }
@@ -53,12 +54,11 @@ struct ShardJson {
     high_water: u64,
     /// The window's size; null where it doesn't run.
     capacity: Option<u32>,
-    /// Indexes of a cell; null where it doesn't run.
-    items_per_cell: Option<u64>,
+    /// Indexes of a cell.
+    items_per_cell: u64,
     /// What the indexes from low water on are doing, as letters with how many cells in a row have them: `F1S411P3`. `S`
     /// settled or parked, `P` not given out, `F` with the handler, `R` waiting for another attempt, `A` given up (once
-    /// that is saved). A cell of several indexes has the last one of this list that any of them has. Empty where the
-    /// shard doesn't run.
+    /// that is saved). A cell of several indexes has the last one of this list that any of them has.
     cells: String,
     /// The item that low water waits for; null when nothing is given out.
     head: Option<HeadJson>,
@@ -102,22 +102,29 @@ pub(super) async fn window(
         NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
     let windows = app.service.task_windows(task.id, cells.ok_or_else(fault)?).await?;
-    let is_whole = windows.iter().all(|window| window.live.is_some());
     let shards = windows.iter().map(ShardJson::of).collect();
-    Ok(Json(WindowJson { shards, reason: (!is_whole).then_some("not_running_here") }).into_response())
+    Ok(Json(WindowJson { shards, reason: reason(&windows) }).into_response())
+}
+
+fn reason(windows: &[ShardWindow]) -> Option<&'static str> {
+    let any = |seen| windows.iter().any(|window| window.seen == seen);
+    match (any(Seen::Damaged), any(Seen::Saved)) {
+        (true, _) => Some("checkpoint_corrupt"),
+        (false, true) => Some("not_running_here"),
+        (false, false) => None,
+    }
 }
 
 impl ShardJson {
     fn of(window: &ShardWindow) -> ShardJson {
-        let live = window.live.as_ref();
         ShardJson {
             shard: window.shard.no,
             low_water: window.low_water.0,
             high_water: window.high_water.0,
-            capacity: live.map(|live| live.size),
-            items_per_cell: live.map(|live| live.per_cell),
-            cells: live.map_or_else(String::new, |live| run_lengths(&live.cells)),
-            head: live.and_then(|live| live.head).map(head),
+            capacity: window.size,
+            items_per_cell: window.per_cell,
+            cells: run_lengths(&window.cells),
+            head: window.head.map(head),
         }
     }
 }
