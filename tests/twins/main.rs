@@ -3,5 +3,6 @@
 mod error_budget;
 mod latency;
 mod pace;
+mod permits;
 mod waiting;
 mod window;

@@ -68,7 +68,7 @@ impl Execution {
             troubled: self.troubles.len() as u64,
             stall: self.stalls.current(),
             stalled: self.stalls.spent(now.moment),
-            permits: self.permits.clone(),
+            permits: self.permits(now.moment),
             latency_p95: self.latencies.percentile(95),
             head_age: self.head_age(now.moment),
             budget_left_ppm: self.budget.left_ppm(counters.abandoned, total(self.range), now.moment),
