@@ -7,7 +7,8 @@ use std::time::Duration;
 use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
-use super::context::{NodeContext, Room, RunView, ServingNow};
+use super::context::{NodeContext, Room, ServingNow};
+use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
@@ -129,6 +130,16 @@ impl SupervisorHandle {
     /// The runs that have ended since this was asked last.
     pub fn take_ended_runs(&self) -> Vec<RunView> {
         self.node.directory.take_ended()
+    }
+
+    /// What every live run has counted so far. Cancel safe.
+    pub async fn samples(&self) -> Vec<RunSample> {
+        self.node.directory.samples().await
+    }
+
+    /// What the runs had counted that have ended since this was asked last.
+    pub fn take_ended_samples(&self) -> Vec<RunSample> {
+        self.node.directory.take_ended_samples()
     }
 
     /// Whether the tree has ended (drained, or its supervisor failed).

@@ -26,7 +26,7 @@ use crate::domain::settings::{Auto, RateLimit};
 use crate::http::metrics::watch;
 use crate::http::server::{self, Limits, Server};
 use crate::http::{App, Front, facade};
-use crate::service::Service;
+use crate::service::{Service, stats};
 use crate::telemetry::LogControl;
 
 /// Beside the drain, until the last actor has ended.
@@ -63,6 +63,7 @@ pub struct Serve {
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
     watcher: JoinHandle<()>,
+    sampler: JoinHandle<()>,
 }
 
 impl Serve {
@@ -111,10 +112,23 @@ impl Serve {
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
         let watcher = runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
+        let sampler = runtimes.work().spawn(stats::watch(service.clone()));
         let server = runtimes.work().spawn(Server { listener, tls, router, limits }.serve(ending));
         node.wake();
         await_ready(&service).await;
-        Ok(Serve { node, service, front, address, is_tls, bootstrap, min_level, stop, server, watcher })
+        Ok(Serve {
+            node,
+            service,
+            front,
+            address,
+            is_tls,
+            bootstrap,
+            min_level,
+            stop,
+            server,
+            watcher,
+            sampler,
+        })
     }
 
     /// Where the façade is.
@@ -189,6 +203,7 @@ impl Serve {
             tracing::warn!("connections were cut off");
         }
         self.watcher.abort();
+        self.sampler.abort();
         self.front.close();
         drop((self.service, self.front));
         self.node.close().await;
