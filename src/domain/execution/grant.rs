@@ -285,7 +285,8 @@ impl Execution {
     /// Why less left than there was room for.
     fn why_nothing_is_left(&mut self) -> Option<StallReason> {
         if self.cursor >= self.end {
-            let waits = self.troubles.next_due(Place::Window).or(self.troubles.next_due(Place::Outside));
+            let waits =
+                self.troubles.next_due(Place::Window).or_else(|| self.troubles.next_due(Place::Outside));
             return Some(if waits.is_some() { StallReason::RetryWait } else { StallReason::Tail });
         }
         if self.cursor >= self.fresh_end() {

@@ -22,7 +22,7 @@ mod types;
 use std::collections::{BTreeMap, VecDeque};
 
 pub use draft::CheckpointDraft;
-pub use progress::Progress;
+pub use progress::{HeadAttempt, Progress};
 pub use types::{
     Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, SIDE_RECORDS_MAX, Start, Wait,
 };
