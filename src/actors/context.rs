@@ -1,6 +1,7 @@
 //! What every actor of a node is given: clocks, stores, runtimes, times. Built once by the composition root.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::run_cell::RunCell;
 pub use super::run_view::{RunSample, RunView};
 use super::tree::Tree;
 use crate::domain::capacity::{Ledger, Load};
-use crate::domain::execution::Progress;
+use crate::domain::execution::{Progress, WindowPicture};
 use crate::domain::ids::{Moment, SessionId, ShardId, StoreId, TaskId};
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
@@ -315,6 +316,17 @@ impl RunDirectory {
             cells.values().filter(|cell| cell.shard.task == task).cloned().collect()
         };
         cells.into_iter().map(|cell| (cell.shard, cell.progress())).collect()
+    }
+
+    /// The window of each live shard of a task, in at most so many cells.
+    pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
+        let cells = self.cells();
+        let of_task = cells.iter().filter(|cell| cell.shard.task == task);
+        let picture = |cell: &RunCell| {
+            let now = cell.clock.now();
+            cell.peek(|execution| execution.window_picture(cells_max, now))
+        };
+        of_task.map(|cell| (cell.shard, picture(cell))).collect()
     }
 
     /// How many runs are live.

@@ -1,6 +1,7 @@
 //! What others hold of the tree: a handle with named methods, never an actor.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
-use crate::domain::execution::Progress;
+use crate::domain::execution::{Progress, WindowPicture};
 use crate::domain::ids::{SessionId, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
 
@@ -80,6 +81,11 @@ impl SupervisorHandle {
     /// The live progress of each shard of a task that runs here.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
         self.node.directory.progress(task)
+    }
+
+    /// The window of each shard of a task that runs here, in at most so many cells.
+    pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
+        self.node.directory.windows(task, cells_max)
     }
 
     /// Books another rate for what runs here of a task, before the change is committed. A raise that was booked and

@@ -68,10 +68,8 @@ impl Series {
     pub fn push(&mut self, slice: &Slice) {
         self.fine.push(slice);
         let follows = |open: &Slice| slice.from.since(open.to) <= GAP;
-        match self.open.take_if(|open| !follows(open)) {
-            // What ran before the gap is a point of its own.
-            Some(before) => self.coarse.push(&before),
-            None => {}
+        if let Some(before_gap) = self.open.take_if(|open| !follows(open)) {
+            self.coarse.push(&before_gap);
         }
         match &mut self.open {
             Some(open) => {

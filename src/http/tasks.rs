@@ -10,6 +10,8 @@ mod redrives;
 mod settings;
 mod shown;
 mod source;
+mod stats;
+mod window;
 
 use std::time::Duration;
 
@@ -46,6 +48,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(changes::clone))
         .merge(commands::routes())
         .merge(history::routes())
+        .routes(routes!(stats::stats))
+        .routes(routes!(window::window))
         .routes(routes!(preview::preview))
         .routes(routes!(redrives::redrive))
 }

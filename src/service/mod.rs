@@ -26,6 +26,8 @@ pub mod task_preview;
 mod task_rates;
 pub mod task_settings;
 pub mod task_show;
+pub mod task_stats;
+pub mod task_window;
 pub mod tasks;
 pub mod tokens;
 mod turns;

@@ -6,3 +6,4 @@ mod pace;
 mod permits;
 mod waiting;
 mod window;
+mod window_picture;

@@ -5,8 +5,8 @@
 //! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
 //!
 //! `report` takes in what calls came to, `grant` decides what leaves, `draft` makes checkpoints, `control` obeys
-//! commands, `progress` tells people, `sent` counts what left, `solo` finds the item that kills the node, `canary` holds all but the first
-//! items back. Invariants: `domain::invariants`.
+//! commands, `progress` and `window_picture` tell people, `sent` counts what left, `solo` finds the item that kills the
+//! node, `canary` holds all but the first items back. Invariants: `domain::invariants`.
 
 mod canary;
 mod control;
@@ -18,6 +18,7 @@ mod report;
 mod sent;
 mod solo;
 mod types;
+mod window_picture;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,6 +27,7 @@ pub use progress::{HeadAttempt, Progress};
 pub use types::{
     Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, SIDE_RECORDS_MAX, Start, Wait,
 };
+pub use window_picture::{Cell, Head, WindowPicture};
 
 use super::counters::Counters;
 use super::error_budget::Meter;
