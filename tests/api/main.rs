@@ -12,6 +12,7 @@ mod business;
 mod businesses;
 mod callbacks;
 mod changes;
+mod explain;
 mod hooks;
 mod hostile;
 mod hostile_requests;
