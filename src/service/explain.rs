@@ -29,7 +29,7 @@ impl Service {
 
     fn facts(&self, task: &TaskView, seconds: u32) -> Facts {
         let span = self.stats().span(task.id, u64::from(seconds));
-        let idle = idle(task, span.as_ref(), self.now().since(task.since), seconds);
+        let idle = idle(task.status, span.as_ref(), self.now().since(task.since), seconds);
         let running = span.as_ref().map_or(Duration::ZERO, |span| span.running);
         let runs = self.supervisor().runs_of(task.id);
         let point = span.map(|span| span.point).unwrap_or_default();
@@ -41,7 +41,7 @@ impl Service {
             idle,
             settled: point.settled(),
             failed_attempts: point.failed_attempts,
-            latency: Latency { p50: at(50), p95: p95.or(at(95)), p99: at(99), longest: at(100) },
+            latency: Latency { p50: at(50), p95: p95.or_else(|| at(95)), p99: at(99), longest: at(100) },
             permits: point.permits,
             tuning: task.tuning.clone(),
             standing: Standing {
@@ -57,9 +57,9 @@ impl Service {
 }
 
 /// For how long of the span nothing ran, although the task wanted to.
-fn idle(task: &TaskView, span: Option<&Span>, standing_for: Duration, seconds: u32) -> Duration {
+fn idle(status: Status, span: Option<&Span>, standing_for: Duration, seconds: u32) -> Duration {
     let wants = [Status::Running, Status::Queued, Status::Recovering, Status::AwaitingBusiness];
-    if !wants.contains(&task.status) {
+    if !wants.contains(&status) {
         return Duration::ZERO;
     }
     match span {
@@ -68,7 +68,7 @@ fn idle(task: &TaskView, span: Option<&Span>, standing_for: Duration, seconds: u
             if gap > GAP_MAX { gap } else { Duration::ZERO }
         }
         // A run that has just begun has no sample yet.
-        None if task.status == Status::Running => Duration::ZERO,
+        None if status == Status::Running => Duration::ZERO,
         None => standing_for.min(Duration::from_secs(u64::from(seconds))),
     }
 }
@@ -112,4 +112,28 @@ fn worst_code(runs: &[RunView]) -> Option<(String, u64)> {
 fn free_rate(room: Room) -> Option<f64> {
     let whole = room.capacity?;
     Some(whole.0.saturating_sub(room.reserved.0) as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::series::Point;
+
+    #[test]
+    fn only_a_task_that_wants_to_run_misses_the_time_without_a_run() {
+        let seconds = Duration::from_secs;
+        let span = |covered, running| Span {
+            covered: seconds(covered),
+            running: seconds(running),
+            point: Point::default(),
+        };
+        let idle = |status, span: Option<Span>, standing| idle(status, span.as_ref(), seconds(standing), 60);
+        assert_eq!(idle(Status::Recovering, Some(span(60, 45)), 15), seconds(15));
+        assert_eq!(idle(Status::Running, Some(span(60, 45)), 3), seconds(15), "it was recovering before");
+        assert_eq!(idle(Status::Running, Some(span(60, 59)), 900), seconds(0), "a sample is to come");
+        assert_eq!(idle(Status::Stopped, Some(span(60, 5)), 55), seconds(0));
+        assert_eq!(idle(Status::Queued, None, 7), seconds(7));
+        assert_eq!(idle(Status::Queued, None, 700), seconds(60));
+        assert_eq!(idle(Status::Running, None, 1), seconds(0));
+    }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::business::{Act, Business};
-use crate::support::{Node, PATIENCE};
+use crate::support::{Node, PATIENCE, Recipe};
 
 /// The rate of all tasks here. Unit: items per second.
 const RATE: f64 = 100.0;
@@ -24,7 +24,7 @@ struct Rig {
 
 impl Rig {
     async fn start(business: &Business, more: Value) -> Rig {
-        let node = Node::start().await;
+        let node = Recipe::new().config("[node]\nallow_unlimited = true").start().await;
         node.business("push", &business.url(), json!({})).await;
         let mut settings = json!({"rate": "100/s", "error_budget": "none", "start": true});
         crate::support::merge(&mut settings, more);
@@ -84,10 +84,13 @@ fn add_up(answer: &Value) {
     assert!((number(answer, "missing_rate") - (target - actual)).abs() <= 0.0001 * target, "{answer:#}");
 }
 
+fn first_slug(answer: &Value) -> &str {
+    answer["causes"][0]["slug"].as_str().expect("a slug")
+}
+
 /// The first cause, and its share of what is missing.
 fn first(answer: &Value) -> (&str, f64) {
-    let cause = &answer["causes"][0];
-    (cause["slug"].as_str().expect("a slug"), number(cause, "share"))
+    (first_slug(answer), number(&answer["causes"][0], "share"))
 }
 
 #[tokio::test]
@@ -112,7 +115,7 @@ async fn a_slow_item_at_the_head_is_named_and_a_window_that_outlasts_it_helps() 
     .await;
     let rig = Rig::start(&business, json!({"window": 50, "concurrency": 20, "straggler_after": "10s"})).await;
     let answer = rig.steady().await;
-    assert_eq!(first(&answer).0, "window_full", "{answer:#}");
+    assert_eq!(first_slug(&answer), "window_full", "{answer:#}");
     let change = rig.obey(&answer).await;
     assert!(change["window"].as_u64() >= Some(300), "{change}");
     rig.reaches(0.95 * RATE).await;
@@ -209,7 +212,8 @@ async fn a_task_at_its_rate_without_a_rate_and_without_a_run_is_explained_too() 
 async fn people_get_it_as_text_with_a_command_to_paste() {
     let business = Business::start(|_| Act::ok().after(Duration::from_millis(100))).await;
     let rig = Rig::start(&business, json!({"concurrency": 2})).await;
-    rig.until(5, "slow", |answer| answer["causes"][0]["slug"] == "concurrency").await;
+    let known = |answer: &Value| number(answer, "span_seconds") > 3.0;
+    rig.until(5, "slow", |answer| known(answer) && answer["causes"][0]["slug"] == "concurrency").await;
     let path = format!("/v1/tasks/{}/explain", rig.task);
     let answer =
         rig.node.admin.send(hyper::Method::GET, &path, &[("accept", "text/plain")], bytes::Bytes::new());
@@ -224,4 +228,23 @@ async fn people_get_it_as_text_with_a_command_to_paste() {
     assert!(lines.next().is_some_and(|line| line.starts_with("  concurrency  ")), "{text}");
     assert!(text.contains("\nwhy: by Little's law 100.0/s × p95 "), "{text}");
     assert!(text.contains(&format!("\ntry: windrow task set {} --concurrency ", rig.task)), "{text}");
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_room_is_told_which_rate_would_fit_and_runs_at_it() {
+    let node = Recipe::new().config("[node]\ncapacity_rate = \"100/s\"").start().await;
+    let business = Business::willing().await;
+    node.business("push", &business.url(), json!({})).await;
+    let first = node.task("push", 1_000_000, json!({"rate": "80/s", "start": true})).await;
+    node.status(&first, "running").await;
+    let task = node.task("push", 1_000_000, json!({"rate": "60/s", "start": true})).await;
+    node.until(&task, "explained", |view| view["status_reason"] == "capacity").await;
+    let rig = Rig { node, task };
+    let answer = rig.until(5, "old enough", |answer| number(answer, "span_seconds") > 0.5).await;
+    add_up(&answer);
+    assert_eq!((first_slug(&answer), number(&answer, "actual_rate")), ("queued", 0.0), "{answer:#}");
+    assert!(answer["why"].as_str().is_some_and(|why| why.starts_with("the task is queued (capacity): ")));
+    let change = rig.obey(&answer).await;
+    assert_eq!(change, json!({"rate": "20/s"}));
+    rig.node.status(&rig.task, "running").await;
 }

@@ -150,7 +150,11 @@ fn repeats_are_a_cause_and_the_rate_is_raised_by_their_factor() {
     let explanation = explained(&facts);
     assert_eq!(explanation.causes[0].kind, CauseKind::Retries);
     assert_eq!(change(&explanation), r#"{"rate":"750/s"}"#);
-    assert!(explanation.why.contains("1.50 attempts an item; most often HTTP_500"), "{}", explanation.why);
+    assert!(
+        explanation.why.contains("500.0/s settles at most 333.3/s; most often HTTP_500 ×10,000"),
+        "{}",
+        explanation.why
+    );
     let hindrance = explanation.advice[0].hindrance.as_deref();
     assert_eq!(hindrance, Some("the node has only 100.0/s left"));
 }

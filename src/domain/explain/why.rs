@@ -1,5 +1,7 @@
 //! The sentences that say why, with the numbers.
 
+use std::time::Duration;
+
 use super::Explanation;
 use super::causes::{Cause, CauseKind};
 use super::facts::Facts;
@@ -8,10 +10,16 @@ use super::text::{count, rate_text, time};
 use crate::domain::lifecycle::Status;
 use crate::domain::stall::StallReason;
 
+/// Over less time nothing can be said.
+const KNOWN_MIN: Duration = Duration::from_secs(2);
+
 /// One or two sentences.
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> String {
     if facts.live.is_none() || facts.standing.status != Status::Running {
         return standing(facts);
+    }
+    if facts.covered < KNOWN_MIN {
+        return "the run has just begun: ask again in a few seconds".to_owned();
     }
     if explanation.target.is_none() {
         return unpaced(facts, explanation);
@@ -76,12 +84,19 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
         CauseKind::Stall(StallReason::SourceWait) => {
             format!("the source delivers {}, the rate is {}", rate_text(facts.attempts()), rate_text(rate))
         }
-        CauseKind::Retries => format!(
-            "every attempt needs a permit, and {}: {} of {} items settled",
-            hints::of(CauseKind::Retries, facts),
-            rate_text(rate / facts.attempts_per_item()),
-            rate_text(rate)
-        ),
+        CauseKind::Retries => {
+            let each = facts.attempts_per_item();
+            let most = rate_text(rate / each);
+            let code = facts
+                .worst_code
+                .as_ref()
+                .map(|(code, times)| format!("; most often {code} ×{}", count(*times)));
+            let code = code.unwrap_or_default();
+            format!(
+                "an item takes {each:.2} attempts, each needs a permit: {} settles at most {most}{code}",
+                rate_text(rate)
+            )
+        }
         CauseKind::Stall(_) | CauseKind::Returned | CauseKind::Late | CauseKind::Slowed => {
             format!("{}: {}", cause.kind.title(), cause.text)
         }
@@ -95,7 +110,7 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
     }
 }
 
-fn little(rate: f64, latency: std::time::Duration, but: &str) -> String {
+fn little(rate: f64, latency: Duration, but: &str) -> String {
     let needed = count(Facts::slots(rate, latency));
     format!("by Little's law {} × p95 {} needs ≈ {needed} slots, {but}", rate_text(rate), time(latency))
 }
@@ -108,7 +123,7 @@ fn window(facts: &Facts, rate: f64, window: u64) -> String {
     {
         return little(rate, p95, &is);
     }
-    let lasts = time(std::time::Duration::from_secs_f64(window as f64 / rate.max(1e-9)));
+    let lasts = time(Duration::from_secs_f64(window as f64 / rate.max(1e-9)));
     let head = facts.live.as_ref().and_then(|live| live.head);
     let holder = head.map_or_else(|| "one slow item".to_owned(), |head| held_by(&head));
     format!("{is}, which lasts {lasts} at {}; then everything waits for {holder}", rate_text(rate))

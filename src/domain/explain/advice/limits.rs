@@ -44,18 +44,26 @@ pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
         let change = TuningPatch { window: Some(Auto::Fixed(size)), ..more_slots(case, slots) };
         advice.push(case.change(text, change));
     }
-    let parks = (facts.usual_latency().unwrap_or_default() * 2).max(STRAGGLER_MIN);
-    let parks = Duration::from_millis(u64::try_from(parks.as_millis()).unwrap_or(u64::MAX));
-    if parks < facts.tuning.straggler_after && held > parks {
-        let text = format!("or park what holds a full window for {} although in flight", span_text(parks));
-        advice
-            .push(case.change(text, TuningPatch { straggler_after: Some(parks), ..TuningPatch::default() }));
-    }
+    advice.extend(park_sooner(case, held, now));
     if advice.is_empty() {
         let hindrance = "the window is as large as it can be";
         advice.push(case.cant("make the slowest items faster, or their timeout shorter", hindrance));
     }
     advice
+}
+
+/// Parking helps only against an item that is much slower than the usual one.
+fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
+    let usual = case.facts.usual_latency().unwrap_or_default();
+    let parks = (usual * 2).max(STRAGGLER_MIN);
+    let parks = Duration::from_millis(u64::try_from(parks.as_millis()).unwrap_or(u64::MAX));
+    let is_straggler = held > 2 * parks && Facts::slots(case.rate, usual) < window;
+    (is_straggler && parks < case.facts.tuning.straggler_after).then(|| {
+        let text = format!("or park what holds a full window for {} although in flight", span_text(parks));
+        let change = TuningPatch { straggler_after: Some(parks), ..TuningPatch::default() };
+        // How much it helps depends on how many there are.
+        Advice { predicted: None, ..case.change(text, change) }
+    })
 }
 
 /// The slots that the rate needs with some room.

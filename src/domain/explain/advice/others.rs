@@ -136,7 +136,7 @@ pub(super) fn standing(facts: &Facts) -> Advice {
     let kind = CauseKind::NotRunning(status);
     let fits = facts.free_rate.and_then(lower_rate).filter(|free| Some(free.as_per_second()) < facts.rate());
     let (text, hindrance) = match (status, reason) {
-        (Status::Queued, Some("capacity")) => {
+        (Status::Queued, Some("capacity" | "too_big")) => {
             if let Some(free) = fits {
                 let change = Some(Box::new(TuningPatch {
                     rate: Some(RateLimit::Limited(free)),
@@ -148,6 +148,11 @@ pub(super) fn standing(facts: &Facts) -> Advice {
             }
             ("add a node, or stop another task", "no node has room for the rate")
         }
+        (Status::Queued, Some("business_limit")) => (
+            "raise the limit of the business, or stop another of its tasks",
+            "all its tasks share that limit",
+        ),
+        (Status::Queued, Some("no_node")) => ("start a node that serves its pool", "none does now"),
         (Status::Queued, _) => ("wait: a node takes it as soon as it may", "nothing of it runs yet"),
         (Status::Recovering, _) => {
             ("recover it now, or see its log for what failed", "it is tried again by itself")
