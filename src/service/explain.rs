@@ -40,7 +40,6 @@ impl Service {
             covered: running + idle,
             idle,
             settled: point.settled(),
-            failed_attempts: point.failed_attempts,
             latency: Latency { p50: at(50), p95: p95.or_else(|| at(95)), p99: at(99), longest: at(100) },
             permits: point.permits,
             tuning: task.tuning.clone(),

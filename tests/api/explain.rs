@@ -232,7 +232,10 @@ async fn people_get_it_as_text_with_a_command_to_paste() {
 
 #[tokio::test]
 async fn a_task_that_waits_for_room_is_told_which_rate_would_fit_and_runs_at_it() {
-    let node = Recipe::new().config("[node]\ncapacity_rate = \"100/s\"\nunlimited_reserves = \"50/s\"").start().await;
+    let node = Recipe::new()
+        .config("[node]\ncapacity_rate = \"100/s\"\nunlimited_reserves = \"50/s\"")
+        .start()
+        .await;
     let business = Business::willing().await;
     node.business("push", &business.url(), json!({})).await;
     let first = node.task("push", 1_000_000, json!({"rate": "80/s", "start": true})).await;

@@ -66,7 +66,6 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         idle: Duration::ZERO,
         permits: after.permits.since(&before.permits),
         settled: after.counters.settled() - before.counters.settled(),
-        failed_attempts: 0,
         latency: Latency { p95: after.latency_p95, ..Latency::default() },
         tuning,
         standing: Standing { status: Status::Running, reason: None, text: None },

@@ -20,8 +20,6 @@ pub struct Facts {
     pub permits: Permits,
     /// Items settled in it.
     pub settled: u64,
-    /// Attempts that failed in it.
-    pub failed_attempts: u64,
     /// How long calls took in it.
     pub latency: Latency,
     /// The settings now.

@@ -28,7 +28,6 @@ fn minute(settled: u64, change: &str) -> Facts {
         idle: Duration::ZERO,
         permits,
         settled,
-        failed_attempts: 0,
         latency: Latency::default(),
         tuning: tuning(change),
         standing: Standing { status: Status::Running, reason: None, text: None },
