@@ -101,6 +101,16 @@ impl SupervisorHandle {
         answer.await.unwrap_or(Ok(()))
     }
 
+    /// Whether [`SupervisorHandle::rebook`] would book a rate now; nothing is booked.
+    ///
+    /// # Errors
+    /// As it would have.
+    pub async fn would_book(&self, task: TaskId, rate: RateLimit) -> Result<(), Refusal> {
+        let (sender, answer) = oneshot::channel();
+        self.address.tell(Msg::TryBook(task, rate, sender));
+        answer.await.unwrap_or(Ok(()))
+    }
+
     /// Changes the node's capacity; what runs goes on also where it no longer fits.
     pub fn set_capacity(&self, capacity: Capacity) {
         self.address.tell(Msg::SetCapacity(capacity));

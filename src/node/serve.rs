@@ -62,8 +62,7 @@ pub struct Serve {
     min_level: MinLevel,
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
-    watcher: JoinHandle<()>,
-    sampler: JoinHandle<()>,
+    watchers: [JoinHandle<()>; 2],
 }
 
 impl Serve {
@@ -111,24 +110,11 @@ impl Serve {
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
-        let watcher = runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
-        let sampler = runtimes.work().spawn(stats::watch(service.clone()));
+        let watchers = watchers(&runtimes, App { service: service.clone(), front: front.clone() });
         let server = runtimes.work().spawn(Server { listener, tls, router, limits }.serve(ending));
         node.wake();
         await_ready(&service).await;
-        Ok(Serve {
-            node,
-            service,
-            front,
-            address,
-            is_tls,
-            bootstrap,
-            min_level,
-            stop,
-            server,
-            watcher,
-            sampler,
-        })
+        Ok(Serve { node, service, front, address, is_tls, bootstrap, min_level, stop, server, watchers })
     }
 
     /// Where the façade is.
@@ -202,13 +188,18 @@ impl Serve {
         if !served {
             tracing::warn!("connections were cut off");
         }
-        self.watcher.abort();
-        self.sampler.abort();
+        self.watchers.iter().for_each(JoinHandle::abort);
         self.front.close();
         drop((self.service, self.front));
         self.node.close().await;
         drained
     }
+}
+
+/// What looks at the runs again and again: for metrics, and for the recent past of tasks.
+fn watchers(runtimes: &Runtimes, app: App) -> [JoinHandle<()>; 2] {
+    let samples = stats::watch(app.service.clone());
+    [runtimes.work().spawn(watch(app)), runtimes.work().spawn(samples)]
 }
 
 /// Waits for the session's first heartbeat, so that who hears of the node finds it ready. A store that is slow delays the

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::task_settings::{check_labels, check_name};
 use super::{Service, ServiceError};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::meaning::{Meaning, MeaningChange, changed};
 use crate::domain::task::{Canary, Tuning};
 use crate::domain::tuning_patch::TuningPatch;
@@ -141,6 +142,9 @@ impl Service {
             return Err(ServiceError::unprocessable("/skip_first", text));
         }
         let made = self.parts.tasks.create(&task, actor, self.now()).await?;
+        if actor.rehearses {
+            return Ok(if start { as_started(made, business, self.now()) } else { made });
+        }
         // A repeat of the request may find it started, and stopped again by somebody.
         if !start || made.start_no > 0 {
             return Ok(made);
@@ -155,6 +159,13 @@ impl Service {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What a task that was made a moment ago is once it has been started.
+fn as_started(task: TaskView, business: &Business, now: WallMs) -> TaskView {
+    let prepares = business.spec.hooks.prepare.is_some();
+    let status = if prepares { Status::AwaitingBusiness } else { Status::Queued };
+    TaskView { status, wish: Wish::Run, start_no: 1, started_at: Some(now), ..task }
 }
 
 pub(super) fn new_task(

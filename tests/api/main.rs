@@ -12,6 +12,7 @@ mod business;
 mod businesses;
 mod callbacks;
 mod changes;
+mod dry_runs;
 mod explain;
 mod hooks;
 mod hostile;
