@@ -99,7 +99,7 @@ async fn a_small_window_is_named_first_and_a_larger_one_helps() {
     let rig = Rig::start(&business, json!({"window": 4})).await;
     let answer = rig.steady().await;
     let (slug, share) = first(&answer);
-    assert!(slug == "window_full" && share > 0.9, "{answer:#}");
+    assert!(slug == "window_full" && share > 0.5, "{answer:#}");
     assert!(answer["why"].as_str().is_some_and(|why| why.contains("window is 4")), "{answer:#}");
     let change = rig.obey(&answer).await;
     assert!(change["window"].as_u64() > Some(4), "{change}");
@@ -140,7 +140,7 @@ async fn a_handler_that_turns_calls_away_is_named_and_its_own_rate_is_reached() 
     let rig = Rig::start(&business, json!({})).await;
     let answer = rig.steady().await;
     let (slug, share) = first(&answer);
-    assert!(slug == "back_pressure" && share > 0.9, "{answer:#}");
+    assert!(slug == "back_pressure" && share > 0.5, "{answer:#}");
     let why_not = answer["advice"][0]["hindrance"].as_str();
     assert!(why_not.is_some_and(|text| text.contains("no setting makes the business faster")), "{answer:#}");
     rig.obey(&answer).await;
@@ -157,7 +157,7 @@ async fn a_small_concurrency_is_named_first_and_what_littles_law_asks_for_helps(
     let rig = Rig::start(&business, json!({"concurrency": 4})).await;
     let answer = rig.steady().await;
     let (slug, share) = first(&answer);
-    assert!(slug == "concurrency" && share > 0.9, "{answer:#}");
+    assert!(slug == "concurrency" && share > 0.5, "{answer:#}");
     let change = rig.obey(&answer).await;
     assert!(change["concurrency"].as_u64() >= Some(10), "{change}");
     rig.reaches(0.95 * RATE).await;
@@ -174,7 +174,7 @@ async fn retries_are_named_with_what_fails_and_a_rate_that_pays_for_them_helps()
     let rig = Rig::start(&business, more).await;
     let answer = rig.steady().await;
     let (slug, share) = first(&answer);
-    assert!(slug == "retries" && share > 0.9, "{answer:#}");
+    assert!(slug == "retries" && share > 0.5, "{answer:#}");
     assert!(answer["why"].as_str().is_some_and(|why| why.contains("HTTP_500")), "{answer:#}");
     rig.obey(&answer).await;
     rig.reaches(0.95 * RATE).await;
