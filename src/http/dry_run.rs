@@ -99,3 +99,57 @@ pub(super) fn describe(operation: &mut Operation) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::http::{document, routes};
+
+    #[test]
+    fn what_can_be_tried_says_so_with_its_answer_and_is_no_read() {
+        let (_, mut document) = routes().split_for_parts();
+        document::finish(&mut document);
+        let document = serde_json::to_value(&document).expect("it is JSON");
+        let mut tried = Vec::new();
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            for (method, operation) in item.as_object().expect("operations") {
+                let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+                if !parameters.any(|one| one["name"] == super::NAME) {
+                    continue;
+                }
+                assert_ne!(method, "get", "{path}");
+                let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+                let one = json!({"$ref": "#/components/schemas/DryRun"});
+                let is_told = *schema == one
+                    || schema["oneOf"].as_array().is_some_and(|all| all.len() == 2 && all.contains(&one));
+                assert!(is_told, "{method} {path}: {schema:#}");
+                tried.push(format!("{method} {}", path.trim_start_matches("/v1/")));
+            }
+        }
+        tried.sort_unstable();
+        let known = [
+            "delete tasks/{task}",
+            "delete tokens/{id}",
+            "patch businesses/{business}",
+            "patch nodes/{node}",
+            "patch tasks/{task}",
+            "post businesses",
+            "post businesses/{business}/archive",
+            "post businesses/{business}/unarchive",
+            "post nodes/{node}/drain",
+            "post nodes/{node}/undrain",
+            "post tasks",
+            "post tasks/{task}/cancel",
+            "post tasks/{task}/clone",
+            "post tasks/{task}/finish",
+            "post tasks/{task}/ready",
+            "post tasks/{task}/recover",
+            "post tasks/{task}/redrives",
+            "post tasks/{task}/start",
+            "post tasks/{task}/stop",
+            "post tokens",
+        ];
+        assert_eq!(tried, known);
+    }
+}
