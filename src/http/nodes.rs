@@ -23,6 +23,7 @@ use super::time::rfc3339;
 use crate::domain::settings::RateLimit;
 use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
+use crate::telemetry::Filter;
 use crate::service::nodes::RunView;
 
 /// The longest filter of the log. Unit: characters.
@@ -200,14 +201,14 @@ async fn change(
     let is_dry = query.is_dry();
     let actor = caller.actor_of(patch.reason, is_dry);
     let mut would = node(&app);
-    if let Some(filter) = &patch.log_filter {
-        if filter.chars().count() > FILTER_MAX {
-            let text = format!("it is longer than {FILTER_MAX} characters");
-            return Err(ServiceError::invalid("/log_filter", text).into());
-        }
+    // Whatever can be refused is refused before anything is changed.
+    let checked = patch.log_filter.as_deref().map(|filter| check_filter(&app, filter)).transpose()?;
+    if let Some(rate) = patch.capacity_rate {
+        app.service.set_capacity(rate, &actor).await?;
+        would.capacity_rate = rate.to_string();
+    }
+    if let Some((filter, checked)) = patch.log_filter.as_ref().zip(checked) {
         let before = json!({"log_filter": would.log_filter}).to_string();
-        let checked =
-            app.front.check_log(filter).map_err(|why| ServiceError::unprocessable("/log_filter", why))?;
         app.service
             .note_node("node.change", before, json!({"log_filter": filter}).to_string(), &actor)
             .await?;
@@ -216,11 +217,15 @@ async fn change(
             app.front.set_log(filter, checked);
         }
     }
-    if let Some(rate) = patch.capacity_rate {
-        app.service.set_capacity(rate, &actor).await?;
-        would.capacity_rate = rate.to_string();
-    }
     Ok(if is_dry { dry_run::would(&would)? } else { Json(node(&app)).into_response() })
+}
+
+fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
+    if filter.chars().count() > FILTER_MAX {
+        let text = format!("it is longer than {FILTER_MAX} characters");
+        return Err(ServiceError::invalid("/log_filter", text));
+    }
+    app.front.check_log(filter).map_err(|why| ServiceError::unprocessable("/log_filter", why))
 }
 
 /// Why a node is drained, or no longer.

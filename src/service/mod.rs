@@ -24,7 +24,6 @@ pub mod task_change;
 pub mod task_create;
 mod task_hooks;
 pub mod task_preview;
-mod task_rates;
 pub mod task_settings;
 pub mod task_show;
 pub mod task_stats;
@@ -105,7 +104,6 @@ pub struct Parts {
 pub struct Service {
     pub(crate) parts: Parts,
     config: RwLock<Arc<Config>>,
-    rates: task_rates::Rates,
     changes: turns::Turns,
     stats: Arc<stats::Stats>,
 }
@@ -113,9 +111,8 @@ pub struct Service {
 impl Service {
     /// A service over these parts.
     pub fn new(parts: Parts, config: Config) -> Service {
-        let (rates, changes) = Default::default();
         let stats = Arc::new(stats::Stats::new(parts.clock.clone()));
-        Service { parts, config: RwLock::new(Arc::new(config)), rates, changes, stats }
+        Service { parts, config: RwLock::new(Arc::new(config)), changes: turns::Turns::default(), stats }
     }
 
     /// The configuration as it is now.

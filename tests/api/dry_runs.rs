@@ -357,5 +357,9 @@ async fn a_node_that_is_tried_is_what_then_comes_and_until_then_as_it_was() {
         assert_eq!((tried.status, &tried.json()["errors"]), (done.status, &done.json()["errors"]));
         assert!(tried.status >= 400, "{}", request.said());
     }
+    // One member that is wrong leaves the other as it was.
+    let half = json!({"log_filter": "error", "capacity_rate": "1/s"});
+    node.admin.patch(&path, half).await.problem(422, "validation-failed");
+    assert_eq!(node.admin.get(&path).await.expect(200)["log_filter"], "warn,windrow=info");
     post("/v1/nodes/nobody/drain", json!({})).dry(&node.admin).await.problem(404, "not-found");
 }
