@@ -10,7 +10,9 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something is wrong")]
 #![allow(clippy::disallowed_methods, reason = "a test measures real time and reads its environment")]
 
+mod configuration;
 mod deploy;
+mod generated;
 mod page;
 mod shell;
 
