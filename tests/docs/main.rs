@@ -15,6 +15,7 @@ mod deploy;
 mod generated;
 mod page;
 mod shell;
+mod tutorial;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,7 +47,8 @@ fn run(file: &str) -> usize {
     let mut shell = Shell::new();
     let page = Page::read(file);
     let mut count = 0;
-    for block in page.blocks.iter().filter(|block| block.language == "console") {
+    let runs = |block: &&Block| block.language == "console" && block.section != tutorial::SECTION;
+    for block in page.blocks.iter().filter(runs) {
         let loose = block.lines.iter().any(|line| line == "^C");
         for step in block.steps() {
             shell.run(&step, loose).unwrap_or_else(|why| panic!("{file}: $ {}\n{why}", step.command));
@@ -139,11 +141,12 @@ fn every_source_file_has_its_place_on_the_code_map() {
 fn quoted_files_are_quoted_exactly() {
     let mut count = 0;
     for page in pages() {
-        for Block { quotes, lines, .. } in &page.blocks {
-            let Some(file) = quotes else { continue };
+        for block in &page.blocks {
+            let Some(file) = block.quotes() else { continue };
             let whole = std::fs::read_to_string(root().join(file)).unwrap();
-            let code: Vec<&str> = whole.lines().skip_while(|line| line.starts_with('#')).collect();
-            assert_eq!(&code, lines, "{}: {file}", page.file);
+            let is_comment = |line: &&str| line.starts_with('#') || line.starts_with("//");
+            let code: Vec<&str> = whole.lines().skip_while(is_comment).collect();
+            assert_eq!(code, block.lines, "{}: {file}", page.file);
             count += 1;
         }
     }
