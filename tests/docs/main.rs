@@ -10,6 +10,8 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something is wrong")]
 #![allow(clippy::disallowed_methods, reason = "a test measures real time and reads its environment")]
 
+mod cli;
+mod commands;
 mod configuration;
 mod deploy;
 mod generated;

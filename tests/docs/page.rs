@@ -39,7 +39,7 @@ impl Page {
     }
 
     /// The text outside blocks.
-    fn prose(&self) -> String {
+    pub(crate) fn prose(&self) -> String {
         let mut inside = false;
         let keep = |line: &&str| {
             let fence = line.starts_with("```");
@@ -95,7 +95,8 @@ fn blocks(text: &str) -> Vec<Block> {
                 if let Some(heading) = line.strip_prefix("## ") {
                     heading.clone_into(&mut section);
                 }
-                mark = line.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->")).map(str::to_owned);
+                mark =
+                    line.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->")).map(str::to_owned);
             }
         }
     }

@@ -202,8 +202,7 @@ impl Shell {
     }
 
     fn judge(&self, expected: &[String], seen: &[String], loose: bool) -> Result<(), String> {
-        self.compare(expected, seen, loose)
-            .map_err(|line| complaint(&format!("not printed: {line}"), seen))
+        self.compare(expected, seen, loose).map_err(|line| complaint(&format!("not printed: {line}"), seen))
     }
 
     /// Whether the expected lines were printed, in their order; else the first that wasn't.
