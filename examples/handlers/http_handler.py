@@ -1,15 +1,15 @@
-# windrow run --csv users.csv --url http://127.0.0.1:9000
+# windrow try http://127.0.0.1:9000
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-import json
+import json, os
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"                              # keep-alive
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        for item in body.get("items") or [body.get("item")]:
-            if item:
-                print("push to", (item.get("data") or {}).get("user_id"))
+        for item in filter(None, body.get("items", [body.get("item")])):   # none in a ping
+            print("push to", (item.get("data") or {}).get("user_id"))
         self.send_response(204)                                # no body: all items succeeded
         self.end_headers()
 
-ThreadingHTTPServer(("127.0.0.1", 9000), Handler).serve_forever()
+ThreadingHTTPServer.request_queue_size = 128                   # connections that may come at once
+ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 9000))), Handler).serve_forever()

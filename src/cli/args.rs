@@ -31,6 +31,12 @@ pub enum Command {
     /// Run a node: tasks of registered businesses, steered over HTTP
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
+    /// Run everything in one process, with a sample business and a task of it: for a first look, and to develop handlers
+    #[command(after_help = super::dev::EXAMPLES)]
+    Dev(super::dev::DevArgs),
+    /// Write a small handler in a language of your choice
+    #[command(after_help = super::init::EXAMPLES)]
+    Init(super::init::InitArgs),
     /// Check or print a configuration
     Config(ConfigArgs),
     /// Print the completions of a shell

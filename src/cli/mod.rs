@@ -6,6 +6,8 @@
 //! | `run` | one job in this process |
 //! | `trial` | `windrow try` |
 //! | `serve` | `windrow serve` |
+//! | `dev` | `windrow dev` |
+//! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
 //! | `help` | topics, completions |
 //! | `source`, `handler`, `place` | makes what a job needs from flags |
@@ -16,10 +18,12 @@
 
 pub mod args;
 pub mod choice;
+mod dev;
 pub mod exit;
 pub mod fault;
 mod handler;
 mod help;
+mod init;
 mod place;
 mod run;
 mod screen;
@@ -77,10 +81,13 @@ fn execute(cli: Cli) -> Exit {
     let talk = match &cli.command {
         Command::Run(args) => args.talk,
         Command::Try(args) => args.talk,
+        Command::Dev(args) => args.talk,
         _ => Talk { quiet: false, verbose: 0 },
     };
     let env: Vec<(String, String)> = process_env().collect();
     let log_filter = env.iter().find(|(name, _)| name == "WINDROW_LOG").map(|(_, filter)| filter.as_str());
+    // No variable may keep `dev` from beginning.
+    let log_filter = log_filter.filter(|_| !matches!(cli.command, Command::Dev(_)));
     // A node starts its log when it knows its configuration.
     let is_node = matches!(cli.command, Command::Serve(_));
     let opened = if is_node { Ok(Screen::plain()) } else { Screen::open(talk, log_filter) };
@@ -109,6 +116,8 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Run(args) => on_runtimes(|runtimes| run::run(&args, shell, runtimes)),
         Command::Try(args) => on_runtimes(|runtimes| trial::trial(&args, shell, runtimes)),
         Command::Serve(args) => on_runtimes(|runtimes| serve::serve(&args, shell, runtimes)),
+        Command::Dev(args) => on_runtimes(|runtimes| dev::dev(&args, shell, runtimes)),
+        Command::Init(args) => init::init(&args),
         Command::Config(args) => settings::settings(&args, shell),
         Command::Completions { shell } => help::completions(shell),
         Command::Version => {

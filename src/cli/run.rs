@@ -13,6 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use self::outcome::Outcome;
+pub(super) use self::outcome::grouped;
 use self::prepare::Prepared;
 pub(super) use self::prepare::load;
 use self::watch::{End, Watch};

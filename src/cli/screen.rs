@@ -50,6 +50,11 @@ impl Screen {
         }
     }
 
+    /// Whether a bar is drawn: on a terminal, unless quiet.
+    pub(super) fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// Says a line.
     pub(super) fn say(&self, line: &str) {
         if !self.quiet {

@@ -29,6 +29,7 @@ pub mod problem;
 mod problem_pages;
 mod report;
 mod report_markdown;
+pub mod sample;
 pub mod schema;
 mod seen_task;
 pub mod server;

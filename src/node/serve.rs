@@ -132,6 +132,11 @@ impl Serve {
         self.bootstrap.as_deref()
     }
 
+    /// What people can do to it, for who is in the same process.
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
     /// The configuration in force.
     pub fn config(&self) -> Arc<Config> {
         self.service.config()
@@ -177,9 +182,15 @@ impl Serve {
 
     /// Refuses changes, drains, then ends the façade; says whether all ended in time. Reads go on until the end.
     pub async fn drain(self) -> bool {
+        self.drain_and(async |_| ()).await.0
+    }
+
+    /// The same, with a last look at what came of it once nothing moves any more.
+    pub async fn drain_and<T>(self, look: impl AsyncFnOnce(&Service) -> T) -> (bool, T) {
         self.front.end();
         let patience = self.service.config().node.drain_timeout + DRAIN_MARGIN;
         let drained = self.service.supervisor().drain_now(patience).await;
+        let seen = look(&self.service).await;
         drop(self.stop);
         let served = self.server.await.unwrap_or_else(|error| {
             tracing::error!(%error, "the façade ended by a panic");
@@ -192,7 +203,7 @@ impl Serve {
         self.front.close();
         drop((self.service, self.front));
         self.node.close().await;
-        drained
+        (drained, seen)
     }
 }
 

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod dev;
 mod failures;
+mod init;
 mod interrupt;
 mod refusals;
 mod runs;

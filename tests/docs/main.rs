@@ -175,7 +175,9 @@ fn shipped_handlers_are_short() {
 #[test]
 fn flags_and_exit_codes_of_the_readme_are_those_of_the_program() {
     let shell = Shell::new();
-    let told = ["run", "try", "serve", "exit-codes"].map(|topic| shell.output(&["help", topic])).concat();
+    let told = ["run", "try", "serve", "dev", "init", "exit-codes"]
+        .map(|topic| shell.output(&["help", topic]))
+        .concat();
     let page = Page::read("README.md");
     let words = |text: &str| -> BTreeSet<String> {
         let ends = |c: char| !(c.is_ascii_lowercase() || c == '-');

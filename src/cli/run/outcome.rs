@@ -224,7 +224,7 @@ fn round(number: f64) -> f64 {
 }
 
 /// `1,234,567`
-fn grouped(number: u64) -> String {
+pub(in crate::cli) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
