@@ -1,7 +1,7 @@
 //! Windrow drives the N indexed items of a task through a business's handler at exactly the rate it was told.
 //!
 //! Read the modules in this order: `domain` (decides), `ports` (what the core's driver needs), `actors` (drive),
-//! `adapters` (implement ports), `config`, then what people touch: `http`, `node` and `cli`. `docs/architecture.md`
+//! `adapters` (implement ports), `config`, then what people touch: `http`, `client`, `node` and `cli`. `docs/architecture.md`
 //! draws the map and states the import rule, which `tests/tidy.rs` enforces.
 
 pub mod domain;
@@ -14,6 +14,7 @@ pub mod telemetry;
 
 pub mod service;
 
+pub mod client;
 pub mod http;
 
 pub mod node;

@@ -132,6 +132,8 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
         ("src/http/tasks.rs", "fn f(x: crate::node::Node) {}"),
         ("src/cli/run.rs", "use crate::adapters::sql;"),
         ("src/node.rs", "use crate::cli::Args;"),
+        ("src/client/mod.rs", "use crate::http::problem::Problem;"),
+        ("src/node.rs", "use crate::client::Client;"),
         ("src/main.rs", "use windrow::adapters::memory;"),
         ("src/domain/pace.rs", "use super::window::Window;"),
     ] {
@@ -144,6 +146,7 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
         ("src/adapters/sql/mod.rs", "use crate::ports::StoreError; use crate::config::Store;"),
         ("src/node.rs", "use crate::adapters::sql; use crate::actors::supervisor; use crate::service::S;"),
         ("src/actors/mod.rs", "#[cfg(test)] mod tests { use crate::adapters::memory::Memory; }"),
+        ("src/cli/task/list.rs", "use crate::client::Client;"),
         ("tests/cli/main.rs", "use windrow::adapters::memory;"),
     ] {
         assert_eq!(broken(file, text), [] as [&str; 0], "{file}: {text}");

@@ -4,8 +4,9 @@
 //! the kernel frees it), and isn't inherited by workers: files are close-on-exec. Whoever holds it may take every older
 //! session for dead (`ownership.md`, rule 18).
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The file that is locked.
@@ -68,7 +69,8 @@ impl StateDir {
     /// See [`LockError`].
     pub fn lock(path: &Path) -> Result<StateDir, LockError> {
         let fail = |cause: io::Error| refuse(path, cause);
-        std::fs::create_dir_all(path).map_err(fail)?;
+        // What is kept there is nobody else's: items, parameters, hashes of tokens.
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(fail)?;
         let mut options = OpenOptions::new();
         // Not truncated: until the lock is ours, the text is its holder's.
         options.create(true).read(true).write(true).truncate(false);
@@ -161,6 +163,8 @@ fn locked_by(path: &Path, file: &File) -> LockError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -174,6 +178,15 @@ mod tests {
         drop(held);
         assert!(path.join(LOCK_FILE).exists(), "the file is never unlinked");
         StateDir::lock(&path).expect("free again");
+    }
+
+    #[test]
+    fn a_directory_that_is_made_is_its_owner_s_alone() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("deep/state");
+        drop(StateDir::lock(&path).expect("free"));
+        let mode = std::fs::metadata(path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]

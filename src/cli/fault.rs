@@ -1,5 +1,7 @@
 //! What went wrong, as people see it: what, because, what to try. The only place that turns errors into exit codes.
 
+mod client;
+
 use std::fmt;
 
 use super::exit::Exit;

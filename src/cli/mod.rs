@@ -2,36 +2,61 @@
 //!
 //! | part | does |
 //! |---|---|
-//! | `args`, `choice` | reads the command line |
+//! | `args`, `choice` | reads the command line; what one command takes is in its own folder |
 //! | `run` | one job in this process |
 //! | `trial` | `windrow try` |
 //! | `serve` | `windrow serve` |
 //! | `dev` | `windrow dev` |
 //! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
+//! | `task`, `biz`, `node`, `api`, `openapi` | clients of a running node: a noun each |
+//! | `ctx` | which node that is |
+//! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
+//! | `table` | lists and cards for people, the same for scripts |
 //! | `help` | topics, completions |
 //! | `source`, `handler`, `place` | makes what a job needs from flags |
 //! | `screen`, `signals` | standard error, Ctrl-C |
 //! | `fault`, `exit` | errors in three parts, exit codes |
 //!
 //! Standard output carries the outcome only; everything else goes to standard error.
+//!
+//! # How to add a command of a client
+//!
+//! A verb of a noun that is there: put its flags into the noun's `args.rs` (a struct with `#[command(flatten)] remote:
+//! Remote`, and `write: Write` if it changes something), a line into the noun's `Verb`, a line into the `match` of the
+//! noun's `mod.rs`, and the work into a file of its own: `pub(super) async fn stop(args: &StopArgs, shell: &Shell) ->
+//! Result<Exit, Fault>`. There, `Link::open(&args.remote, shell)?` is the way to the node: `link.task("business/name")`
+//! addresses a task, `link.send(Request::post(…))` asks (its errors are faults with their exit codes already),
+//! `link.list` reads pages, `link.show_list`, `link.show_one` and `link.show_plan` print what `-o` asks for, `link.say`
+//! and `link.hint` talk on standard error, `link.confirm` asks before what can't be undone.
+//!
+//! A new noun: a folder like `biz/`, a line each in `Command` (`args.rs`) and in `obey` below.
 
+pub mod api;
 pub mod args;
+pub mod biz;
 pub mod choice;
+pub mod ctx;
 mod dev;
 pub mod exit;
 pub mod fault;
 mod handler;
 mod help;
 mod init;
+pub mod node;
+pub mod openapi;
 mod place;
+pub mod remote;
 mod run;
 mod screen;
 mod serve;
 mod settings;
 mod signals;
 mod source;
+pub mod table;
+pub mod task;
 mod trial;
+pub mod version;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -67,6 +92,12 @@ impl Shell {
         let value = |wanted: &str| self.env.iter().find(|(name, _)| name == wanted);
         let found = value("USER").or_else(|| value("LOGNAME"));
         found.map_or_else(|| "unknown".to_owned(), |(_, user)| user.clone())
+    }
+
+    /// A variable of the environment; an empty one isn't there.
+    fn var(&self, wanted: &str) -> Option<&str> {
+        let found = self.env.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 }
 
@@ -118,11 +149,15 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Serve(args) => on_runtimes(|runtimes| serve::serve(&args, shell, runtimes)),
         Command::Dev(args) => on_runtimes(|runtimes| dev::dev(&args, shell, runtimes)),
         Command::Init(args) => init::init(&args),
+        Command::Task(args) => on_client(task::task(&args, shell)),
+        Command::Biz(args) => on_client(biz::biz(&args, shell)),
+        Command::Node(args) => on_client(node::node(&args, shell)),
+        Command::Ctx(args) => ctx::ctx(&args, shell),
+        Command::Api(args) => on_client(api::api(&args, shell)),
+        Command::Openapi(args) => on_client(openapi::openapi(&args, shell)),
         Command::Config(args) => settings::settings(&args, shell),
         Command::Completions { shell } => help::completions(shell),
-        Command::Version => {
-            screen::print(&format!("windrow {}", env!("CARGO_PKG_VERSION"))).map(|()| Exit::Ok)
-        }
+        Command::Version(args) => on_client(version::version(&args, shell)),
         Command::Help { words } => help::help(&words),
     }
 }
@@ -146,5 +181,18 @@ where
             tracing::warn!("the runtimes are still in use; workers may outlive this process for a moment")
         }
     }
+    outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
+}
+
+/// Runs a command that only talks to a node; everything happens on this thread.
+fn on_client(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Fault::new(Exit::Failed, "windrow can't start", error.to_string())
+            .hint("raise the limit of open files")
+    })?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
+    // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
+    runtime.shutdown_timeout(Duration::ZERO);
     outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
 }

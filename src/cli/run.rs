@@ -1,6 +1,7 @@
 //! `windrow run`: one job in this process. Checks everything that can be checked, begins or resumes the job's task,
 //! starts a node that runs this task only, follows it, and says what came of it.
 
+pub(super) mod args;
 mod failures_out;
 mod outcome;
 pub(super) mod picture;

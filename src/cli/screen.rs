@@ -170,6 +170,33 @@ pub(super) fn print(text: &str) -> Result<(), Fault> {
         .map_err(|error| Fault::new(Exit::Failed, "the outcome can't be printed", error.to_string()))
 }
 
+/// The same for clients, whose output goes through pipes: a reader that has seen enough (`| head`) is no error.
+///
+/// # Errors
+/// When it can't be written for another reason, e.g. a full disk.
+pub(super) fn put(text: &str) -> Result<(), Fault> {
+    // An empty list has no lines, not an empty one.
+    if text.is_empty() {
+        return Ok(());
+    }
+    put_bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
+}
+
+/// The same for a body as it is.
+///
+/// # Errors
+/// As [`put`].
+pub(super) fn put_bytes(bytes: &[u8]) -> Result<(), Fault> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Fault::new(Exit::Failed, "the answer can't be printed", error.to_string())
+                .hint("check where standard output goes"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
     let level = match talk.verbose {
         0 => "warn",

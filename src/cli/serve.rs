@@ -1,5 +1,7 @@
 //! `windrow serve`: reads the configuration, starts the node, and listens to signals until it ends.
 
+pub(super) mod args;
+
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! `windrow config`: checks and prints configurations.
 
+pub(super) mod args;
+
 use super::Shell;
 use super::args::{ConfigArgs, ConfigVerb};
 use super::exit::Exit;

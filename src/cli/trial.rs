@@ -1,5 +1,6 @@
 //! `windrow try`: calls a handler with chosen items and shows its verdicts. No server, no store; nothing is kept.
 
+pub(super) mod args;
 mod data;
 mod verdicts;
 

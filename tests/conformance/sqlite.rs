@@ -172,3 +172,18 @@ async fn hooks_are_left_in_the_outbox_once_per_change() {
     let runs = texts(&db, "SELECT end_reason FROM run WHERE task_id = 2 ORDER BY run_no").await;
     assert_eq!(runs, ["stopped", "done"]);
 }
+
+#[tokio::test]
+async fn the_files_of_a_database_are_their_owner_s_alone_wherever_they_lie() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
+    store.ensure_business("push", &actor(), NOW).await.unwrap();
+    let modes: Vec<u32> = std::fs::read_dir(place.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().permissions().mode() & 0o777)
+        .collect();
+    assert!(modes.len() >= 2, "the database and its journal");
+    assert!(modes.iter().all(|mode| *mode == 0o600), "{modes:o?}");
+}

@@ -1,6 +1,7 @@
 //! What differs between databases: connections, the write lock, migrations, error codes. SQLite only, so far.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,11 +37,18 @@ pub(super) fn check_file(path: &Path) -> Result<(), StoreError> {
         Ok(found) if found.permissions().readonly() => {
             refuse("it is read-only", "make it writable or use another state directory")
         }
-        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
-            refuse(&cause.to_string(), "check the path and its permissions")
+        Ok(_) => Ok(()),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            make_file(path).or_else(|cause| refuse(&cause.to_string(), "check the path and its permissions"))
         }
-        _ => Ok(()),
+        Err(cause) => refuse(&cause.to_string(), "check the path and its permissions"),
     }
+}
+
+/// An empty file that only its owner may read, whatever its directory allows; SQLite gives its journals the same mode.
+fn make_file(path: &Path) -> std::io::Result<()> {
+    // Not truncated: another process may be making it.
+    std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map(drop)
 }
 
 /// A pool of connections to the file. Every one commits durably (`synchronous = FULL`).

@@ -1,0 +1,177 @@
+//! What a node refused, and why there was no answer, as people see it.
+
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::client::{ClientError, Problem, ProblemField};
+
+/// What to try when nobody answers.
+const REACH_HINT: &str = "is the node running, and is this its address? --server URL, WINDROW_SERVER or `windrow ctx use NAME` name another";
+/// What to try when the caller isn't known.
+const SIGN_IN_HINT: &str = "--token-file FILE, WINDROW_TOKEN, or a context with a token: `windrow ctx add NAME --server URL --token-file FILE`";
+
+impl From<ClientError> for Fault {
+    fn from(error: ClientError) -> Fault {
+        let text = error.to_string();
+        let unanswered = "the node gave no answer";
+        match error {
+            ClientError::Problem(problem) => Fault::from(*problem),
+            ClientError::Address { .. } => {
+                Fault::new(Exit::Usage, "the server's address can't be used", text)
+                    .hint("--server http://127.0.0.1:7700")
+            }
+            ClientError::Token(_) => Fault::new(Exit::NotAllowed, "not signed in", text).hint(SIGN_IN_HINT),
+            ClientError::Trust(_) => Fault::new(Exit::Config, "no certificate is trusted", text)
+                .hint("--ca-file FILE with certificates in PEM form"),
+            ClientError::Request(_) => Fault::new(Exit::Usage, "the request can't be sent", text)
+                .hint("`windrow openapi` has every path"),
+            ClientError::Input(_) => Fault::new(Exit::Failed, "the upload broke off", text)
+                .hint("check the file or pipe, then begin anew"),
+            ClientError::Unreachable { .. } => {
+                Fault::new(Exit::Unreachable, unanswered, text).hint(REACH_HINT)
+            }
+            ClientError::Timeout { .. } => Fault::new(Exit::Unreachable, unanswered, text)
+                .hint("the same again: nothing is done twice; --timeout waits longer"),
+            ClientError::Tls { .. } => Fault::new(Exit::Unreachable, unanswered, text).hint(
+                "--ca-file FILE trusts an authority of your own; a node without TLS has an http:// address",
+            ),
+            ClientError::NotWindrow { .. } => {
+                Fault::new(Exit::Failed, "that isn't a node's answer", text).hint(REACH_HINT)
+            }
+        }
+    }
+}
+
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Fault {
+        let slug = problem.slug();
+        let what = match (slug, problem.title.as_str()) {
+            ("unauthenticated", _) => "not signed in".to_owned(),
+            ("", "") => format!("the node answered {}", problem.status),
+            (_, title) => lower_first(title),
+        };
+        let mut because: Vec<String> =
+            Some(problem.detail.clone()).into_iter().filter(|text| !text.is_empty()).collect();
+        because.extend(problem.errors.iter().map(line));
+        if problem.status >= 500 && !problem.request_id.is_empty() {
+            because.push(format!("it was request {}; the node's log says more", problem.request_id));
+        }
+        if because.is_empty() {
+            because.push(format!("the node answered {} and didn't say why", problem.status));
+        }
+        Fault { exit: exit(&problem), what, because, hint: hint(&problem) }
+    }
+}
+
+/// The contract with scripts (`windrow help exit-codes`).
+fn exit(problem: &Problem) -> Exit {
+    match problem.status {
+        404 | 410 => Exit::NotFound,
+        409 | 412 => Exit::Conflict,
+        401 | 403 => Exit::NotAllowed,
+        408 | 429 | 502..=504 => Exit::Unreachable,
+        400..=499 => Exit::Rejected,
+        _ => Exit::Failed,
+    }
+}
+
+fn line(field: &ProblemField) -> String {
+    let advice = field.advice.as_ref().map(|advice| format!("; try {advice}")).unwrap_or_default();
+    match field.pointer.as_str() {
+        "" => format!("{}{advice}", field.detail),
+        pointer => format!("{pointer}: {}{advice}", field.detail),
+    }
+}
+
+/// What the node advises; of a missing token the command line knows more.
+fn hint(problem: &Problem) -> Option<String> {
+    if problem.slug() == "unauthenticated" {
+        return Some(SIGN_IN_HINT.to_owned());
+    }
+    let rates = problem.more.get("max_rate").and_then(|rates| rates.as_object());
+    let rates = rates
+        .into_iter()
+        .flatten()
+        .filter_map(|(node, rate)| Some(format!("--rate {} on {node}", rate.as_str()?)));
+    let allowed = problem.more.get("allowed").and_then(|allowed| allowed.as_array());
+    let allowed = allowed.into_iter().flatten().filter_map(|action| action.as_str());
+    let allowed: Vec<&str> = allowed.collect();
+    let allowed = (!allowed.is_empty()).then(|| format!("allowed now: {}", allowed.join(", ")));
+    let mut all: Vec<String> = rates.chain(allowed).collect();
+    all.extend(problem.advice.iter().cloned());
+    if all.is_empty() {
+        all.push("-v shows the exchange with the node".to_owned());
+    }
+    Some(all.join("\n  try  "))
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => "the node refused".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fault(status: u16, slug: &str) -> Fault {
+        let body = json!({"type": format!("http://n1/problems/{slug}"), "title": "No way", "detail": "d", "status": status,
+            "request_id": "r-1", "try": ["this", "that"]});
+        Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"))
+    }
+
+    #[test]
+    fn each_status_has_its_exit_code() {
+        for (status, exit) in [
+            (400, Exit::Rejected),
+            (401, Exit::NotAllowed),
+            (403, Exit::NotAllowed),
+            (404, Exit::NotFound),
+            (409, Exit::Conflict),
+            (412, Exit::Conflict),
+            (413, Exit::Rejected),
+            (422, Exit::Rejected),
+            (429, Exit::Unreachable),
+            (500, Exit::Failed),
+            (503, Exit::Unreachable),
+        ] {
+            assert_eq!(fault(status, "x").exit, exit, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_problem_says_what_because_and_every_advice() {
+        assert_eq!(
+            fault(409, "conflict").to_string(),
+            "error: no way\n  because d\n  try  this\n  try  that"
+        );
+        let inside = fault(500, "internal").to_string();
+        assert!(inside.contains("it was request r-1"), "{inside}");
+        assert!(fault(401, "unauthenticated").to_string().contains("--token-file"));
+    }
+
+    #[test]
+    fn each_fault_of_a_body_has_its_line_and_pointer() {
+        let body = json!({"title": "T", "detail": "two members", "status": 400, "errors": [
+            {"pointer": "/rate", "detail": "not a rate", "try": "\"500/s\""}, {"pointer": "/x", "detail": "unknown"}]});
+        let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
+        assert_eq!(fault.because, ["two members", "/rate: not a rate; try \"500/s\"", "/x: unknown"]);
+        let body =
+            json!({"title": "T", "status": 409, "max_rate": {"n1": "888/s"}, "allowed": ["stop", "cancel"]});
+        let hint =
+            Fault::from(serde_json::from_value::<Problem>(body).expect("a problem")).hint.expect("a hint");
+        assert_eq!(hint, "--rate 888/s on n1\n  try  allowed now: stop, cancel");
+    }
+
+    #[test]
+    fn nobody_there_is_safe_to_try_again() {
+        let error = ClientError::Unreachable { server: "http://n1".to_owned(), why: "refused".to_owned() };
+        let fault = Fault::from(error);
+        assert_eq!(fault.exit, Exit::Unreachable);
+        assert!(fault.to_string().contains("http://n1 can't be reached: refused"));
+    }
+}

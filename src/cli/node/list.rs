@@ -1,0 +1,76 @@
+//! `windrow node list`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::args::ListArgs;
+use crate::cli::Shell;
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::remote::Link;
+use crate::cli::table::times::Times;
+use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::client::Request;
+
+/// Nodes.
+pub(super) const NODES: Listing = Listing {
+    columns: &[
+        column("NODE", Side::Left, Keep::Always, 4, |node, _| Cell::member(node, "id").tone(Tone::Strong)),
+        column("STATE", Side::Left, Keep::Always, 7, |node, _| state(node)),
+        column("RUNS", Side::Right, Keep::Rank(60), 4, |node, _| runs(node)),
+        column("WAITING", Side::Right, Keep::Rank(50), 4, |node, _| Cell::member(node, "waiting")),
+        column("RESERVED", Side::Right, Keep::Rank(80), 7, |node, _| Cell::member(node, "reserved_rate")),
+        column("CAPACITY", Side::Right, Keep::Rank(90), 7, |node, _| Cell::member(node, "capacity_rate")),
+        column("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| uptime(node)),
+        column("VERSION", Side::Left, Keep::Rank(30), 5, |node, _| Cell::member(node, "version")),
+        column("POOLS", Side::Left, Keep::Wide, 5, |node, _| Cell::new(joined(&node["pools"]))),
+        column("LOG", Side::Left, Keep::Wide, 5, |node, _| Cell::member(node, "log_filter")),
+        column("SEEN", Side::Left, Keep::Wide, 7, |node, times| Cell::time(node, "last_seen", times)),
+    ],
+    name: |node| node["id"].as_str().unwrap_or_default().to_owned(),
+    none: "no nodes",
+};
+
+const fn column(
+    title: &'static str,
+    side: Side,
+    keep: Keep,
+    least: usize,
+    cell: fn(&Value, &Times) -> Cell,
+) -> Column {
+    Column { title, side, keep, least, cell }
+}
+
+fn state(node: &Value) -> Cell {
+    let state = Cell::member(node, "state");
+    let tone = if state.text == "serving" { Tone::Good } else { Tone::Warn };
+    state.tone(tone)
+}
+
+fn runs(node: &Value) -> Cell {
+    let runs = node["runs"].as_array().map(|runs| runs.len() as u64);
+    runs.map_or_else(Cell::nothing, |runs| Cell::new(human::count(runs)).plain(runs.to_string()))
+}
+
+fn uptime(node: &Value) -> Cell {
+    let seconds = node["uptime_seconds"].as_u64();
+    seconds.map_or_else(Cell::nothing, |seconds| {
+        Cell::new(human::span(Duration::from_secs(seconds))).plain(seconds.to_string())
+    })
+}
+
+fn joined(words: &Value) -> String {
+    let words = words.as_array().into_iter().flatten().filter_map(Value::as_str);
+    words.collect::<Vec<_>>().join(",")
+}
+
+/// Lists nodes.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let listed = link.list(Request::get("/v1/nodes"), None).await?;
+    link.show_list(&NODES, &listed, &listed.things()?)
+}

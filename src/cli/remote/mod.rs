@@ -1,0 +1,15 @@
+//! What every command has that talks to a node: its flags, where the node is and who calls, the open link, pages.
+
+pub mod args;
+mod ask;
+pub mod contexts;
+mod link;
+mod look;
+mod pages;
+pub mod reach;
+
+pub use self::args::{Form, Paging, Remote, View, Write};
+pub use self::ask::Danger;
+pub use self::link::Link;
+pub use self::look::Look;
+pub use self::pages::Listed;

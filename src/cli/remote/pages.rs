@@ -1,0 +1,104 @@
+//! Lists, page by page.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::args::Paging;
+use super::link::Link;
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::client::{Answer, Request};
+
+/// Things of the largest page. (`ux.md` §2.4.)
+const PAGE_MAX: usize = 500;
+
+/// A page as the API has it; members stay as they are written.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Page {
+    items: Vec<Box<RawValue>>,
+    #[serde(default)]
+    next_cursor: Option<String>,
+}
+
+/// What was found of a list.
+#[derive(Debug)]
+pub struct Listed {
+    page: Page,
+    /// The one body that it came in, if it was one.
+    verbatim: Option<Bytes>,
+    /// The node's time. Unit: milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+impl Listed {
+    /// The things.
+    ///
+    /// # Errors
+    /// A bug: what was read as JSON once can be read again.
+    pub fn things(&self) -> Result<Vec<Value>, Fault> {
+        let things = self.page.items.iter().map(|raw| serde_json::from_str(raw.get()));
+        things.collect::<Result<_, _>>().map_err(|error| Fault::bug(error.to_string()))
+    }
+
+    /// Whether there are more.
+    pub fn has_more(&self) -> bool {
+        self.page.next_cursor.is_some()
+    }
+
+    /// One body of the API, whatever the number of pages.
+    ///
+    /// # Errors
+    /// A bug.
+    pub fn json(&self) -> Result<String, Fault> {
+        match &self.verbatim {
+            Some(body) => Ok(String::from_utf8_lossy(body).into_owned()),
+            None => serde_json::to_string(&self.page).map_err(|error| Fault::bug(error.to_string())),
+        }
+    }
+
+    /// A thing a line.
+    pub fn ndjson(&self) -> String {
+        // The API writes bodies without line breaks; a proxy might not.
+        self.page.items.iter().map(|item| item.get().replace(['\n', '\r'], " ") + "\n").collect()
+    }
+}
+
+impl Link<'_> {
+    /// Reads a list: as many pages as are wanted, or the one that there is.
+    ///
+    /// # Errors
+    /// As [`Link::send`].
+    pub async fn list(&self, request: Request, paging: Option<&Paging>) -> Result<Listed, Fault> {
+        let Some(paging) = paging else {
+            let answer = self.send(request).await?;
+            return self.first(&answer);
+        };
+        let mut wanted = paging.wanted();
+        let ask = |cursor: Option<&str>, wanted: Option<usize>| {
+            let limit = wanted.unwrap_or(PAGE_MAX).min(PAGE_MAX);
+            request.clone().query("limit", limit).query_option("cursor", cursor)
+        };
+        let answer = self.send(ask(None, wanted)).await?;
+        let mut found = self.first(&answer)?;
+        wanted = wanted.map(|wanted| wanted.saturating_sub(found.page.items.len()));
+        while let Some(cursor) = found.page.next_cursor.clone().filter(|_| wanted != Some(0)) {
+            let answer = self.send(ask(Some(&cursor), wanted)).await?;
+            let page: Page = answer.read()?;
+            if page.next_cursor.as_ref() == Some(&cursor) {
+                return Err(Fault::new(Exit::Failed, "the list doesn't end", "a page points to itself")
+                    .hint("report it; --limit N reads less"));
+            }
+            wanted = wanted.map(|wanted| wanted.saturating_sub(page.items.len()));
+            found.verbatim = None;
+            found.page.items.extend(page.items);
+            found.page.next_cursor = page.next_cursor;
+        }
+        Ok(found)
+    }
+
+    fn first(&self, answer: &Answer) -> Result<Listed, Fault> {
+        Ok(Listed { page: answer.read()?, verbatim: Some(answer.body.clone()), now_ms: self.now_ms(answer) })
+    }
+}

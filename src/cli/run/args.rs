@@ -1,0 +1,165 @@
+//! `windrow run` on the command line.
+
+use std::ffi::OsString;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, ValueEnum};
+
+use crate::cli::args::{HttpArgs, Items, Talk};
+use crate::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use crate::domain::settings_text::parse_span;
+
+/// How it is used.
+pub(in crate::cli) const EXAMPLES: &str = "\
+Examples:
+  windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
+  windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
+  windrow run --total 1000 --rate 20/s -- sh -c 'while read -r l; do echo ok; done'
+  jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
+
+Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing.
+Exit codes: windrow help exit-codes";
+
+/// How items are driven; what isn't said here comes from the configuration.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pace and limits")]
+pub struct Tunes {
+    /// Item attempts, retries included: 500/s, 30/m, 1/2s; without it as fast as the handler answers
+    #[arg(long)]
+    pub rate: Option<RateLimit>,
+    /// How much may leave at once above the steady rate: 100ms (of the rate) or '50 items'
+    #[arg(long)]
+    pub burst: Option<Burst>,
+    /// Items in flight at the same time: a number or auto
+    #[arg(long)]
+    pub concurrency: Option<Auto<NonZeroU32>>,
+    /// Items between low water and the highest that may leave: a number or auto
+    #[arg(long)]
+    pub window: Option<Auto<NonZeroU32>>,
+    /// Items of one call
+    #[arg(long)]
+    pub batch: Option<NonZeroU32>,
+    /// How long one call may take
+    #[arg(long, value_parser = parse_span)]
+    pub timeout: Option<Duration>,
+    /// Attempts of one item before it is given up
+    #[arg(long)]
+    pub max_attempts: Option<NonZeroU32>,
+    /// The wait between attempts: '1s..60s x2 jitter 20%'
+    #[arg(long)]
+    pub backoff: Option<Backoff>,
+    /// What an item without attempts left means: abandon (it) or stop (everything)
+    #[arg(long)]
+    pub on_exhausted: Option<OnExhausted>,
+    /// Errors that are tolerated: 10/s failed attempts (more: it pauses), 1% or 500 given up (more: it stops), none
+    #[arg(long)]
+    pub error_budget: Option<ErrorBudget>,
+    /// One at a time, in order
+    #[arg(long)]
+    pub ordered: bool,
+}
+
+/// More processes than any machine is helped by; a slip of the finger must not take it down.
+const WORKERS_MAX: u32 = 4096;
+
+fn few(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse::<NonZeroU32>().ok().filter(|number| number.get() <= WORKERS_MAX);
+    number.ok_or_else(|| format!("a number from 1 to {WORKERS_MAX} is needed"))
+}
+
+/// `windrow run`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "total"])))]
+#[command(group(ArgGroup::new("handler").required(true).args(["url", "worker"])))]
+pub struct RunArgs {
+    /// Where items come from.
+    #[command(flatten)]
+    pub items: Items,
+    /// So many items without data: 0, 1, 2 …
+    #[arg(long, value_name = "N", help_heading = "Items")]
+    pub total: Option<NonZeroU64>,
+    /// The command that does the work, after --; it reads items as lines and answers each with a line
+    #[arg(last = true, value_name = "COMMAND", help_heading = "Handler")]
+    pub worker: Vec<OsString>,
+    /// The URL that does the work
+    #[arg(long, help_heading = "Handler")]
+    pub url: Option<String>,
+    /// Processes of the command
+    #[arg(long, value_name = "N", value_parser = few, conflicts_with = "url", help_heading = "Handler")]
+    pub workers: Option<NonZeroU32>,
+    /// How a URL is called.
+    #[command(flatten)]
+    pub http: HttpArgs,
+    /// How items are driven.
+    #[command(flatten)]
+    pub tunes: Tunes,
+    /// The job's identity; without it the source's (file path, content of the pipe, or total)
+    #[arg(long, value_parser = job_name, help_heading = "Identity and state")]
+    pub name: Option<String>,
+    /// Forget what an earlier run of this job did and begin anew
+    #[arg(long, help_heading = "Identity and state")]
+    pub restart: bool,
+    /// Where progress is kept; without it a directory per job in $XDG_STATE_HOME/windrow (~/.local/state/windrow)
+    #[arg(long, value_name = "DIR", help_heading = "Identity and state")]
+    pub state: Option<PathBuf>,
+    /// A configuration file, for defaults
+    #[arg(long, value_name = "FILE", help_heading = "Identity and state")]
+    pub config: Option<PathBuf>,
+    /// Write every failed item to this file as NDJSON when the run ends
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub failures_out: Option<PathBuf>,
+    /// How the outcome is printed on standard output
+    #[arg(short, long, value_enum, default_value_t = Output::Table, help_heading = "Output")]
+    pub output: Output,
+    /// How much is printed.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+/// How an outcome is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people
+    Table,
+    /// One JSON object
+    Json,
+}
+
+/// The longest name that a person may give. Unit: bytes; the column holds 190.
+const NAME_BYTES_MAX: usize = 128;
+
+fn job_name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
+        return Err(format!("a name has 1 to {NAME_BYTES_MAX} bytes without control characters"));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::cli::args::Cli;
+
+    #[test]
+    fn a_run_needs_one_source_and_one_handler() {
+        let parse = |words: &str| Cli::try_parse_from(words.split(' ').filter(|word| !word.is_empty()));
+        assert!(parse("windrow run --total 3 -- true").is_ok());
+        assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());
+        for wrong in [
+            "windrow run -- true",
+            "windrow run --total 3",
+            "windrow run --total 0 -- true",
+            "windrow run --total 3 --csv u.csv -- true",
+            "windrow run --total 3 --url http://x -- true",
+            "windrow run --total 3 --rate 0/s -- true",
+            "windrow run --total 3 --rate fast -- true",
+            "windrow run --total 3 --timeout 3 -- true",
+            "windrow run --total 3 --url http://x --workers 2",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `windrow serve` on the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// How it is used.
+pub(in crate::cli) const EXAMPLES: &str = "\
+Examples:
+  windrow serve --config /etc/windrow/config.toml
+  windrow serve --data-dir ./data --listen 127.0.0.1:7700
+  WINDROW_NODE__CAPACITY_RATE=3000/s windrow serve
+
+It needs a directory of its own that it may write (node.data_dir, by default /var/lib/windrow: the database, its lock and
+the key of stored secrets) and a free port (http.listen, by default 127.0.0.1:7700); no other server. At its first start it
+writes a token for an administrator to a file and prints which (auth.bootstrap_token_file).
+
+Without --config, ./config.toml is read if there is one; else defaults and the environment hold (WINDROW_NODE__DATA_DIR
+is node.data_dir). The API is described at /docs of the address that is printed, with the file of the first token.
+SIGTERM or Ctrl-C drains: no new work, calls under way end, progress is saved; a second one ends at once.
+SIGHUP reads the configuration anew, SIGUSR1 prints the tree of actors.";
+
+/// `windrow serve`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The configuration; without it ./config.toml if there is one
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where to listen, instead of http.listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// Where the database and its lock are, instead of node.data_dir
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}

@@ -1,0 +1,67 @@
+//! One thing in lines: a name and a text each.
+
+use console::measure_text_width;
+
+use super::paint::Tone;
+use super::{Paper, clean};
+
+/// Where the texts begin at the least. Unit: terminal cells.
+const LABEL_CELLS_MIN: usize = 8;
+
+/// A card.
+#[derive(Clone, Debug, Default)]
+pub struct Card {
+    title: Vec<(String, Tone)>,
+    lines: Vec<(String, String, Tone)>,
+}
+
+impl Card {
+    /// A card without a title.
+    pub fn new() -> Card {
+        Card::default()
+    }
+
+    /// Adds a part of the first line.
+    #[must_use]
+    pub fn title(mut self, text: impl Into<String>, tone: Tone) -> Card {
+        self.title.push((text.into(), tone));
+        self
+    }
+
+    /// Adds a line.
+    #[must_use]
+    pub fn line(self, label: &str, text: impl Into<String>) -> Card {
+        self.toned(label, text, Tone::Plain)
+    }
+
+    /// Adds a line with a colour.
+    #[must_use]
+    pub fn toned(mut self, label: &str, text: impl Into<String>, tone: Tone) -> Card {
+        self.lines.push((label.to_owned(), text.into(), tone));
+        self
+    }
+
+    /// Adds a line, if there is something to say.
+    #[must_use]
+    pub fn maybe(self, label: &str, text: Option<impl Into<String>>) -> Card {
+        match text {
+            Some(text) => self.line(label, text),
+            None => self,
+        }
+    }
+
+    /// The text. Long lines are left to the terminal: a card is read, not scanned.
+    pub fn text(&self, paper: Paper) -> String {
+        let title: Vec<String> =
+            self.title.iter().map(|(text, tone)| tone.paint(&clean(text), paper.colours)).collect();
+        let mut text = if title.is_empty() { String::new() } else { title.join("  ") + "\n" };
+        let labels = self.lines.iter().map(|(label, ..)| measure_text_width(label));
+        let width = labels.max().unwrap_or(0).max(LABEL_CELLS_MIN);
+        for (label, line, tone) in &self.lines {
+            let label = console::pad_str(label, width, console::Alignment::Left, None);
+            let line = tone.paint(&clean(line), paper.colours);
+            text += &format!("  {}  {line}\n", Tone::Dim.paint(&label, paper.colours));
+        }
+        text
+    }
+}

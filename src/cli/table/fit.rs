@@ -1,0 +1,66 @@
+//! How wide each column is, so that lines fit: first texts are shortened, then columns go, the least important first.
+
+use console::measure_text_width;
+
+use super::{Cell, Column, Keep, clean};
+
+/// Between two columns. Unit: terminal cells.
+pub(super) const GAP: usize = 2;
+
+/// The width of each column; none for one that isn't shown.
+pub(super) fn places(columns: &[&Column], rows: &[Vec<Cell>], room: Option<usize>) -> Vec<Option<usize>> {
+    let natural = columns.iter().enumerate().map(|(at, column)| {
+        let cells =
+            rows.iter().filter_map(|row| row.get(at)).map(|cell| measure_text_width(&clean(&cell.text)));
+        cells.chain([measure_text_width(column.title)]).max().unwrap_or(0)
+    });
+    let natural: Vec<usize> = natural.collect();
+    let mut places: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
+    let Some(room) = room else { return places };
+    loop {
+        places.iter_mut().zip(&natural).for_each(|(place, width)| {
+            if place.is_some() {
+                *place = Some(*width);
+            }
+        });
+        shorten(&mut places, room, |at| columns[at].least);
+        if total(&places) <= room {
+            return places;
+        }
+        match least_important(columns, &places) {
+            Some(at) => places[at] = None,
+            None => break,
+        }
+    }
+    // Only columns that never go are left: they share what there is.
+    shorten(&mut places, room, |_| 1);
+    places
+}
+
+/// Takes cells from the widest column again and again, until lines fit or every column is at its least.
+fn shorten(places: &mut [Option<usize>], room: usize, least: impl Fn(usize) -> usize) {
+    let mut excess = total(places).saturating_sub(room);
+    while excess > 0 {
+        let wide = places.iter().enumerate().filter_map(|(at, place)| place.map(|width| (at, width)));
+        let spare = wide.filter(|(at, width)| *width > least(*at));
+        let Some((at, width)) = spare.max_by_key(|(_, width)| *width) else { return };
+        places[at] = Some(width - 1);
+        excess -= 1;
+    }
+}
+
+fn least_important(columns: &[&Column], places: &[Option<usize>]) -> Option<usize> {
+    let shown = (0..columns.len()).filter(|at| places[*at].is_some());
+    let ranked = shown.filter_map(|at| match columns[at].keep {
+        Keep::Always => None,
+        Keep::Rank(rank) => Some((rank, at)),
+        Keep::Wide => Some((0, at)),
+    });
+    ranked.min_by_key(|(rank, _)| *rank).map(|(_, at)| at)
+}
+
+/// The width of a line.
+fn total(places: &[Option<usize>]) -> usize {
+    let shown = places.iter().flatten();
+    shown.clone().sum::<usize>() + shown.count().saturating_sub(1) * GAP
+}

@@ -1,0 +1,123 @@
+//! Numbers as people read them.
+
+use std::time::Duration;
+
+/// Eighths of a block, for bars.
+const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// `1,234,567`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The share of a whole, in percent; all of nothing is everything.
+pub fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 100.0 } else { (part as f64 * 100.0 / whole as f64).clamp(0.0, 100.0) }
+}
+
+/// `39.0%`; `100%` is said only of everything, and `0.0%` only of nothing but little.
+pub fn percent_text(part: u64, whole: u64) -> String {
+    if part >= whole {
+        return "100%".to_owned();
+    }
+    format!("{:.1}%", percent(part, whole).min(99.9))
+}
+
+/// `███▉░░░`: how much of a whole is done, in so many terminal cells.
+pub fn bar(part: u64, whole: u64, cells: usize) -> String {
+    let eighths = (percent(part, whole) / 100.0 * (cells * 8) as f64) as usize;
+    let (full, rest) = (eighths / 8, eighths % 8);
+    let mut text = "█".repeat(full.min(cells));
+    if rest > 0 && full < cells {
+        text.push(EIGHTHS[rest]);
+    }
+    let done = text.chars().count();
+    text + &"░".repeat(cells - done)
+}
+
+/// A span in its largest unit: `14s`, `21m`, `3h`, `5d`.
+pub fn span(span: Duration) -> String {
+    match span.as_secs() {
+        seconds @ 0..=119 => format!("{seconds}s"),
+        seconds @ 120..=7199 => format!("{}m", seconds / 60),
+        seconds @ 7200..=172_799 => format!("{}h", seconds / 3600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A measured rate, with as many digits as say something: `0.25`, `7.5`, `499`.
+pub fn rate(per_second: f64) -> String {
+    match per_second {
+        rate if rate <= 0.0 => "0".to_owned(),
+        rate if rate < 1.0 => format!("{rate:.2}"),
+        rate if rate < 10.0 => format!("{rate:.1}"),
+        rate => count(rate.round() as u64),
+    }
+}
+
+/// A size: `812 B`, `41.2 MB`.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut size = bytes as f64 / 1000.0;
+    let mut unit = 0;
+    while size >= 999.95 && unit + 1 < UNITS.len() {
+        size /= 1000.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+/// When so much will be done at this pace; none while nothing moves.
+pub fn eta(left: u64, per_second: f64) -> Option<Duration> {
+    (per_second > 0.0).then(|| Duration::try_from_secs_f64((left as f64 / per_second).ceil()).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_separators() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0.0, 0.249, 7.46, 498.7, 1999.6].map(rate), ["0", "0.25", "7.5", "499", "2,000"]);
+        assert_eq!(
+            [0, 999, 1000, 41_234_567, 999_999_999].map(bytes),
+            ["0 B", "999 B", "1.0 kB", "41.2 MB", "1.0 GB"]
+        );
+    }
+
+    #[test]
+    fn everything_is_said_of_everything_only() {
+        assert_eq!(percent_text(389_939, 1_000_000), "39.0%");
+        assert_eq!(percent_text(999_999, 1_000_000), "99.9%");
+        assert_eq!(percent_text(0, 0), "100%");
+        assert_eq!(percent_text(7, 7), "100%");
+    }
+
+    #[test]
+    fn a_bar_has_its_length_whatever_it_shows() {
+        for (part, bar_) in [(0, "░░░░"), (1, "▎░░░"), (8, "██░░"), (15, "███▊"), (16, "████"), (20, "████")]
+        {
+            assert_eq!(bar(part, 16, 4), bar_, "{part}");
+        }
+    }
+
+    #[test]
+    fn spans_are_short() {
+        let texts = [0, 14, 119, 120, 1260, 7200, 172_800].map(|seconds| span(Duration::from_secs(seconds)));
+        assert_eq!(texts, ["0s", "14s", "119s", "2m", "21m", "2h", "2d"]);
+        assert_eq!(eta(100, 0.0), None);
+        assert_eq!(eta(100, 3.0), Some(Duration::from_secs(34)));
+    }
+}

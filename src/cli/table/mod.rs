@@ -1,0 +1,194 @@
+//! Lists and single things: for people as a table or a card that fits their terminal, for scripts as CSV, NDJSON or
+//! names, all from one definition.
+//!
+//! A noun defines its [`Listing`] once. Rows are the API's own bodies; a column says how one of their facts is shown.
+//! What comes from a server is cleaned of control characters before a terminal sees it.
+
+mod card;
+mod csv;
+mod fit;
+pub mod human;
+mod paint;
+pub mod times;
+
+use serde_json::Value;
+
+pub use self::card::Card;
+pub use self::paint::Tone;
+use self::times::Times;
+
+/// A list of one kind of things.
+#[derive(Debug)]
+pub struct Listing {
+    /// Its columns, in their order.
+    pub columns: &'static [Column],
+    /// How one of the things is named, for `-o name`.
+    pub name: fn(&Value) -> String,
+    /// What is said when there is none.
+    pub none: &'static str,
+}
+
+/// A column.
+#[derive(Debug)]
+pub struct Column {
+    /// Its head, in capitals; in lower case the head of the CSV.
+    pub title: &'static str,
+    /// Where its cells stand.
+    pub side: Side,
+    /// When it may go where there is no room.
+    pub keep: Keep,
+    /// It is shortened to no less than this before a column goes. Unit: terminal cells.
+    pub least: usize,
+    /// What it shows of a thing.
+    pub cell: fn(&Value, &Times) -> Cell,
+}
+
+/// Where cells stand in their column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// When a column may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Never.
+    Always,
+    /// Where there is no room; the lowest number first.
+    Rank(u8),
+    /// It is shown in `-o wide` and CSV only.
+    Wide,
+}
+
+/// What stands in a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// For people.
+    pub text: String,
+    /// For people with little room; without it the text is cut off.
+    pub short: Option<String>,
+    /// For CSV; none is the same text.
+    pub plain: Option<String>,
+    /// Its colour.
+    pub tone: Tone,
+}
+
+impl Cell {
+    /// A text that is the same for people and scripts.
+    pub fn new(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), ..Cell::default() }
+    }
+
+    /// A dash: there is nothing to show.
+    pub fn nothing() -> Cell {
+        Cell::new("–").plain("").tone(Tone::Dim)
+    }
+
+    /// A member's text; a dash where it is missing or null.
+    pub fn member(thing: &Value, name: &str) -> Cell {
+        match thing.get(name) {
+            Some(Value::String(text)) => Cell::new(text.clone()),
+            Some(Value::Null) | None => Cell::nothing(),
+            Some(other) => Cell::new(other.to_string()),
+        }
+    }
+
+    /// A time; scripts get it as the API has it.
+    pub fn time(thing: &Value, name: &str, times: &Times) -> Cell {
+        match thing.get(name).and_then(Value::as_str) {
+            Some(at) => Cell::new(times.text(at)).plain(at),
+            None => Cell::nothing(),
+        }
+    }
+
+    /// With a shorter text where there is little room.
+    #[must_use]
+    pub fn short(mut self, short: impl Into<String>) -> Cell {
+        self.short = Some(short.into());
+        self
+    }
+
+    /// With another text for scripts.
+    #[must_use]
+    pub fn plain(mut self, plain: impl Into<String>) -> Cell {
+        self.plain = Some(plain.into());
+        self
+    }
+
+    /// In this colour.
+    #[must_use]
+    pub fn tone(mut self, tone: Tone) -> Cell {
+        self.tone = tone;
+        self
+    }
+}
+
+/// The paper that a table is drawn on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paper {
+    /// Terminal cells of a line; none is without end.
+    pub width: Option<usize>,
+    /// Whether colours are shown.
+    pub colours: bool,
+}
+
+impl Listing {
+    /// The table, with every column in `wide`.
+    pub fn table(&self, things: &[Value], times: &Times, paper: Paper, wide: bool) -> String {
+        let shown = |column: &&Column| wide || column.keep != Keep::Wide;
+        let columns: Vec<&Column> = self.columns.iter().filter(shown).collect();
+        let rows: Vec<Vec<Cell>> = things.iter().map(|thing| cells(&columns, thing, times)).collect();
+        // Who asks for everything gets everything, however long the lines are.
+        let width = paper.width.filter(|_| !wide);
+        let places = fit::places(&columns, &rows, width);
+        let mut text = paint::head(&columns, &places, paper.colours);
+        for row in &rows {
+            text += &paint::row(&columns, row, &places, paper.colours);
+        }
+        text
+    }
+
+    /// The same as CSV, every column of it.
+    pub fn csv(&self, things: &[Value], times: &Times) -> String {
+        let columns: Vec<&Column> = self.columns.iter().collect();
+        let head = columns.iter().map(|column| column.title.to_lowercase().replace(' ', "_"));
+        let mut text = csv::line(head);
+        for thing in things {
+            let cells = cells(&columns, thing, times).into_iter();
+            text += &csv::line(cells.map(|cell| cell.plain.unwrap_or(cell.text)));
+        }
+        text
+    }
+
+    /// The names, a line each.
+    pub fn names(&self, things: &[Value]) -> String {
+        things.iter().map(|thing| format!("{}\n", clean(&(self.name)(thing)))).collect()
+    }
+}
+
+fn cells(columns: &[&Column], thing: &Value, times: &Times) -> Vec<Cell> {
+    columns.iter().map(|column| (column.cell)(thing, times)).collect()
+}
+
+/// Text that can't move a terminal's cursor or change its colours.
+pub fn clean(text: &str) -> String {
+    // A line break is the one that people put into texts themselves.
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => ' ',
+            c if c.is_control() || is_direction(c) => '\u{FFFD}',
+            c => c,
+        })
+        .collect()
+}
+
+/// Marks that turn the direction of what follows, and so can make a text look like another.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests;

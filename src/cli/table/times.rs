@@ -1,0 +1,77 @@
+//! Times as people want them: `--time relative|local|utc|iso`.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Local, Utc};
+use clap::ValueEnum;
+
+use super::human;
+
+/// How times are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TimeStyle {
+    /// 3m ago, in 14s
+    #[default]
+    Relative,
+    /// In the time zone of this machine
+    Local,
+    /// In UTC
+    Utc,
+    /// As the API has them (RFC 3339)
+    Iso,
+}
+
+/// How times are shown now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// How.
+    pub style: TimeStyle,
+    /// The node's time, so that a clock that is wrong here shows nothing wrong. Unit: milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+impl Times {
+    /// A time of the API; one that can't be read is shown as it is.
+    pub fn text(&self, at: &str) -> String {
+        let Ok(time) = DateTime::parse_from_rfc3339(at) else { return at.to_owned() };
+        match self.style {
+            TimeStyle::Iso => at.to_owned(),
+            TimeStyle::Utc => time.with_timezone(&Utc).format("%Y-%m-%d %H:%M:%SZ").to_string(),
+            TimeStyle::Local => time.with_timezone(&Local).format("%Y-%m-%d %H:%M:%S").to_string(),
+            TimeStyle::Relative => match self.since(at) {
+                // The node's time has no parts of a second.
+                Some(age) if age.abs() < 1000 => "now".to_owned(),
+                Some(age) if age >= 0 => format!("{} ago", span(age)),
+                Some(wait) => format!("in {}", span(-wait)),
+                None => at.to_owned(),
+            },
+        }
+    }
+
+    /// How long ago a time was; what is to come is negative. Unit: milliseconds.
+    pub fn since(&self, at: &str) -> Option<i64> {
+        let time = DateTime::parse_from_rfc3339(at).ok()?;
+        self.now_ms.checked_sub(time.timestamp_millis())
+    }
+}
+
+fn span(milliseconds: i64) -> String {
+    human::span(Duration::from_millis(milliseconds.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_shown_as_it_was_asked_for() {
+        let at = "2026-11-20T17:03:40.222Z";
+        let times = |style, seconds: i64| Times { style, now_ms: 1_795_194_220_222 + seconds * 1000 };
+        assert_eq!(times(TimeStyle::Relative, 200).text(at), "3m ago");
+        assert_eq!(times(TimeStyle::Relative, -14).text(at), "in 14s");
+        assert_eq!(times(TimeStyle::Utc, 0).text(at), "2026-11-20 17:03:40Z");
+        assert_eq!(times(TimeStyle::Iso, 0).text(at), at);
+        assert_eq!(times(TimeStyle::Local, 0).text("soon"), "soon");
+        assert_eq!(times(TimeStyle::Local, 0).text(at).len(), "2026-11-20 17:03:40".len());
+    }
+}

@@ -1,0 +1,92 @@
+//! The columns of a list of tasks.
+
+use serde_json::Value;
+
+use super::words;
+use crate::cli::table::times::Times;
+use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+
+/// Cells of the bar beside the percentage.
+const BAR_CELLS: usize = 7;
+
+/// Tasks.
+pub const TASKS: Listing = Listing {
+    columns: &[
+        column("ID", Side::Left, Keep::Always, 4, |task, _| Cell::member(task, "id").tone(Tone::Strong)),
+        column("BUSINESS", Side::Left, Keep::Rank(40), 8, |task, _| Cell::member(task, "business")),
+        column("NAME", Side::Left, Keep::Rank(60), 12, |task, _| Cell::member(task, "name")),
+        column("STATUS", Side::Left, Keep::Always, 13, |task, _| status(task)),
+        column("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| progress(task)),
+        column("RATE", Side::Left, Keep::Rank(70), 8, rate),
+        column("ETA", Side::Left, Keep::Rank(50), 4, |task, _| eta(task)),
+        column("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)),
+        column("NODE", Side::Left, Keep::Rank(20), 4, |task, _| Cell::member(task, "node")),
+        column("TOTAL", Side::Right, Keep::Wide, 5, |task, _| number(task["total"].as_u64())),
+        column("POOL", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "pool")),
+        column("PARENT", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "parent")),
+        column("SINCE", Side::Left, Keep::Wide, 7, |task, times| Cell::time(task, "since", times)),
+        column("CREATED", Side::Left, Keep::Wide, 7, |task, times| Cell::time(task, "created_at", times)),
+    ],
+    name: |task| task["id"].as_str().unwrap_or_default().to_owned(),
+    none: "no tasks",
+};
+
+const fn column(
+    title: &'static str,
+    side: Side,
+    keep: Keep,
+    least: usize,
+    cell: fn(&Value, &Times) -> Cell,
+) -> Column {
+    Column { title, side, keep, least, cell }
+}
+
+fn number(number: Option<u64>) -> Cell {
+    number.map_or_else(Cell::nothing, |number| Cell::new(human::count(number)).plain(number.to_string()))
+}
+
+fn status(task: &Value) -> Cell {
+    let (text, tone) = words::status(task);
+    let short = words::short_status(task);
+    Cell::new(text).short(short).plain(task["status"].as_str().unwrap_or_default()).tone(tone)
+}
+
+fn progress(task: &Value) -> Cell {
+    let (done, total) = words::done(task);
+    let percent = human::percent_text(done, total);
+    let plain = format!("{:.1}", human::percent(done, total));
+    // A bar says nothing of what hasn't begun or is over.
+    if done == 0 || done >= total {
+        return Cell::new(format!("{percent:>5}")).plain(plain);
+    }
+    Cell::new(format!("{percent:>5} {}", human::bar(done, total, BAR_CELLS)))
+        .short(format!("{percent:>5}"))
+        .plain(plain)
+}
+
+fn rate(task: &Value, times: &Times) -> Cell {
+    let plain = task["actual_rate"].as_f64().map(|rate| rate.to_string()).unwrap_or_default();
+    match words::rate(task, times) {
+        Some(text) => {
+            let short = text.split(" in ").next().unwrap_or_default().to_owned();
+            Cell::new(text).short(short).plain(plain)
+        }
+        None => Cell::nothing().plain(plain),
+    }
+}
+
+fn eta(task: &Value) -> Cell {
+    match words::eta(task) {
+        Some(eta) => Cell::new(human::span(eta)).plain(eta.as_secs().to_string()),
+        None => Cell::nothing(),
+    }
+}
+
+fn failed(task: &Value) -> Cell {
+    let failed = task["counts"]["abandoned"].as_u64();
+    let tone = if failed.is_some_and(|failed| failed > 0) { Tone::Bad } else { Tone::Plain };
+    number(failed).tone(tone)
+}
+
+#[cfg(test)]
+mod tests;

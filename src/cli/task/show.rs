@@ -1,0 +1,144 @@
+//! `windrow task show`.
+
+use serde_json::Value;
+
+use super::args::ShowArgs;
+use super::columns::TASKS;
+use super::words;
+use crate::cli::Shell;
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::remote::Link;
+use crate::cli::table::times::Times;
+use crate::cli::table::{Card, Tone, human};
+use crate::client::segment;
+
+/// The terms that add up to the total, in the order in which they are read.
+const TERMS: [&str; 7] = ["succeeded", "skipped", "abandoned", "in_flight", "parked", "pending", "excluded"];
+/// Settings, in the order of `config.toml`.
+const SETTINGS: [&str; 8] =
+    ["rate", "burst", "concurrency", "window", "batch", "timeout", "error_budget", "ordered"];
+/// Cells of the bar.
+const BAR_CELLS: usize = 40;
+
+/// Shows a task.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let id = link.task(&args.task).await?;
+    let answer = link.get(&format!("/v1/tasks/{}", segment(&id))).await?;
+    link.show_one(&TASKS, &answer, card)
+}
+
+/// A task for people.
+pub(super) fn card(task: &Value, times: &Times) -> Card {
+    let text = |name: &str| task[name].as_str();
+    let (status, tone) = words::status(task);
+    let (done, total) = words::done(task);
+    let bar = human::bar(done, total, BAR_CELLS);
+    let progress = format!(
+        "{bar} {}   {} / {}",
+        human::percent_text(done, total),
+        human::count(done),
+        human::count(total)
+    );
+    let mut card = Card::new()
+        .title(words::address(task), Tone::Strong)
+        .title(text("id").unwrap_or_default(), Tone::Plain)
+        .title(status, tone)
+        .maybe("because", text("status_text"))
+        .maybe("since", text("since").map(|at| times.text(at)))
+        .maybe("next", next(task, times))
+        .line("progress", progress)
+        .line("items", counts(task))
+        .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
+        .line(
+            "window",
+            format!("low water {}{}", human::count(task["low_water"].as_u64().unwrap_or(0)), live(task)),
+        )
+        .line("settings", settings(task))
+        .line("source", source(&task["source"]))
+        .maybe("params", task.get("params").filter(|params| !params.is_null()).map(Value::to_string))
+        .maybe("labels", labels(task));
+    for (label, name) in [("parent", "parent"), ("pool", "pool")] {
+        card = card.maybe(label, text(name));
+    }
+    for (label, name) in [
+        ("created", "created_at"),
+        ("started", "started_at"),
+        ("deadline", "deadline"),
+        ("finished", "finished_at"),
+    ] {
+        card = card.maybe(label, text(name).map(|at| times.text(at)));
+    }
+    card
+}
+
+fn next(task: &Value, times: &Times) -> Option<String> {
+    let next = &task["next"];
+    Some(format!("{} {}", next["action"].as_str()?, times.text(next["at"].as_str()?)))
+}
+
+fn counts(task: &Value) -> String {
+    let terms = TERMS.iter().filter_map(|name| Some((name, task["counts"][*name].as_u64()?)));
+    // What never happens in most tasks is named only where it did.
+    let terms = terms.filter(|(name, number)| *number > 0 || !["parked", "excluded"].contains(name));
+    let terms = terms.map(|(name, number)| format!("{} {}", name.replace('_', " "), human::count(number)));
+    terms.collect::<Vec<_>>().join("  ")
+}
+
+fn pace(task: &Value, rate: &str) -> String {
+    let p95 = task["live"]["latency_p95_seconds"].as_f64();
+    let mut text = rate.to_owned();
+    if let Some(p95) = p95 {
+        text += &format!("   p95 {:.0} ms", p95 * 1000.0);
+    }
+    if let Some(eta) = words::eta(task) {
+        text += &format!("   ETA {}", human::span(eta));
+    }
+    if let Some(stall) = task["live"]["stall"].as_str() {
+        text += &format!("   held by {}", stall.replace('_', " "));
+    }
+    text
+}
+
+fn live(task: &Value) -> String {
+    let live = &task["live"];
+    match (live["high_water"].as_u64(), live["window"].as_u64(), live["concurrency"].as_u64()) {
+        (Some(high), Some(window), Some(concurrency)) => format!(
+            "   high water {}   window {}   concurrency {}",
+            human::count(high),
+            human::count(window),
+            human::count(concurrency)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn settings(task: &Value) -> String {
+    let written = |name: &&str| match &task[*name] {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(text) => Some(format!("{name} {text}")),
+        other => Some(format!("{name} {other}")),
+    };
+    SETTINGS.iter().filter_map(written).collect::<Vec<_>>().join("  ").replace('_', " ")
+}
+
+fn source(source: &Value) -> String {
+    let members = source.as_object().into_iter().flatten();
+    let shown = members.filter(|(name, value)| *name != "type" && !value.is_null() && !value.is_array());
+    let shown = shown.map(|(name, value)| match value {
+        Value::String(text) => format!("{name} {text}"),
+        other => format!("{name} {other}"),
+    });
+    let kind = source["type"].as_str().unwrap_or("unknown").to_owned();
+    [kind].into_iter().chain(shown).collect::<Vec<_>>().join("  ")
+}
+
+fn labels(task: &Value) -> Option<String> {
+    let labels = task["labels"].as_object().filter(|labels| !labels.is_empty())?;
+    let pairs = labels.iter().map(|(key, value)| format!("{key}:{}", value.as_str().unwrap_or_default()));
+    Some(pairs.collect::<Vec<_>>().join("  "))
+}

@@ -1,0 +1,115 @@
+//! A task in words: its status with a sign, how far it is, how fast it goes.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cli::table::times::Times;
+use crate::cli::table::{Tone, human};
+use crate::domain::settings::{Rate, RateLimit};
+
+/// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
+/// and its colour.
+pub fn status(task: &Value) -> (String, Tone) {
+    let (word, tone) = plain_status(task);
+    match remark(task, task["status"].as_str().unwrap_or_default()) {
+        Some(remark) => (format!("{word} {remark}"), tone),
+        None => (word, tone),
+    }
+}
+
+/// The same without the remark, where there is little room.
+pub fn short_status(task: &Value) -> String {
+    plain_status(task).0
+}
+
+fn plain_status(task: &Value) -> (String, Tone) {
+    let status = task["status"].as_str().unwrap_or("unknown");
+    let (sign, tone) = match (status, task["result"].as_str()) {
+        ("created", _) => ('○', Tone::Dim),
+        ("queued" | "awaiting_business", _) => ('◌', Tone::Wait),
+        ("running", _) => ('▶', Tone::Good),
+        ("recovering", _) => ('↻', Tone::Warn),
+        ("stopping" | "finalizing", _) => ('◐', Tone::Wait),
+        ("stopped", _) => ('■', Tone::Warn),
+        ("finished", Some("succeeded")) => ('✓', Tone::Good),
+        ("finished", _) => ('✓', Tone::Warn),
+        ("cancelled", _) => ('✗', Tone::Dim),
+        // A status of a later version.
+        _ => ('?', Tone::Plain),
+    };
+    (format!("{sign} {}", status.replace('_', " ")), tone)
+}
+
+/// What a status alone doesn't say.
+fn remark(task: &Value, status: &str) -> Option<String> {
+    let word = match status {
+        "recovering" => {
+            let next = &task["next"];
+            return Some(format!("{}/{}", next["attempt"].as_u64()?, next["of"].as_u64()?));
+        }
+        "queued" => task["status_reason"].as_str(),
+        "stopping" | "stopped" => task["stop_reason"].as_str(),
+        "finished" => task["result"].as_str().filter(|result| *result != "succeeded"),
+        _ => None,
+    };
+    word.map(|word| format!("({})", word.replace('_', " ")))
+}
+
+/// The name that people use: `business/name`, or the number of a task without a name.
+pub fn address(task: &Value) -> String {
+    let id = task["id"].as_str().unwrap_or_default();
+    match (task["business"].as_str(), task["name"].as_str()) {
+        (Some(business), Some(name)) => format!("{business}/{name}"),
+        (Some(business), None) => format!("{business} {id}"),
+        _ => id.to_owned(),
+    }
+}
+
+/// Items that are settled or left out, and all.
+pub fn done(task: &Value) -> (u64, u64) {
+    let count = |name: &str| task["counts"][name].as_u64().unwrap_or(0);
+    let done = ["succeeded", "skipped", "abandoned", "excluded"].into_iter().map(count);
+    (done.fold(0, u64::saturating_add), task["total"].as_u64().unwrap_or(0))
+}
+
+/// When it will be done at its present pace; none while it doesn't run.
+pub fn eta(task: &Value) -> Option<Duration> {
+    let (done, total) = done(task);
+    let pace = task["actual_rate"].as_f64().filter(|_| task["status"] == "running")?;
+    human::eta(total.saturating_sub(done), pace)
+}
+
+/// `499/500`: items a second, measured and wanted; none for what is over.
+pub fn rate(task: &Value, times: &Times) -> Option<String> {
+    let status = task["status"].as_str()?;
+    if matches!(status, "finished" | "cancelled" | "finalizing") {
+        return None;
+    }
+    let actual = match task["actual_rate"].as_f64() {
+        Some(actual) if matches!(status, "running" | "stopping" | "recovering") => human::rate(actual),
+        _ => "–".to_owned(),
+    };
+    let text = match task["rate"].as_str()?.parse() {
+        Ok(RateLimit::Limited(rate)) => match per_second(rate) {
+            Some(wanted) => format!("{actual}/{}", human::count(wanted)),
+            None => format!("{actual}/s of {rate}"),
+        },
+        Ok(RateLimit::Unlimited) | Err(_) => format!("{actual}/∞"),
+    };
+    let wait = task["next"]["at"].as_str().filter(|_| status == "recovering");
+    let wait = wait.and_then(|at| times.since(at)).filter(|since| *since < 0);
+    let wait = wait.map(|since| human::span(Duration::from_millis(since.unsigned_abs())));
+    Some(match wait {
+        Some(wait) => format!("{text} in {wait}"),
+        None => text,
+    })
+}
+
+/// A rate as a whole number of items a second.
+fn per_second(rate: Rate) -> Option<u64> {
+    const SECOND_NS: u128 = 1_000_000_000;
+    let scaled = u128::from(rate.items()) * SECOND_NS;
+    let period = u128::from(rate.period_ns());
+    scaled.is_multiple_of(period).then(|| u64::try_from(scaled / period).ok()).flatten()
+}

@@ -1,0 +1,189 @@
+//! A client of the façade, for the command line: requests and their answers, uploads, downloads, the stream of events.
+//!
+//! | part | does |
+//! |---|---|
+//! | `request`, `answer` | what is asked, what comes back |
+//! | `send` | one exchange; tried again where that is safe |
+//! | `upload`, `download`, `events` | what is longer than memory, or never ends |
+//! | `problem`, `error` | what went wrong |
+//! | `tap`, `tls` | shows the exchange with its secrets masked; which certificates are trusted |
+//!
+//! It knows the wire only: no module of the node is named here but `domain`. It prints nothing, asks nobody, and reads
+//! no environment. Redirects are not followed: a token goes to the server that was named and to no other.
+
+mod answer;
+mod download;
+mod error;
+mod events;
+mod problem;
+mod request;
+mod send;
+mod tap;
+mod tls;
+mod upload;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use serde_json::Value;
+
+pub use self::answer::Answer;
+pub use self::download::Download;
+pub use self::error::ClientError;
+pub use self::events::{Event, Events};
+pub use self::problem::{Problem, ProblemField};
+pub use self::request::{Request, segment};
+pub use self::tap::{Depth, Tap};
+
+/// A body on its way to the node.
+type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
+/// How a node is reached.
+#[derive(Debug)]
+pub struct Options {
+    /// Where it is: `http://host:port` or `https://host:port`, without a path.
+    pub server: String,
+    /// Who calls; a node without access control needs none.
+    pub token: Option<String>,
+    /// How long a request may take with all that is tried again; a stream, how long it may stand still.
+    pub timeout: Duration,
+    /// The authorities of an own CA, as PEM; without it those of the system are trusted.
+    pub ca_file: Option<PathBuf>,
+    /// Who is shown each exchange.
+    pub tap: Tap,
+}
+
+/// A client of one node.
+#[derive(Debug)]
+pub struct Client {
+    server: String,
+    authorization: Option<HeaderValue>,
+    timeout: Duration,
+    tap: Tap,
+    pool: Pool<HttpsConnector<HttpConnector>, Body>,
+}
+
+impl Client {
+    /// A client; it connects with its first request.
+    ///
+    /// # Errors
+    /// [`ClientError::Address`], [`ClientError::Token`] or [`ClientError::Trust`].
+    pub fn new(options: Options) -> Result<Client, ClientError> {
+        let server = address(&options.server)?;
+        let authorization = options.token.as_deref().map(authorization).transpose()?;
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(options.timeout));
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls::config(server.starts_with("https:"), options.ca_file.as_deref())?)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let pool = Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
+        Ok(Client { server, authorization, timeout: options.timeout, tap: options.tap, pool })
+    }
+
+    /// The address of the node.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Asks for a path.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn get(&self, path: &str) -> Result<Answer, ClientError> {
+        self.send(Request::get(path)).await
+    }
+
+    /// Posts a body; the request has a key of its own, so that it is done once however often it is sent.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
+        self.send(Request::post(path).json(body)).await
+    }
+
+    /// Changes what is at a path (merge patch).
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn patch(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
+        self.send(Request::patch(path).json(body)).await
+    }
+
+    /// Replaces what is at a path.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
+        self.send(Request::put(path).json(body)).await
+    }
+
+    /// Removes what is at a path.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn delete(&self, path: &str) -> Result<Answer, ClientError> {
+        self.send(Request::delete(path)).await
+    }
+}
+
+/// The address in its plain form, without a slash at its end.
+fn address(server: &str) -> Result<String, ClientError> {
+    let bad = |why: &str| ClientError::Address { server: server.to_owned(), why: why.to_owned() };
+    let uri: Uri = server.parse().map_err(|_| bad("it is no URL"))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+        return Err(bad("it begins with neither http:// nor https://"));
+    }
+    if uri.host().is_none_or(str::is_empty) {
+        return Err(bad("it names no host"));
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(bad("it has a user in it; who calls is said with a token"));
+    }
+    if uri.path() != "/" || uri.query().is_some() {
+        return Err(bad("it has a path; only scheme, host and port are wanted"));
+    }
+    Ok(server.trim_end_matches('/').to_owned())
+}
+
+fn authorization(token: &str) -> Result<HeaderValue, ClientError> {
+    let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| ClientError::Token("it has characters that no token has".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_scheme_host_and_port() {
+        for good in ["http://127.0.0.1:7700", "https://n1", "http://[::1]:7700/"] {
+            assert!(address(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["n1:7700", "ftp://n1", "http://n1/v1", "http://n1?x=1", "http://u:p@n1", "", "http://", "a b"]
+        {
+            assert!(matches!(address(bad), Err(ClientError::Address { .. })), "{bad}");
+        }
+        assert_eq!(address("http://n1:7700/").expect("good"), "http://n1:7700");
+    }
+
+    #[test]
+    fn a_token_never_shows_in_debug_text() {
+        let value = authorization("wrk_secret").expect("a header");
+        assert!(!format!("{value:?}").contains("secret"));
+        assert!(authorization("a\nb").is_err());
+    }
+}

@@ -1,0 +1,219 @@
+//! One exchange with a node, tried again where that is safe.
+//!
+//! What is safe: anything that never left (nobody listens), anything that a node refused for now (503, 429 with
+//! `Retry-After`), and what may be done twice (GET, PUT, a POST with its key) when the connection broke off. All of it
+//! within the client's time limit; somebody who isn't there is asked a few times only.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT};
+use hyper::{Response, StatusCode};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::answer::Answer;
+use super::error::ClientError;
+use super::problem::Problem;
+use super::request::Request;
+use super::{Body, Client};
+
+/// The longest answer that is kept in memory; longer ones are downloads. Unit: bytes.
+const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// How often somebody who doesn't listen is asked. (A node that restarts is back within a second.)
+const CONNECTS_MAX: u32 = 3;
+/// The first wait; each next one is twice as long.
+const WAIT_FIRST: Duration = Duration::from_millis(200);
+/// The longest wait, and what a node that names none gets.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Why one exchange failed.
+struct Failed {
+    error: ClientError,
+    /// Whether it is certain that the node did nothing.
+    is_undone: bool,
+    /// Whether nobody listens there.
+    is_absent: bool,
+    /// How long the node wants to be left alone.
+    wait: Option<Duration>,
+}
+
+impl Client {
+    /// Sends a request and reads the whole answer.
+    ///
+    /// # Errors
+    /// [`ClientError::Problem`] for every status from 400 on that a node explains; else what kept the answer away.
+    pub async fn send(&self, request: Request) -> Result<Answer, ClientError> {
+        let answer = self.send_raw(request).await?;
+        match answer.status {
+            200..=299 => Ok(answer),
+            _ => Err(self.refusal(&answer)),
+        }
+    }
+
+    /// The same, but every status that a node may answer is an answer.
+    ///
+    /// # Errors
+    /// What kept the answer away.
+    pub async fn send_raw(&self, request: Request) -> Result<Answer, ClientError> {
+        request.check()?;
+        let deadline = Instant::now() + self.timeout;
+        let (mut wait, mut attempt) = (WAIT_FIRST, 1);
+        loop {
+            let failed = match self.once(&request, deadline).await {
+                Ok(answer) => match self.asks_for_patience(&answer) {
+                    None => return Ok(answer),
+                    Some(pause) if Instant::now() + pause >= deadline => return Ok(answer),
+                    Some(pause) => Failed {
+                        error: self.refusal(&answer),
+                        is_undone: true,
+                        is_absent: false,
+                        wait: Some(pause),
+                    },
+                },
+                Err(failed) => failed,
+            };
+            let may_repeat = failed.is_undone || request.is_repeatable();
+            let is_over = failed.is_absent && attempt >= CONNECTS_MAX;
+            let pause = failed.wait.unwrap_or(wait);
+            if !may_repeat || is_over || !failed.error.is_passing() || Instant::now() + pause >= deadline {
+                return Err(failed.error);
+            }
+            self.tap.note(&format!("{}; again in {} ms", failed.error, pause.as_millis()));
+            sleep(pause).await;
+            wait = (wait * 2).min(WAIT_MAX);
+            attempt += 1;
+        }
+    }
+
+    async fn once(&self, request: &Request, deadline: Instant) -> Result<Answer, Failed> {
+        let begun = Instant::now();
+        self.tap.sent(request.method.as_str(), &request.path, &request.headers, Some(&request.body));
+        let body = Full::new(request.body.clone()).map_err(|never| match never {}).boxed_unsync();
+        let whole = async {
+            let response = self.exchange(request, body).await?;
+            self.whole(response).await
+        };
+        let late = |_| Failed {
+            error: ClientError::Timeout { server: self.server.clone(), after: self.timeout },
+            is_undone: false,
+            is_absent: false,
+            wait: None,
+        };
+        let answer = timeout_at(deadline, whole).await.map_err(late)??;
+        self.tap.answered(request.method.as_str(), &request.path, answer.status, begun.elapsed());
+        self.tap.received(&answer.headers, Some(&answer.body));
+        Ok(answer)
+    }
+
+    /// Sends the head and a body; the answer's body is still on its way.
+    async fn exchange(&self, request: &Request, body: Body) -> Result<Response<Incoming>, Failed> {
+        let made = self.made(request, body).map_err(|error| Failed {
+            error,
+            is_undone: true,
+            is_absent: false,
+            wait: None,
+        })?;
+        self.pool.request(made).await.map_err(|error| Failed {
+            is_undone: error.is_connect(),
+            is_absent: error.is_connect(),
+            error: ClientError::of_exchange(&self.server, &error),
+            wait: None,
+        })
+    }
+
+    /// The same for streams, which can't be sent again.
+    pub(super) async fn exchange_once(
+        &self,
+        request: &Request,
+        body: Body,
+    ) -> Result<Response<Incoming>, ClientError> {
+        self.exchange(request, body).await.map_err(|failed| failed.error)
+    }
+
+    fn made(&self, request: &Request, body: Body) -> Result<hyper::Request<Body>, ClientError> {
+        let mut made = hyper::Request::builder()
+            .method(request.method.clone())
+            .uri(format!("{}{}", self.server, request.path))
+            .body(body)
+            .map_err(|error| {
+                ClientError::Request(format!("{:?} can't be asked for: {error}", request.path))
+            })?;
+        let headers = made.headers_mut();
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("windrow/", env!("CARGO_PKG_VERSION"))));
+        headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
+        headers.extend(request.headers.clone());
+        Ok(made)
+    }
+
+    async fn whole(&self, response: Response<Incoming>) -> Result<Answer, Failed> {
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| Failed {
+            error: ClientError::Unreachable {
+                server: self.server.clone(),
+                why: format!("the answer broke off: {error}"),
+            },
+            is_undone: false,
+            is_absent: false,
+            wait: None,
+        })?;
+        Ok(self.answer(head.status, head.headers, body.to_bytes()))
+    }
+
+    pub(super) fn answer(&self, status: StatusCode, headers: hyper::HeaderMap, body: Bytes) -> Answer {
+        Answer { status: status.as_u16(), headers, body, server: self.server.clone() }
+    }
+
+    /// Reads a whole answer that is known to be a refusal.
+    pub(super) async fn refused(&self, response: Response<Incoming>) -> ClientError {
+        match self.whole(response).await {
+            Ok(answer) => self.refusal(&answer),
+            Err(failed) => failed.error,
+        }
+    }
+
+    /// How long the node wants to be left alone before the same is asked again; none when it answered.
+    fn asks_for_patience(&self, answer: &Answer) -> Option<Duration> {
+        let named = answer.header(RETRY_AFTER.as_str()).and_then(|text| text.trim().parse().ok());
+        let named = named.map(Duration::from_secs);
+        match answer.status {
+            503 => Some(named.unwrap_or(WAIT_MAX)),
+            429 => named,
+            // The first of two equal requests is still being answered: this one gets its answer.
+            409 => match self.refusal(answer) {
+                ClientError::Problem(problem) if problem.slug() == "idempotency-in-progress" => {
+                    Some(named.unwrap_or(WAIT_FIRST))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What an answer that is none means.
+    pub fn refusal(&self, answer: &Answer) -> ClientError {
+        let kind = answer.header(CONTENT_TYPE.as_str()).unwrap_or("no type");
+        if let Some(problem) = Problem::read(answer.status, kind, &answer.body) {
+            return ClientError::Problem(Box::new(problem));
+        }
+        let server = self.server.clone();
+        match (answer.status, answer.header(LOCATION.as_str())) {
+            (300..=399, Some(place)) => ClientError::NotWindrow {
+                server,
+                why: format!(
+                    "it answered {} and points to {place}; redirects are not followed",
+                    answer.status
+                ),
+            },
+            // A proxy whose node is away.
+            (502..=504, _) => {
+                ClientError::Unreachable { server, why: format!("it answered {} with {kind}", answer.status) }
+            }
+            _ => ClientError::NotWindrow {
+                server,
+                why: format!("it answered {} with {kind}, not with a problem", answer.status),
+            },
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Which certificates are trusted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hyper_rustls::ConfigBuilderExt;
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
+
+use super::error::ClientError;
+
+/// The settings for these authorities, or for those of the system. Without `https` nothing is read from disk.
+///
+/// # Errors
+/// [`ClientError::Trust`] when there is nobody to trust.
+pub(super) fn config(is_https: bool, ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
+    let roots = match (is_https, ca_file) {
+        (false, _) => RootCertStore::empty(),
+        (true, Some(path)) => authorities(path)?,
+        (true, None) => {
+            let trusted = builder()?.with_native_roots().map_err(|why| {
+                ClientError::Trust(format!("this machine has no certificates to trust: {why}"))
+            })?;
+            return Ok(trusted.with_no_client_auth());
+        }
+    };
+    Ok(builder()?.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, ClientError> {
+    let bad =
+        |why: String| ClientError::Trust(format!("{} can't be used as authorities: {why}", path.display()));
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|why| bad(why.to_string()))? {
+        let certificate = certificate.map_err(|why| bad(why.to_string()))?;
+        roots.add(certificate).map_err(|why| bad(why.to_string()))?;
+    }
+    if roots.is_empty() { Err(bad("it holds no certificate in PEM form".to_owned())) } else { Ok(roots) }
+}
+
+fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, ClientError> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    builder.with_safe_default_protocol_versions().map_err(|error| ClientError::Trust(error.to_string()))
+}

@@ -1,0 +1,110 @@
+//! Bodies that are longer than memory: sources of items, from a file or a pipe.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::{Instant, sleep};
+
+use super::answer::Answer;
+use super::error::ClientError;
+use super::request::Request;
+use super::{Body, Client};
+
+/// What is read at once. (Large enough that no system call dominates.) Unit: bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// How far an upload is.
+#[derive(Default)]
+struct Meter {
+    /// Bytes handed to the connection.
+    bytes: AtomicU64,
+    /// Whether it waits for the input: a slow pipe may be slow.
+    is_reading: AtomicBool,
+    /// Why the input ended early.
+    fault: Mutex<Option<String>>,
+}
+
+impl Client {
+    /// Sends everything that `input` has as the body of a request, e.g. `POST /v1/uploads`, and reads the answer.
+    /// `progress` is told how many bytes are on their way. It isn't tried again: a pipe can't be read twice.
+    ///
+    /// # Errors
+    /// [`ClientError::Input`] when the input fails; else as [`Client::send`].
+    pub async fn upload(
+        &self,
+        request: Request,
+        input: impl AsyncRead + Send + Unpin + 'static,
+        progress: impl Fn(u64) + Send + 'static,
+    ) -> Result<Answer, ClientError> {
+        request.check()?;
+        let begun = Instant::now();
+        self.tap.sent(request.method.as_str(), &request.path, &request.headers, None);
+        let meter = Arc::new(Meter::default());
+        let exchange = self.exchange_once(&request, body(input, meter.clone(), progress));
+        let response = tokio::select! {
+            response = exchange => response,
+            () = self.stands_still(&meter) => {
+                Err(ClientError::Timeout { server: self.server.clone(), after: self.timeout })
+            }
+        };
+        if let Some(why) = meter.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(ClientError::Input(why));
+        }
+        let response = response?;
+        let status = response.status();
+        self.tap.answered(request.method.as_str(), &request.path, status.as_u16(), begun.elapsed());
+        if !status.is_success() {
+            return Err(self.refused(response).await);
+        }
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.map_err(|error| ClientError::of_exchange(&self.server, &error))?;
+        let answer = self.answer(status, head.headers, body.to_bytes());
+        self.tap.received(&answer.headers, Some(&answer.body));
+        Ok(answer)
+    }
+
+    /// Ends when nothing moved for as long as a request may take.
+    async fn stands_still(&self, meter: &Meter) {
+        let mut last = None;
+        loop {
+            let bytes = meter.bytes.load(Ordering::Relaxed);
+            if last == Some(bytes) && !meter.is_reading.load(Ordering::Relaxed) {
+                return;
+            }
+            last = Some(bytes);
+            sleep(self.timeout).await;
+        }
+    }
+}
+
+fn body(
+    input: impl AsyncRead + Send + Unpin + 'static,
+    meter: Arc<Meter>,
+    progress: impl Fn(u64) + Send + 'static,
+) -> Body {
+    let chunks = unfold((input, meter, progress), |(mut input, meter, progress)| async move {
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        meter.is_reading.store(true, Ordering::Relaxed);
+        let read = input.read_buf(&mut chunk).await;
+        meter.is_reading.store(false, Ordering::Relaxed);
+        match read {
+            Ok(0) => None,
+            Ok(count) => {
+                let sum = meter.bytes.fetch_add(count as u64, Ordering::Relaxed) + count as u64;
+                progress(sum);
+                Some((Ok(Frame::data(Bytes::from(chunk))), (input, meter, progress)))
+            }
+            Err(error) => {
+                *meter.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                Some((Err(io::Error::other(error)), (input, meter, progress)))
+            }
+        }
+    });
+    StreamBody::new(chunks).boxed_unsync()
+}

@@ -1,0 +1,83 @@
+//! What keeps a command from its answer: exit codes 3, 5, 6, and what is said.
+
+use crate::program::Person;
+use crate::support::{Node, Recipe};
+
+/// An address where nobody listens.
+fn nowhere() -> String {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    format!("http://127.0.0.1:{port}")
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_within_seconds_and_safe_to_try_again() {
+    let person = Person::new().env("WINDROW_SERVER", &nowhere());
+    let begun = std::time::Instant::now();
+    person.windrow("task list").await.refused(6, &["can't be reached", "--server URL"]);
+    assert!(begun.elapsed().as_secs() < 25, "a refused connection doesn't use up the whole time limit");
+    let told = person.windrow("task list -v").await.expect(6).stderr;
+    assert_eq!(told.matches("; again in ").count(), 2, "{told}");
+}
+
+#[tokio::test]
+async fn who_isnt_known_or_may_not_is_told_what_to_do() {
+    let node = Node::start().await;
+    let person = Person::new().env("WINDROW_SERVER", &node.url);
+    person.windrow("task list").await.refused(5, &["not signed in", "windrow ctx add"]);
+    person.windrow("task list --token-file none").await.refused(5, &["none"]);
+    let viewer = node.client("viewer", None).await;
+    let viewer =
+        Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
+    viewer.windrow("task list").await.expect(0);
+    let done = viewer.windrow("api POST /v1/nodes/n1/drain").await.expect(5);
+    assert!(done.stderr.contains("not with this token"), "{}", done.stderr);
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_wrong_usage() {
+    for server in ["n1:7700", "ftp://n1", "http://n1/v1", "http://me:pw@n1"] {
+        Person::new().windrow(&format!("task list --server {server}")).await.refused(2, &["--server http"]);
+    }
+}
+
+#[tokio::test]
+async fn the_exchange_is_shown_with_its_secrets_masked() {
+    let node = Node::start().await;
+    let person = Person::admin(&node);
+    let token = node.admin.token.clone().unwrap();
+    let lines = person.windrow("task list -v").await.expect(0).stderr;
+    assert!(lines.starts_with("< 200 GET /v1/tasks?limit=50  "), "{lines}");
+    let all = person.windrow("task list -vv").await.expect(0).stderr;
+    assert!(
+        all.contains("> GET /v1/tasks?limit=50") && all.contains("< content-type: application/json"),
+        "{all}"
+    );
+    let words = ["api", "POST", "/v1/tokens", "-vv", "-d", r#"{"name":"x","role":"viewer"}"#];
+    let made = person.run(&words, "").await.expect(0);
+    let new = made.json()["token"].as_str().unwrap().to_owned();
+    for secret in [&token, &new] {
+        assert!(!all.contains(secret) && !made.stderr.contains(secret), "{}", made.stderr);
+    }
+    assert!(made.stderr.contains("idempotency-key: "), "{}", made.stderr);
+}
+
+#[tokio::test]
+async fn a_certificate_of_an_own_authority_is_trusted_when_it_is_named() {
+    let recipe = Recipe::new();
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(recipe.path("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(recipe.path("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let config = format!(
+        "[http]\ntls_cert_file = {:?}\ntls_key_file = {:?}",
+        recipe.path("cert.pem").display().to_string(),
+        recipe.path("key.pem").display().to_string()
+    );
+    let node = recipe.config(&config).start().await;
+    let person = Person::admin(&node);
+    let ca = node.path("cert.pem").display().to_string();
+    person.windrow("task list").await.refused(6, &["no trusted connection", "--ca-file"]);
+    person.windrow(&format!("task list --ca-file {ca}")).await.expect(0);
+    person.windrow("task list --ca-file none.pem").await.refused(78, &["none.pem"]);
+    let plain = Person::admin(&node).env("WINDROW_SERVER", &node.url.replace("https:", "http:"));
+    assert_ne!(plain.windrow("task list --timeout 5s").await.code, Some(0));
+}

@@ -1,0 +1,23 @@
+//! The client commands as people and scripts use them: the real program against a real node, exit codes, standard
+//! output and error.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "in a test a panic is the report; real time bounds real processes"
+)]
+
+#[allow(dead_code, reason = "shared with the tests of the façade")]
+#[path = "../api/business.rs"]
+mod business;
+#[allow(dead_code, reason = "shared by all tests of the client")]
+mod program;
+#[allow(dead_code, reason = "shared with the tests of the façade")]
+#[path = "../api/support.rs"]
+mod support;
+
+mod api;
+mod contexts;
+mod faults;
+mod tasks;
+mod wire;
