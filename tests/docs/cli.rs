@@ -1,5 +1,6 @@
 //! `docs/cli.md` is made from what the program itself knows of its command line.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{Arg, Command, CommandFactory};
@@ -41,6 +42,12 @@ fn about(command: &Command) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Every long flag that some command takes.
+pub(crate) fn flags_of_all(command: &Command) -> BTreeSet<String> {
+    let own = command.get_arguments().filter_map(Arg::get_long).map(str::to_owned);
+    own.chain(command.get_subcommands().flat_map(flags_of_all)).collect()
+}
+
 /// Its positional arguments, as they are typed.
 fn operands(command: &Command) -> String {
     let one = |arg: &Arg| {
@@ -78,32 +85,35 @@ fn tree(page: &mut String) {
             );
         }
     }
-    let _ = write!(page, "\n### Without a verb\n\n| command | does |\n|---|---|\n{alone}");
+    let _ = write!(page, "\n### The others\n\n| command | does |\n|---|---|\n{alone}");
 }
 
-/// The flags that several commands share: those of `windrow task list` and of a command that changes something.
+/// The flags that most of the verbs take which have any flag under that heading.
 fn flags(page: &mut String) {
     let program = program();
-    let mut told = Vec::new();
-    for command in shown(&program).flat_map(shown) {
-        for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
-            let heading = arg.get_help_heading().unwrap_or_default();
-            let Some(long) = arg.get_long().filter(|_| SHARED.contains(&heading)) else { continue };
-            if told.iter().all(|(_, name, _)| *name != long) {
-                told.push((heading.to_owned(), long.to_owned(), row(arg)));
+    let verbs: Vec<&Command> = shown(&program).flat_map(shown).collect();
+    let mut text = String::new();
+    for heading in SHARED {
+        let of = |verb: &&Command| under(verb, heading).next().is_some();
+        let takers: Vec<&Command> = verbs.iter().copied().filter(of).collect();
+        let Some(first) = takers.iter().max_by_key(|verb| under(verb, heading).count()) else { continue };
+        let _ = write!(text, "\n{heading}:\n\n| flag | means |\n|---|---|\n");
+        for arg in under(first, heading) {
+            let takes = |verb: &&&Command| under(verb, heading).any(|other| other.get_long() == arg.get_long());
+            if takers.iter().filter(takes).count() * 2 > takers.len() {
+                text.push_str(&row(arg));
             }
         }
     }
-    if told.is_empty() {
-        return;
+    if !text.is_empty() {
+        let _ = write!(page, "\n## Flags of every command that talks to a node\n{text}");
     }
-    page.push_str("\n## Flags of every command that talks to a node\n");
-    for heading in SHARED {
-        let _ = write!(page, "\n{heading}:\n\n| flag | means |\n|---|---|\n");
-        for (_, _, row) in told.iter().filter(|(of, ..)| of == heading) {
-            page.push_str(row);
-        }
-    }
+}
+
+/// The flags of a command under a heading of its help.
+fn under<'a>(command: &'a Command, heading: &'a str) -> impl Iterator<Item = &'a Arg> {
+    let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_long().is_some();
+    command.get_arguments().filter(shown).filter(move |arg| arg.get_help_heading() == Some(heading))
 }
 
 fn row(arg: &Arg) -> String {
