@@ -32,12 +32,6 @@ pub enum Command {
     /// Run a node: tasks of registered businesses, steered over HTTP
     #[command(after_help = serve::args::EXAMPLES)]
     Serve(ServeArgs),
-    /// Run everything in one process, with a sample business and a task of it: for a first look, and to develop handlers
-    #[command(after_help = super::dev::EXAMPLES)]
-    Dev(super::dev::DevArgs),
-    /// Write a small handler in a language of your choice
-    #[command(after_help = super::init::EXAMPLES)]
-    Init(super::init::InitArgs),
     /// List and steer tasks; without a verb it lists them
     Task(Box<task::args::TaskArgs>),
     /// Businesses: who does the work; without a verb it lists them
@@ -51,6 +45,12 @@ pub enum Command {
     Api(Box<api::ApiArgs>),
     /// Print the API's description (OpenAPI 3.1) of a node
     Openapi(openapi::OpenapiArgs),
+    /// Run everything in one process, with a sample business and a task of it: for a first look, and to develop handlers
+    #[command(after_help = super::dev::EXAMPLES)]
+    Dev(super::dev::DevArgs),
+    /// Write a small handler in a language of your choice
+    #[command(after_help = super::init::EXAMPLES)]
+    Init(super::init::InitArgs),
     /// Check or print a configuration
     Config(ConfigArgs),
     /// Print the completions of a shell

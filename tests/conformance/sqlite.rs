@@ -185,5 +185,5 @@ async fn the_files_of_a_database_are_their_owner_s_alone_wherever_they_lie() {
         .map(|entry| entry.unwrap().metadata().unwrap().permissions().mode() & 0o777)
         .collect();
     assert!(modes.len() >= 2, "the database and its journal");
-    assert!(modes.iter().all(|mode| *mode == 0o600), "{modes:o?}");
+    assert!(modes.iter().all(|mode| *mode == 0o600), "{modes:?}");
 }
