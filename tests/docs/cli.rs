@@ -99,7 +99,8 @@ fn flags(page: &mut String) {
         let Some(first) = takers.iter().max_by_key(|verb| under(verb, heading).count()) else { continue };
         let _ = write!(text, "\n{heading}:\n\n| flag | means |\n|---|---|\n");
         for arg in under(first, heading) {
-            let takes = |verb: &&&Command| under(verb, heading).any(|other| other.get_long() == arg.get_long());
+            let takes =
+                |verb: &&&Command| under(verb, heading).any(|other| other.get_long() == arg.get_long());
             if takers.iter().filter(takes).count() * 2 > takers.len() {
                 text.push_str(&row(arg));
             }

@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where something is wrong")]
 #![allow(clippy::disallowed_methods, reason = "a test measures real time and reads its environment")]
 
+mod chinese;
 mod cli;
 mod commands;
 mod configuration;
@@ -32,8 +33,12 @@ fn root() -> PathBuf {
 
 /// Every page of the documentation.
 fn pages() -> Vec<Page> {
-    let mut pages =
-        vec![Page::read("README.md"), Page::read("CHANGELOG.md"), Page::read("examples/README.md")];
+    let mut pages = vec![
+        Page::read("README.md"),
+        Page::read("README.zh-CN.md"),
+        Page::read("CHANGELOG.md"),
+        Page::read("examples/README.md"),
+    ];
     for folder in ["docs", "docs/decisions"] {
         for entry in root().join(folder).read_dir().unwrap() {
             let path = entry.unwrap().path();
