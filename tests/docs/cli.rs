@@ -66,26 +66,23 @@ fn tree(page: &mut String) {
     for command in shown(&program) {
         let name = command.get_name();
         if shown(command).next().is_none() {
-            let _ = writeln!(
-                alone,
-                "| `windrow {name}{}` | {} |",
-                cell(&operands(command)),
-                cell(&about(command))
-            );
+            writeln!(alone, "| `windrow {name}{}` | {} |", cell(&operands(command)), cell(&about(command)))
+                .unwrap();
             continue;
         }
-        let _ = write!(page, "\n### windrow {name}\n\n{}.\n\n| verb | does |\n|---|---|\n", about(command));
+        write!(page, "\n### windrow {name}\n\n{}.\n\n| verb | does |\n|---|---|\n", about(command)).unwrap();
         for verb in shown(command) {
-            let _ = writeln!(
+            writeln!(
                 page,
                 "| `windrow {name} {}{}` | {} |",
                 verb.get_name(),
                 cell(&operands(verb)),
                 cell(&about(verb))
-            );
+            )
+            .unwrap();
         }
     }
-    let _ = write!(page, "\n### The others\n\n| command | does |\n|---|---|\n{alone}");
+    write!(page, "\n### The others\n\n| command | does |\n|---|---|\n{alone}").unwrap();
 }
 
 /// The flags that most of the verbs take which have any flag under that heading.
@@ -97,7 +94,7 @@ fn flags(page: &mut String) {
         let of = |verb: &&Command| under(verb, heading).next().is_some();
         let takers: Vec<&Command> = verbs.iter().copied().filter(of).collect();
         let Some(first) = takers.iter().max_by_key(|verb| under(verb, heading).count()) else { continue };
-        let _ = write!(text, "\n{heading}:\n\n| flag | means |\n|---|---|\n");
+        write!(text, "\n{heading}:\n\n| flag | means |\n|---|---|\n").unwrap();
         for arg in under(first, heading) {
             let takes =
                 |verb: &&&Command| under(verb, heading).any(|other| other.get_long() == arg.get_long());
@@ -107,7 +104,7 @@ fn flags(page: &mut String) {
         }
     }
     if !text.is_empty() {
-        let _ = write!(page, "\n## Flags of every command that talks to a node\n{text}");
+        write!(page, "\n## Flags of every command that talks to a node\n{text}").unwrap();
     }
 }
 
@@ -139,7 +136,7 @@ fn exit_codes(page: &mut String) {
     page.push_str("\n## Exit codes\n\nA contract with scripts, also told by `windrow help exit-codes`.\n");
     page.push_str("\n| code | means |\n|---|---|\n");
     for (exit, meaning) in Exit::ALL {
-        let _ = writeln!(page, "| {} | {} |", exit as u8, cell(meaning));
+        writeln!(page, "| {} | {} |", exit as u8, cell(meaning)).unwrap();
     }
 }
 

@@ -34,14 +34,12 @@ fn fault(program: &Command, words: &[String]) -> Option<String> {
         return Some(format!("there is no command {first}"));
     }
     // A noun's first word is a verb, unless it is a flag.
-    if command.has_subcommands() {
-        if let Some(verb) =
-            rest.first().filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
-        {
-            if !verb.starts_with('-') && command.get_positionals().next().is_none() {
-                return Some(format!("{} has no verb {verb}", command.get_name()));
-            }
-        }
+    let is_word = |word: &&String| word.starts_with(|c: char| c.is_ascii_lowercase());
+    if let Some(verb) = rest.first().filter(is_word)
+        && command.has_subcommands()
+        && command.get_positionals().next().is_none()
+    {
+        return Some(format!("{} has no verb {verb}", command.get_name()));
     }
     let own = rest.split(|word| word == "--").next().unwrap_or_default();
     let flags = own.iter().filter(|word| word.starts_with("--"));
