@@ -14,8 +14,11 @@ const HEAD: &str = "\
 
 <!-- Made from the code by tests/docs/cli.rs; write it anew with UPDATE_DOCS=1. -->
 
-What each command takes is told by `windrow help COMMAND`, and by `--help` behind it. Standard output carries the outcome only;
-progress, hints and questions go to standard error. Nobody is asked anything where there is no terminal.
+What each command takes is told by `windrow help COMMAND`, and by `--help` behind it. Standard output carries the
+outcome only; progress, hints and questions go to standard error. Nobody is asked anything where there is no terminal.
+
+A task is named `t42`, or `business/name`. Which node is asked: `--server`, else WINDROW_SERVER, else the current context
+(`windrow ctx`), else http://127.0.0.1:7700. Completions: `windrow completions bash` prints a script for the shell.
 ";
 
 /// The heading of the flags that each command of a client takes, as `remote` names it.
