@@ -17,6 +17,8 @@ mod program;
 mod support;
 
 mod api;
+mod biz;
+mod biz_apply;
 mod contexts;
 mod faults;
 mod tasks;
