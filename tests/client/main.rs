@@ -21,5 +21,6 @@ mod biz;
 mod biz_apply;
 mod contexts;
 mod faults;
+mod nodes;
 mod tasks;
 mod wire;
