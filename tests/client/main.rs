@@ -21,6 +21,8 @@ mod biz;
 mod biz_apply;
 mod contexts;
 mod faults;
+mod logs;
 mod nodes;
 mod tasks;
+mod tokens;
 mod wire;
