@@ -9,7 +9,7 @@ pub use super::run::args::{Output, RunArgs, Tunes};
 pub use super::serve::args::ServeArgs;
 pub use super::settings::args::{ConfigArgs, ConfigVerb};
 pub use super::trial::args::TryArgs;
-use super::{api, biz, ctx, node, openapi, run, serve, task, trial, version};
+use super::{api, biz, ctx, log, node, openapi, run, serve, task, token, trial, version};
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
 #[derive(Debug, Parser)]
@@ -38,6 +38,11 @@ pub enum Command {
     Biz(Box<biz::args::BizArgs>),
     /// Nodes; without a verb it lists them
     Node(Box<node::args::NodeArgs>),
+    /// Tokens: who may call; without a verb it lists them
+    Token(Box<token::args::TokenArgs>),
+    /// Search the data log of all tasks, or follow it
+    #[command(after_help = log::EXAMPLES)]
+    Log(Box<log::LogArgs>),
     /// Contexts: which server is asked, and with which token; without a verb it lists them
     Ctx(ctx::args::CtxArgs),
     /// Call the API as it is, with the context's server and token

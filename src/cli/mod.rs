@@ -9,7 +9,7 @@
 //! | `dev` | `windrow dev` |
 //! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
-//! | `task`, `biz`, `node`, `api`, `openapi` | clients of a running node: a noun each |
+//! | `task`, `biz`, `node`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
 //! | `ctx` | which node that is |
 //! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
 //! | `table` | lists and cards for people, the same for scripts |
@@ -43,6 +43,7 @@ pub mod fault;
 mod handler;
 mod help;
 mod init;
+pub mod log;
 pub mod node;
 pub mod openapi;
 mod place;
@@ -55,6 +56,7 @@ mod signals;
 mod source;
 pub mod table;
 pub mod task;
+pub mod token;
 mod trial;
 pub mod version;
 
@@ -150,6 +152,8 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Task(args) => on_client(task::task(&args, shell)),
         Command::Biz(args) => on_client(biz::biz(&args, shell)),
         Command::Node(args) => on_client(node::node(&args, shell)),
+        Command::Token(args) => on_client(token::token(&args, shell)),
+        Command::Log(args) => on_client(log::log(&args, shell)),
         Command::Ctx(args) => ctx::ctx(&args, shell),
         Command::Api(args) => on_client(api::api(&args, shell)),
         Command::Openapi(args) => on_client(openapi::openapi(&args, shell)),

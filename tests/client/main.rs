@@ -17,7 +17,12 @@ mod program;
 mod support;
 
 mod api;
+mod biz;
+mod biz_apply;
 mod contexts;
 mod faults;
+mod logs;
+mod nodes;
 mod tasks;
+mod tokens;
 mod wire;

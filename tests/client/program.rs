@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use crate::support::{Node, PATIENCE};
 
@@ -57,14 +57,19 @@ impl Person {
         self.run(&words, "").await
     }
 
-    /// The same with words that have blanks, and with standard input.
-    pub(crate) async fn run(&self, words: &[&str], stdin: &str) -> Done {
+    /// Begins `windrow` with these words; it is killed when it is dropped.
+    pub(crate) fn begin(&self, words: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
         command.args(words).current_dir(self.home.path()).env_clear();
         command.env("HOME", self.home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().unwrap();
+        command.spawn().unwrap()
+    }
+
+    /// The same with words that have blanks, and with standard input.
+    pub(crate) async fn run(&self, words: &[&str], stdin: &str) -> Done {
+        let mut child = self.begin(words);
         let mut input = child.stdin.take().unwrap();
         // A program that reads nothing may have ended already.
         input.write_all(stdin.as_bytes()).await.ok();

@@ -1,8 +1,27 @@
 //! `windrow node` on the command line.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 
-use crate::cli::remote::Remote;
+use crate::cli::remote::{Remote, Write};
+use crate::domain::settings::RateLimit;
+use crate::domain::settings_text::parse_span;
+
+/// How the tree is read.
+pub(super) const ACTORS_EXAMPLES: &str = "\
+Examples:
+  windrow node actors
+  windrow node actors --task t42 --watch
+  windrow node actors n1 --depth 2 -o json";
+
+/// How a node is changed.
+pub(super) const SET_EXAMPLES: &str = "\
+Examples:
+  windrow node set n1 --capacity 3000/s --reason \"the new database\"
+  windrow node set n1 --log-filter info,windrow::actors=debug
+
+It holds until the node's next restart; config.toml says what it begins with.";
 
 /// `windrow node`
 #[derive(Debug, Args)]
@@ -21,11 +40,87 @@ pub struct NodeArgs {
 pub enum Verb {
     /// List nodes
     List(ListArgs),
+    /// Show a node, and what runs on it
+    Show(ShowArgs),
+    /// Show the tree of a node's actors
+    #[command(after_help = ACTORS_EXAMPLES)]
+    Actors(ActorsArgs),
+    /// Let a node take no new tasks; what runs goes on to its end
+    Drain(ChangeArgs),
+    /// Let a node take tasks again
+    Undrain(ChangeArgs),
+    /// Change a node until its next restart
+    #[command(after_help = SET_EXAMPLES)]
+    Set(SetArgs),
 }
 
 /// `windrow node list`
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow node show`
+#[derive(Clone, Debug, Args)]
+pub struct ShowArgs {
+    /// The node; without it the one that answers
+    pub node: Option<String>,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow node actors`
+#[derive(Clone, Debug, Args)]
+pub struct ActorsArgs {
+    /// The node; without it the one that answers
+    pub node: Option<String>,
+    /// Only the actors of this task: t42, or business/name
+    #[arg(long)]
+    pub task: Option<String>,
+    /// Levels below the root
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
+    pub depth: Option<u32>,
+    /// Show it again and again, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+    /// The time between two looks
+    #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "1s", requires = "watch")]
+    pub every: Duration,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow node drain`, `windrow node undrain`
+#[derive(Clone, Debug, Args)]
+pub struct ChangeArgs {
+    /// The node
+    pub node: String,
+    /// Why.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow node set`
+#[derive(Clone, Debug, Args)]
+pub struct SetArgs {
+    /// The node
+    pub node: String,
+    /// The sum of task rates that it may hold: 3000/s, or unlimited
+    #[arg(long, value_name = "RATE", required_unless_present = "log_filter")]
+    pub capacity: Option<RateLimit>,
+    /// Which lines its own log has: a level, or levels by module
+    #[arg(long, value_name = "FILTER")]
+    pub log_filter: Option<String>,
+    /// Why.
+    #[command(flatten)]
+    pub write: Write,
     /// How the node is reached.
     #[command(flatten)]
     pub remote: Remote,

@@ -60,7 +60,8 @@ fn uptime(node: &Value) -> Cell {
     })
 }
 
-fn joined(words: &Value) -> String {
+/// Words with commas between.
+pub(super) fn joined(words: &Value) -> String {
     let words = words.as_array().into_iter().flatten().filter_map(Value::as_str);
     words.collect::<Vec<_>>().join(",")
 }

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod ask;
+pub mod change;
 pub mod contexts;
 mod link;
 mod look;

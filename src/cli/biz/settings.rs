@@ -1,0 +1,235 @@
+//! What a business is, as flags: they become the members of the API's body that are named, and no others.
+
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::domain::settings::{Auto, Rate, RateLimit};
+use crate::domain::settings_text::{parse_span, span_text};
+
+/// What a business is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Settings {
+    /// The URL that does the work
+    #[arg(long, conflicts_with = "command", help_heading = "Handler")]
+    pub url: Option<String>,
+    /// The command that does the work, by its name in the node's [handler.command.commands]
+    #[arg(long, value_name = "NAME", help_heading = "Handler")]
+    pub command: Option<String>,
+    /// A header to send, as 'name: value'; may be repeated
+    #[arg(long = "header", value_name = "HEADER", help_heading = "Handler")]
+    pub headers: Vec<String>,
+    /// A file with headers that are kept sealed, one 'name: value' a line
+    #[arg(long, value_name = "FILE", help_heading = "Handler")]
+    pub secret_header_file: Option<PathBuf>,
+    /// Where in a reply the result lies (RFC 6901)
+    #[arg(long, value_name = "POINTER", help_heading = "Handler")]
+    pub response_pointer: Option<String>,
+    /// Whether the check insists on a handler that refuses bad signatures
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", help_heading = "Handler")]
+    pub require_signature: Option<bool>,
+    /// A forward proxy, http://host:port
+    #[arg(long, value_name = "URL", help_heading = "Handler")]
+    pub proxy: Option<String>,
+    /// Authorities that the node trusts at this URL instead of the system's, as PEM
+    #[arg(long, value_name = "FILE", help_heading = "Handler")]
+    pub handler_ca_file: Option<PathBuf>,
+    /// Whether any certificate is trusted; for a test system only
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", help_heading = "Handler")]
+    pub insecure_skip_verify: Option<bool>,
+    /// What it wants to hear: validate, prepare, stopped or finished, also with an address, prepare=URL; may be repeated
+    #[arg(long = "hook", value_name = "HOOK", help_heading = "Handler")]
+    pub hooks: Vec<String>,
+    /// A name for people
+    #[arg(long, value_name = "TEXT", help_heading = "Business")]
+    pub display_name: Option<String>,
+    /// The nodes that run its tasks
+    #[arg(long, help_heading = "Business")]
+    pub pool: Option<String>,
+    /// The rate of its tasks, unless they say otherwise: 500/s, 30/m, unlimited
+    #[arg(long, help_heading = "Defaults of its tasks")]
+    pub rate: Option<RateLimit>,
+    /// Items in flight at the same time: a number or auto
+    #[arg(long, help_heading = "Defaults of its tasks")]
+    pub concurrency: Option<Auto<NonZeroU32>>,
+    /// Items of one call
+    #[arg(long, value_name = "N", help_heading = "Defaults of its tasks")]
+    pub batch: Option<NonZeroU32>,
+    /// How long one call may take
+    #[arg(long, value_name = "SPAN", value_parser = parse_span, help_heading = "Defaults of its tasks")]
+    pub call_timeout: Option<Duration>,
+    /// Any other setting, e.g. window=1500 or backoff='1s..60s x2'; may be repeated
+    #[arg(long = "default", value_name = "KEY=VALUE", help_heading = "Defaults of its tasks")]
+    pub defaults: Vec<String>,
+    /// The rate of all its running tasks together
+    #[arg(long, value_name = "RATE", help_heading = "Limits")]
+    pub limit_rate: Option<Rate>,
+    /// Items in flight of all its tasks on a node
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub limit_concurrency: Option<NonZeroU32>,
+}
+
+impl Settings {
+    /// The members that are named.
+    ///
+    /// # Errors
+    /// `Usage` for a header, hook or setting that is none; `Rejected` for a file that can't be read.
+    pub(super) fn body(&self) -> Result<Map<String, Value>, Fault> {
+        let mut body = Map::new();
+        let texts = [
+            ("url", &self.url),
+            ("command", &self.command),
+            ("response_pointer", &self.response_pointer),
+            ("proxy", &self.proxy),
+            ("display_name", &self.display_name),
+            ("pool", &self.pool),
+        ];
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, json!(text.as_ref()?))));
+        let flags = [
+            ("require_signature", self.require_signature),
+            ("insecure_skip_verify", self.insecure_skip_verify),
+        ];
+        let flags = flags.into_iter().filter_map(|(name, flag)| Some((name, json!(flag?))));
+        body.extend(texts.chain(flags).map(|(name, value)| (name.to_owned(), value)));
+        if let Some(file) = &self.handler_ca_file {
+            body.insert("ca_pem".to_owned(), json!(read(file)?));
+        }
+        let secret = self.secret_header_file.as_deref().map(secret_headers).transpose()?.unwrap_or_default();
+        let tables = [
+            ("headers", headers(self.headers.iter().map(String::as_str))?),
+            ("secret_headers", secret),
+            ("hooks", self.hooks()?),
+            ("defaults", self.defaults()?),
+            ("limits", self.limits()),
+        ];
+        let tables = tables.into_iter().filter(|(_, table)| !table.is_empty());
+        body.extend(tables.map(|(name, table)| (name.to_owned(), Value::Object(table))));
+        Ok(body)
+    }
+
+    fn hooks(&self) -> Result<Map<String, Value>, Fault> {
+        let mut hooks = Map::new();
+        for hook in &self.hooks {
+            let (name, value) = match hook.split_once('=') {
+                Some((name, url)) => (name, json!({ "url": url })),
+                None => (hook.as_str(), json!({})),
+            };
+            if !["validate", "prepare", "stopped", "finished"].contains(&name) {
+                let fault = Fault::new(Exit::Usage, "there is no such hook", format!("--hook {hook:?}"));
+                return Err(fault.hint("validate, prepare, stopped or finished"));
+            }
+            hooks.insert(name.to_owned(), value);
+        }
+        Ok(hooks)
+    }
+
+    fn defaults(&self) -> Result<Map<String, Value>, Fault> {
+        let mut defaults = Map::new();
+        for default in &self.defaults {
+            let Some((key, value)) = default.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+                let because = format!("--default {default:?}");
+                return Err(
+                    Fault::new(Exit::Usage, "this sets nothing", because).hint("--default window=1500")
+                );
+            };
+            let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+            defaults.insert(key.to_owned(), value);
+        }
+        let named = [
+            ("rate", self.rate.map(|rate| json!(rate.to_string()))),
+            ("concurrency", self.concurrency.map(|many| json!(many.to_string()))),
+            ("batch", self.batch.map(|many| json!(many))),
+            ("timeout", self.call_timeout.map(|span| json!(span_text(span)))),
+        ];
+        defaults.extend(named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        Ok(defaults)
+    }
+
+    fn limits(&self) -> Map<String, Value> {
+        let limits = [
+            ("rate", self.limit_rate.map(|rate| json!(rate.to_string()))),
+            ("concurrency", self.limit_concurrency.map(|many| json!(many))),
+        ];
+        limits.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+/// Headers as people write them; the message doesn't repeat one, which may be a secret.
+fn headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Map<String, Value>, Fault> {
+    let mut all = Map::new();
+    for (at, line) in lines.enumerate() {
+        let Some((name, value)) = line.split_once(':') else {
+            let because = format!("the {}. one has no colon", at + 1);
+            return Err(Fault::new(Exit::Usage, "this is no header", because).hint("'name: value'"));
+        };
+        all.insert(name.trim().to_owned(), json!(value.trim()));
+    }
+    Ok(all)
+}
+
+fn secret_headers(file: &Path) -> Result<Map<String, Value>, Fault> {
+    let text = read(file)?;
+    headers(text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')))
+}
+
+/// A file's text.
+pub(super) fn read(file: &Path) -> Result<String, Fault> {
+    fs::read_to_string(file).map_err(|error| {
+        let because = format!("{}: {error}", file.display());
+        Fault::new(Exit::Rejected, "a file can't be read", because).hint("check its path and permissions")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    fn body(flags: &[&str]) -> Result<Value, Fault> {
+        let line = Line::try_parse_from([&["x"], flags].concat()).expect("flags");
+        line.settings.body().map(Value::Object)
+    }
+
+    #[test]
+    fn only_what_is_named_is_sent() {
+        assert_eq!(body(&[]), Ok(json!({})));
+        let flags = ["--url", "http://h/", "--header", "a: b:c", "--rate", "500/s", "--batch", "16"];
+        let more = ["--call-timeout", "3s", "--default", "window=1500", "--default", "backoff=1s..60s x2"];
+        let rest = ["--hook", "prepare", "--hook", "finished=http://h/f", "--limit-rate", "2000/s"];
+        let expected = json!({
+            "url": "http://h/", "headers": {"a": "b:c"},
+            "defaults": {"rate": "500/s", "batch": 16, "timeout": "3s", "window": 1500, "backoff": "1s..60s x2"},
+            "hooks": {"prepare": {}, "finished": {"url": "http://h/f"}}, "limits": {"rate": "2000/s"},
+        });
+        assert_eq!(body(&[&flags[..], &more, &rest].concat()), Ok(expected));
+        assert_eq!(body(&["--require-signature"]), Ok(json!({"require_signature": true})));
+        assert_eq!(body(&["--require-signature", "false"]), Ok(json!({"require_signature": false})));
+    }
+
+    #[test]
+    fn a_slip_is_wrong_usage_and_a_secret_stays_one() {
+        for flags in [["--hook", "start"], ["--default", "window"], ["--header", "hush"]] {
+            assert_eq!(body(&flags).expect_err("a slip").exit, Exit::Usage, "{flags:?}");
+        }
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("h");
+        std::fs::write(&file, "# ours\n\nauthorization: Bearer x:y\n").expect("written");
+        let flags = ["--secret-header-file", file.to_str().expect("a path")];
+        assert_eq!(body(&flags), Ok(json!({"secret_headers": {"authorization": "Bearer x:y"}})));
+        std::fs::write(&file, "hush\n").expect("written");
+        assert!(!body(&flags).expect_err("no header").to_string().contains("hush"));
+    }
+}

@@ -1,0 +1,199 @@
+//! `windrow log`: the data log of all tasks, or of one; `windrow task log` is the same with [`show`].
+//!
+//! People read it as a file: the newest line last, with the time of day unless `--time` says otherwise. Scripts get
+//! the API's own order, newest first; what follows the log comes line by line, as it is stored.
+
+mod follow;
+mod lines;
+
+use chrono::{DateTime, SecondsFormat};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use self::lines::{LINES, told};
+use super::Shell;
+use super::exit::Exit;
+use super::fault::Fault;
+use super::remote::{Form, Link, Paging, Remote};
+use super::screen;
+use crate::client::{Request, segment};
+use crate::domain::settings_text::parse_span;
+use crate::node::SystemClock;
+use crate::ports::clock::Clock;
+
+/// How it is used.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  windrow log --level warn --since 10m
+  windrow log --task push/black-friday --index 389329
+  windrow log --follow --origin business
+  windrow log --text timeout --all -o ndjson | jq -r .message";
+
+/// How important a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    /// For developers
+    Debug,
+    /// Normal
+    Info,
+    /// Odd but handled
+    Warn,
+    /// Something failed
+    Error,
+}
+
+/// Who wrote a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Origin {
+    /// The business
+    Business,
+    /// Windrow
+    System,
+}
+
+/// `windrow log`
+#[derive(Clone, Debug, Args)]
+pub struct LogArgs {
+    /// Lines of this task only: t42, or business/name
+    #[arg(long, help_heading = "Which")]
+    pub task: Option<String>,
+    /// Which lines, and how.
+    #[command(flatten)]
+    pub flags: LogFlags,
+}
+
+/// Which lines of a log, and how the node is reached.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Which")]
+pub struct LogFlags {
+    /// This level or above
+    #[arg(long, value_enum)]
+    pub level: Option<Level>,
+    /// Lines about this item
+    #[arg(long, value_name = "INDEX")]
+    pub index: Option<u64>,
+    /// Lines with this text in their message, whatever the case of its letters
+    #[arg(long)]
+    pub text: Option<String>,
+    /// Who wrote it
+    #[arg(long, value_enum)]
+    pub origin: Option<Origin>,
+    /// Lines with this code, of those that windrow writes
+    #[arg(long)]
+    pub code: Option<String>,
+    /// Lines of the last 10m, 2h, 3d …, or since a time (RFC 3339)
+    #[arg(long, value_name = "SPAN|TIME")]
+    pub since: Option<String>,
+    /// Go on with what is written from now on, until Ctrl-C
+    #[arg(short, long)]
+    pub follow: bool,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Shows the log.
+///
+/// # Errors
+/// As [`show`].
+pub(super) async fn log(args: &LogArgs, shell: &Shell) -> Result<Exit, Fault> {
+    show(&args.flags, args.task.as_deref(), shell).await
+}
+
+/// Shows the log of one task (`t42`, `business/name`), or of all.
+///
+/// # Errors
+/// `Usage` for a time that is none, and for a form that never ends; else as [`Link::send`].
+pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&flags.remote, shell)?;
+    let form = link.look.form;
+    if flags.follow && !matches!(form, Form::Table | Form::Wide | Form::Ndjson) {
+        let because = "what follows the log comes line by line";
+        let fault = Fault::new(Exit::Usage, "a log isn't followed like that", because);
+        return Err(fault.hint("-o table or -o ndjson"));
+    }
+    let from = flags.since.as_deref().map(since).transpose()?;
+    let request = match task {
+        Some(task) => Request::get(&format!("/v1/tasks/{}/logs", segment(&link.task(task).await?))),
+        None => Request::get("/v1/logs"),
+    };
+    let request = request
+        .query_option("level", flags.level.as_ref().map(word))
+        .query_option("index", flags.index)
+        .query_option("q", flags.text.as_deref())
+        .query_option("origin", flags.origin.as_ref().map(word))
+        .query_option("code", flags.code.as_deref());
+    let first = request.clone().query_option("from", from.and_then(written));
+    let listed = link.list(first, Some(&flags.paging)).await?;
+    let mut things = listed.things()?;
+    if !flags.follow && !matches!(form, Form::Table | Form::Wide) {
+        return link.show_list(&LINES, &listed, &things);
+    }
+    things.reverse();
+    let names_task = task.is_none();
+    if things.is_empty() && !flags.follow {
+        link.say(LINES.none);
+    }
+    let text: String = things.iter().map(|line| told(&link, line, names_task, listed.now_ms)).collect();
+    if !flags.follow {
+        screen::put(&text)?;
+        if listed.has_more() {
+            link.hint("there are older lines; --limit N or --all shows them");
+        }
+        return Ok(Exit::Ok);
+    }
+    if !screen::feed(&text)? {
+        return Ok(Exit::Ok);
+    }
+    let last = things.iter().map(number).max().unwrap_or(0);
+    follow::follow(&link, &request, names_task, follow::Place { last, from, now_ms: listed.now_ms }).await
+}
+
+/// The word of a level or an origin in the API.
+fn word<T: ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// Since when. Unit: milliseconds since 1970.
+fn since(text: &str) -> Result<i64, Fault> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time.timestamp_millis());
+    }
+    let ago = parse_span(text).ok().and_then(|span| i64::try_from(span.as_millis()).ok());
+    let at = ago.map(|ago| SystemClock::new().wall().0.saturating_sub(ago));
+    at.filter(|at| written(*at).is_some()).ok_or_else(|| {
+        Fault::new(Exit::Usage, "this is no time", format!("--since {text:?}"))
+            .hint("a span such as 10m, or a time such as 2026-11-20T17:03:40Z")
+    })
+}
+
+/// A time as the API reads it; none for a year that it can't write.
+fn written(at_ms: i64) -> Option<String> {
+    let at = DateTime::from_timestamp_millis(at_ms)?;
+    Some(at.to_rfc3339_opts(SecondsFormat::Millis, true)).filter(|text| text.len() == 24)
+}
+
+/// A line's number; they grow from line to line.
+fn number(line: &Value) -> i64 {
+    line["number"].as_i64().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_begins_at_a_time_or_a_span_ago() {
+        assert_eq!(since("1970-01-01T00:00:01Z"), Ok(1000));
+        let now = SystemClock::new().wall().0;
+        let ago = now - since("10m").expect("a span");
+        assert!((590_000..=600_000).contains(&ago), "{ago}");
+        for bad in ["", "yesterday", "-3m", "99999999999999999999d"] {
+            assert_eq!(since(bad).expect_err("no time").exit, Exit::Usage, "{bad:?}");
+        }
+        assert_eq!(written(1000).as_deref(), Some("1970-01-01T00:00:01.000Z"));
+    }
+}
