@@ -142,6 +142,11 @@ pub(super) struct Meter {
 }
 
 impl Meter {
+    /// Whether anybody sees it.
+    pub(super) fn is_live(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
     /// Shows a text.
     pub(super) fn show(&self, text: &str) {
         self.bar.set_message(text.to_owned());

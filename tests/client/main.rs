@@ -19,5 +19,8 @@ mod support;
 mod api;
 mod contexts;
 mod faults;
+mod task_look;
+mod task_make;
+mod task_steer;
 mod tasks;
 mod wire;

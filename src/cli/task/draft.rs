@@ -126,7 +126,7 @@ impl Draft {
         if let Some(params) = &content.params {
             self.put("params", json("--params", params)?)?;
         }
-        self.put_option("send_params", content.send_params.then_some(true))?;
+        self.put_option("send_params", content.send_params)?;
         self.put_option("skip_first", content.skip_first)?;
         self.put_option("start_at", content.start_at.as_ref())?;
         self.put_option("deadline", content.deadline.as_ref())

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::args::look::{LogArgs, PagesArgs};
 use super::failures::{column, number};
-use super::set::difference;
+use super::set::difference_but;
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
@@ -75,7 +75,7 @@ fn change(entry: &Value) -> Cell {
     if !before.is_object() || !after.is_object() {
         return Cell::nothing();
     }
-    Cell::new(difference(before, after))
+    Cell::new(difference_but(before, after, &[]))
 }
 
 fn level(line: &Value) -> Cell {

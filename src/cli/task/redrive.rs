@@ -59,11 +59,12 @@ async fn net(link: &Link<'_>, origin: &str) -> Result<Exit, Fault> {
     let count = |of: &Value, name: &str| of[name].as_u64().unwrap_or(0);
     let (net, counts) = (&report["net"], &report["counts"]);
     let left = count(net, "still_failed");
-    let at_least = if net["exact"] == false { "at least " } else { "" };
+    // The report says so when redrives may share items, so that one may be counted twice.
+    let shared = if net["exact"] == false { " or more (redrives share items)" } else { "" };
     tell(
         link,
         &format!(
-            "net result of {origin}: succeeded {}  skipped {}  made good {}  abandoned {at_least}{}",
+            "net result of {origin}: succeeded {}  skipped {}  made good {}  abandoned {}{shared}",
             human::count(count(counts, "succeeded")),
             human::count(count(counts, "skipped")),
             human::count(count(net, "made_good")),

@@ -98,9 +98,9 @@ fn counts(counts: &Value) -> String {
 
 fn net(net: &Value) -> String {
     let count = |name: &str| human::count(net[name].as_u64().unwrap_or(0));
-    let at_least = if net["exact"] == false { "at least " } else { "" };
+    let shared = if net["exact"] == false { " or more (redrives share items)" } else { "" };
     format!(
-        "abandoned {}  made good {}  still failed {at_least}{}",
+        "abandoned {}  made good {}  still failed {}{shared}",
         count("abandoned"),
         count("made_good"),
         count("still_failed")

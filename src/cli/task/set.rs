@@ -112,12 +112,17 @@ fn labels(task: &Value, args: &SetArgs) -> BTreeMap<String, Value> {
     labels
 }
 
-/// `rate 500/s → 1000/s  window auto → 1500`
+/// `rate 500/s → 1000/s  window auto → 1500`, of a task.
 pub(super) fn difference(before: &Value, after: &Value) -> String {
+    difference_but(before, after, &MOVING)
+}
+
+/// The same of any two objects, without these members.
+pub(super) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> String {
     let mut changes = Vec::new();
     for (name, is) in after.as_object().into_iter().flatten() {
         let was = &before[name];
-        if was != is && !MOVING.contains(&name.as_str()) {
+        if was != is && !but.contains(&name.as_str()) {
             add(&mut changes, name, was, is);
         }
     }
@@ -126,7 +131,7 @@ pub(super) fn difference(before: &Value, after: &Value) -> String {
 
 fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
     if let (Value::Object(was), Value::Object(is)) = (was, is)
-        && ["retry", "labels"].contains(&name)
+        && ["retry", "settings", "labels"].contains(&name)
     {
         for key in was.keys().chain(is.keys().filter(|key| !was.contains_key(*key))) {
             let pair = (was.get(key).unwrap_or(&Value::Null), is.get(key).unwrap_or(&Value::Null));

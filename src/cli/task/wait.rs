@@ -13,6 +13,8 @@ use crate::client::{Answer, Request, segment};
 
 /// How long a node is asked to hold an answer back; less than a request may take.
 const HOLD_MAX: Duration = Duration::from_secs(15);
+/// The same where somebody watches how far it is.
+const HOLD_SHOWN: Duration = Duration::from_secs(1);
 /// Cells of the bar.
 const BAR_CELLS: usize = 24;
 
@@ -45,7 +47,8 @@ pub(super) async fn until(
     mut fits: impl FnMut(&Value) -> bool,
 ) -> Result<Seen, Fault> {
     let meter = link.meter();
-    let hold = HOLD_MAX.min(link.timeout() / 2).as_millis();
+    let hold = if meter.is_live() { HOLD_SHOWN } else { HOLD_MAX };
+    let hold = hold.min(link.timeout() / 2).as_millis();
     let path = format!("/v1/tasks/{}", segment(id));
     let wait = async {
         let mut tag: Option<String> = None;

@@ -112,9 +112,9 @@ pub struct Content {
     /// What the handler is given: JSON, or @FILE
     #[arg(long, value_name = "JSON|@FILE")]
     pub params: Option<String>,
-    /// Send the params with each call
-    #[arg(long)]
-    pub send_params: bool,
+    /// Whether the params go with each call; without it as the node's configuration says
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub send_params: Option<bool>,
     /// Leave out so many items at the head
     #[arg(long, value_name = "N")]
     pub skip_first: Option<u64>,
