@@ -131,9 +131,11 @@ async fn a_person_at_a_terminal_looks_at_the_canarys_failures_and_goes_on() {
     assert!(done.stdout.contains("  #1  NO_USER  gone"), "{}", done.stdout);
     assert!(done.stdout.contains("t1  ✓ finished (with failures)  9 / 9 in "), "{}", done.stdout);
     assert_eq!(business.items().len(), 9);
-    let no = person.at_terminal(&words, "▸", "n\n").await.expect(9);
-    assert!(no.stdout.contains("t2  stopped after its canary"), "{}", no.stdout);
+    let gone = person.at_terminal(&words, "▸", "\u{3}").await.expect(130);
+    assert!(gone.stdout.contains("everything stays as it is"), "{}", gone.stdout);
     assert_eq!(node.admin.get("/v1/tasks/t2").await.expect(200)["stop_reason"], "canary_done");
+    let no = person.at_terminal(&words, "▸", "n\n").await.expect(9);
+    assert!(no.stdout.contains("t3  stopped after its canary"), "{}", no.stdout);
 }
 
 #[tokio::test]

@@ -96,9 +96,10 @@ async fn what_cant_be_undone_needs_a_yes_and_a_script_is_never_asked() {
     assert_eq!(person.windrow("task delete t1 --yes --reason tidy").await.expect(0).stdout, "t1  deleted\n");
     assert_eq!(node.admin.get("/v1/tasks/t1").await.status, 404);
     let audit = node.admin.get("/v1/audit").await.expect(200);
+    let entry = &audit["items"][0];
     assert_eq!(
-        (&audit["items"][0]["action"], &audit["items"][0]["reason"]),
-        (&json!("task.delete"), &json!("tidy"))
+        (&entry["action"], &entry["reason"], &entry["source"]),
+        (&json!("task.delete"), &json!("tidy"), &json!("cli"))
     );
 }
 

@@ -65,16 +65,25 @@ pub(super) fn confirm_word(question: &str, word: &str, yes: bool, is_ci: bool) -
 /// Asks for one of some letters, until it is one of them; none where nobody can be asked.
 ///
 /// # Errors
-/// When the terminal can't be read, or was closed.
-pub(super) fn choose(question: &str, letters: &[char], is_ci: bool) -> Result<Option<char>, Fault> {
+/// When the terminal can't be read, or was closed; `Interrupted` at Ctrl-C.
+pub(super) async fn choose(question: &str, letters: &[char], is_ci: bool) -> Result<Option<char>, Fault> {
     if is_ci || !is_terminal() {
         return Ok(None);
     }
+    let gone = |because: &str| {
+        Fault::new(Exit::Interrupted, "no answer", because)
+            .hint("a script says beforehand what is to be done; everything stays as it is")
+    };
     loop {
-        let line = ask(question)?;
+        let question = question.to_owned();
+        // Elsewhere than on this thread: once somebody listens for Ctrl-C, it ends no read by itself.
+        let asked = tokio::task::spawn_blocking(move || ask(&question));
+        let line = tokio::select! {
+            line = asked => line.map_err(|error| Fault::bug(error.to_string()))??,
+            _ = tokio::signal::ctrl_c() => return Err(gone("it was interrupted")),
+        };
         if line.is_empty() {
-            return Err(Fault::new(Exit::Interrupted, "no answer", "the terminal was closed")
-                .hint("a script says beforehand what is to be done"));
+            return Err(gone("the terminal was closed"));
         }
         let letter = line.trim().to_lowercase().chars().next();
         if let Some(letter) = letter.filter(|letter| letters.contains(letter)) {

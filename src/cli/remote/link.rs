@@ -158,9 +158,9 @@ impl<'a> Link<'a> {
     /// Asks a person for one of some letters; none where nobody can be asked.
     ///
     /// # Errors
-    /// When the terminal can't be read.
-    pub fn choose(&self, question: &str, letters: &[char]) -> Result<Option<char>, Fault> {
-        ask::choose(question, letters, self.shell.var("CI").is_some())
+    /// When the terminal can't be read; `Interrupted` at Ctrl-C.
+    pub async fn choose(&self, question: &str, letters: &[char]) -> Result<Option<char>, Fault> {
+        ask::choose(question, letters, self.shell.var("CI").is_some()).await
     }
 
     /// Prints a list in the form that was asked for. `things` are what tables show of it: the list's own, perhaps with

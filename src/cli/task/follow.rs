@@ -129,7 +129,7 @@ async fn decide(link: &Link<'_>, task: &Value, asks: bool) -> Result<Decision, F
     let left = human::count(task["counts"]["pending"].as_u64().unwrap_or(0));
     let question = format!("Continue with the remaining {left}?  [y]es / [n]o stop / [f]ailures ▸");
     loop {
-        match link.choose(&question, &['y', 'n', 'f'])? {
+        match link.choose(&question, &['y', 'n', 'f']).await? {
             None => return Ok(unasked),
             Some('y') => return Ok(Decision::GoOn),
             Some('f') => failures(link, task["id"].as_str().unwrap_or_default()).await?,

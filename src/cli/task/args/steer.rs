@@ -174,4 +174,10 @@ pub struct MoveArgs {
     pub task: String,
     /// The node that is to run it
     pub node: Option<String>,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
 }
