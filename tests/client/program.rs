@@ -61,42 +61,48 @@ impl Person {
     pub(crate) fn begin(&self, words: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
         command.args(words);
-        self.done(command, words, stdin).await
+        self.spawn(command)
+    }
+
+    /// The same with words that have blanks, and with standard input, to its end.
+    pub(crate) async fn run(&self, words: &[&str], stdin: &str) -> Done {
+        done(self.begin(words), words, stdin).await
     }
 
     /// The same at a terminal, where these keys are pressed once a text was shown. All that is shown is in `stdout`.
     pub(crate) async fn at_terminal(&self, words: &[&str], text: &str, keys: &str) -> Done {
         let mut command = Command::new("python3");
         command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/terminal.py")).arg(text);
-        command.arg(env!("CARGO_BIN_EXE_windrow")).args(words).env("KEYS", keys);
-        self.done(command, words, "").await
+        command.arg(env!("CARGO_BIN_EXE_windrow")).args(words).env("KEYS", keys).env("TERM", "xterm");
+        done(self.spawn(command), words, "").await
     }
 
-    async fn done(&self, mut command: Command, words: &[&str], stdin: &str) -> Done {
-        let keys = command.as_std().get_envs().find(|(name, _)| *name == "KEYS");
-        let keys = keys.and_then(|(_, value)| value.map(ToOwned::to_owned));
+    fn spawn(&self, mut command: Command) -> Child {
+        let kept: Vec<_> = command
+            .as_std()
+            .get_envs()
+            .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
+            .collect();
         command.current_dir(self.home.path()).env_clear();
         command.env("HOME", self.home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.envs(keys.into_iter().flat_map(|keys| [("KEYS", keys), ("TERM", "xterm".into())]));
+        command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command.spawn().unwrap()
     }
+}
 
-    /// The same with words that have blanks, and with standard input.
-    pub(crate) async fn run(&self, words: &[&str], stdin: &str) -> Done {
-        let mut child = self.begin(words);
-        let mut input = child.stdin.take().unwrap();
-        // A program that reads nothing may have ended already.
-        input.write_all(stdin.as_bytes()).await.ok();
-        drop(input);
-        let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-        let output = output.unwrap_or_else(|_| panic!("{words:?} never ended")).unwrap();
-        Done {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+async fn done(mut child: Child, words: &[&str], stdin: &str) -> Done {
+    let mut input = child.stdin.take().unwrap();
+    // A program that reads nothing may have ended already.
+    input.write_all(stdin.as_bytes()).await.ok();
+    drop(input);
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+    let output = output.unwrap_or_else(|_| panic!("{words:?} never ended")).unwrap();
+    Done {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 

@@ -17,7 +17,7 @@ mod rows;
 mod set;
 mod show;
 mod steer;
-mod wait;
+mod until;
 mod which;
 pub mod words;
 
