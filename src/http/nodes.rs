@@ -23,8 +23,8 @@ use super::time::rfc3339;
 use crate::domain::settings::RateLimit;
 use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
-use crate::telemetry::Filter;
 use crate::service::nodes::RunView;
+use crate::telemetry::Filter;
 
 /// The longest filter of the log. Unit: characters.
 const FILTER_MAX: usize = 1024;

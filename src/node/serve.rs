@@ -3,6 +3,7 @@
 
 mod compose;
 mod error;
+mod secrets;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -96,6 +97,7 @@ impl Serve {
             address: advertised(&config, address, tls.is_some()),
         };
         let (node, parts) = compose::compose(ingredients).await?;
+        secrets::check(&parts).await?;
         let drain_margin = config.node.drain_timeout;
         let front = Front::new(name, node.clock().now(), node.clock().wall()).with_log(log);
         let (is_tls, front) = (tls.is_some(), Arc::new(front));
