@@ -5,7 +5,7 @@
 //! `access`, `lifecycle`, `meaning`, `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
-//! For people who watch: `latency`, `histogram`, `tally`, `permits`.
+//! For people who watch: `latency`, `histogram`, `tally`, `permits`, `series`.
 
 #![warn(missing_docs)]
 
@@ -28,6 +28,7 @@ pub mod pace;
 pub mod permits;
 pub mod retry;
 pub mod run;
+pub mod series;
 pub mod settings;
 pub mod settings_serde;
 pub mod settings_text;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::task_settings::{check_labels, check_name};
 use super::{Service, ServiceError};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::meaning::{Meaning, MeaningChange, changed};
 use crate::domain::task::{Canary, Tuning};
 use crate::domain::tuning_patch::TuningPatch;
@@ -144,7 +145,9 @@ impl Service {
             return Ok(self.parts.tasks.create(&task, actor, self.now()).await?);
         }
         let started = self.parts.tasks.create_and_start(&task, actor, self.now()).await?;
-        self.look_at(started.id);
+        if !actor.rehearses {
+            self.look_at(started.id);
+        }
         Ok(started)
     }
 }

@@ -5,3 +5,4 @@ mod latency;
 mod pace;
 mod waiting;
 mod window;
+mod window_picture;

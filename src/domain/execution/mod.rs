@@ -5,7 +5,7 @@
 //! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
 //!
 //! `report` takes in what calls came to, `grant` decides what leaves, `draft` makes checkpoints, `control` obeys
-//! commands, `progress` tells people, `solo` finds the item that kills the node, `canary` holds all but the first
+//! commands, `progress` and `window_picture` tell people, `solo` finds the item that kills the node, `canary` holds all but the first
 //! items back. Invariants: `domain::invariants`.
 
 mod canary;
@@ -17,6 +17,7 @@ mod progress;
 mod report;
 mod solo;
 mod types;
+mod window_picture;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,6 +26,7 @@ pub use progress::Progress;
 pub use types::{
     Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, SIDE_RECORDS_MAX, Start, Wait,
 };
+pub use window_picture::{Cell, Head, WindowPicture};
 
 use super::counters::Counters;
 use super::error_budget::Meter;

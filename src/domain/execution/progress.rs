@@ -81,7 +81,7 @@ impl Execution {
         &self.tally
     }
 
-    fn head_age(&self, now: Moment) -> Duration {
+    pub(super) fn head_age(&self, now: Moment) -> Duration {
         let low = self.window.low_water();
         if low == self.head.0 && low < self.high { now.since(self.head.1) } else { Duration::ZERO }
     }
