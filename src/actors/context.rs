@@ -285,6 +285,12 @@ impl RunDirectory {
         self.cells().iter().map(|cell| RunView::of(cell)).collect()
     }
 
+    /// The live runs of a task.
+    pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
+        let cells = self.cells();
+        cells.iter().filter(|cell| cell.shard.task == task).map(|cell| RunView::of(cell)).collect()
+    }
+
     /// What every live run has counted; gives way to other work in between.
     pub async fn samples(&self) -> Vec<RunSample> {
         let mut samples = Vec::new();

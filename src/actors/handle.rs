@@ -143,6 +143,11 @@ impl SupervisorHandle {
         self.node.directory.runs()
     }
 
+    /// The runs of a task that are live here.
+    pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
+        self.node.directory.runs_of(task)
+    }
+
     /// The runs that have ended since this was asked last.
     pub fn take_ended_runs(&self) -> Vec<RunView> {
         self.node.directory.take_ended()

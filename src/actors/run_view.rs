@@ -35,6 +35,8 @@ pub struct RunView {
     pub tally: Tally,
     /// For how long its newest completions have not been saved; zero when all are.
     pub unsaved_for: Duration,
+    /// How long ago it began.
+    pub age: Duration,
 }
 
 impl RunView {
@@ -54,6 +56,7 @@ impl RunView {
             kind: cell.about.kind,
             tally,
             unsaved_for,
+            age: cell.clock.now().since(cell.began_at),
         }
     }
 }

@@ -3,6 +3,8 @@
 mod bodies;
 mod changes;
 mod commands;
+mod explain;
+mod explain_text;
 mod history;
 mod preview;
 mod queries;
@@ -49,6 +51,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(commands::routes())
         .merge(history::routes())
         .routes(routes!(stats::stats))
+        .routes(routes!(explain::explain))
         .routes(routes!(window::window))
         .routes(routes!(preview::preview))
         .routes(routes!(redrives::redrive))

@@ -8,6 +8,7 @@ pub mod actors;
 mod answers;
 pub mod businesses;
 pub mod error;
+pub mod explain;
 pub mod failures;
 pub mod health;
 pub mod job;

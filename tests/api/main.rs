@@ -13,6 +13,7 @@ mod businesses;
 mod callbacks;
 mod changes;
 mod dry_runs;
+mod explain;
 mod hooks;
 mod hostile;
 mod hostile_requests;
