@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::task_settings::{check_labels, check_name};
 use super::{Service, ServiceError};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::meaning::{Meaning, MeaningChange, changed};
 use crate::domain::task::{Canary, Tuning};
 use crate::domain::tuning_patch::TuningPatch;
