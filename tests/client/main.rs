@@ -20,4 +20,5 @@ mod api;
 mod contexts;
 mod faults;
 mod tasks;
+mod waits;
 mod wire;

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use super::wait;
 use crate::cli::remote::{Paging, Remote};
 
 /// `windrow task`
@@ -23,6 +24,9 @@ pub enum Verb {
     List(ListArgs),
     /// Show a task
     Show(ShowArgs),
+    /// Wait until tasks are over
+    #[command(after_help = wait::EXAMPLES)]
+    Wait(wait::WaitArgs),
 }
 
 /// `windrow task list`

@@ -2,8 +2,10 @@
 
 pub mod args;
 mod columns;
+mod ending;
 mod list;
 mod show;
+pub mod wait;
 pub mod words;
 
 use self::args::{TaskArgs, Verb};
@@ -21,5 +23,6 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         None => list::list(&args.list, shell).await,
         Some(Verb::List(args)) => list::list(args, shell).await,
         Some(Verb::Show(args)) => show::show(args, shell).await,
+        Some(Verb::Wait(args)) => wait::wait(args, shell).await,
     }
 }

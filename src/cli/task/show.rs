@@ -81,7 +81,8 @@ fn next(task: &Value, times: &Times) -> Option<String> {
     Some(format!("{} {}", next["action"].as_str()?, times.text(next["at"].as_str()?)))
 }
 
-fn counts(task: &Value) -> String {
+/// The terms that add up to the total.
+pub(super) fn counts(task: &Value) -> String {
     let terms = TERMS.iter().filter_map(|name| Some((name, task["counts"][*name].as_u64()?)));
     // What never happens in most tasks is named only where it did.
     let terms = terms.filter(|(name, number)| *number > 0 || !["parked", "excluded"].contains(name));
