@@ -61,7 +61,10 @@ impl Exit {
         (Exit::BadHandler, "try: the handler breaks the contract"),
         (Exit::Bug, "a mistake of windrow; please report it"),
         (Exit::Config, "invalid configuration (every fault is listed), or a database of a newer windrow"),
-        (Exit::Interrupted, "Ctrl-C before anything began; wait, watch: the task goes on; run: second Ctrl-C, calls in flight were cut off"),
+        (
+            Exit::Interrupted,
+            "Ctrl-C before anything began; wait, watch: the task goes on; run: second Ctrl-C, calls in flight were cut off",
+        ),
     ];
 }
 

@@ -18,7 +18,9 @@ mod support;
 
 mod api;
 mod contexts;
+mod explains;
 mod faults;
 mod tasks;
 mod waits;
+mod watches;
 mod wire;

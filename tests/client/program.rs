@@ -110,14 +110,26 @@ impl Running {
     pub(crate) async fn says(&mut self, text: &str) {
         let said = self.stdout.wait_for(|said| said.contains(text));
         let said = tokio::time::timeout(PATIENCE, said).await.map(|said| said.is_ok());
-        assert_eq!(said, Ok(true), "{text:?} never came:\n{}\n{}", *self.stdout.borrow(), *self.stderr.borrow());
+        assert_eq!(
+            said,
+            Ok(true),
+            "{text:?} never came:\n{}\n{}",
+            *self.stdout.borrow(),
+            *self.stderr.borrow()
+        );
     }
 
     /// The same of standard error.
     pub(crate) async fn tells(&mut self, text: &str) {
         let said = self.stderr.wait_for(|said| said.contains(text));
         let said = tokio::time::timeout(PATIENCE, said).await.map(|said| said.is_ok());
-        assert_eq!(said, Ok(true), "{text:?} never came:\n{}\n{}", *self.stdout.borrow(), *self.stderr.borrow());
+        assert_eq!(
+            said,
+            Ok(true),
+            "{text:?} never came:\n{}\n{}",
+            *self.stdout.borrow(),
+            *self.stderr.borrow()
+        );
     }
 
     /// Types something.

@@ -24,7 +24,8 @@ async fn a_wait_ends_as_the_task_does() {
     node.admin.post("/v1/tasks/t3/cancel", json!({})).await.expect(202);
     let person = Person::admin(&node);
     let good = person.windrow("task wait push/good").await.expect(0);
-    let line = "push/good  t1  ✓ finished  100%  succeeded 3  skipped 0  abandoned 0  in flight 0  pending 0\n";
+    let line =
+        "push/good  t1  ✓ finished  100%  succeeded 3  skipped 0  abandoned 0  in flight 0  pending 0\n";
     assert_eq!(good.stdout, line);
     assert!(person.windrow("task wait t2").await.expect(8).stdout.contains("abandoned 1"));
     assert!(person.windrow("task wait t3").await.expect(9).stdout.contains("cancelled"));

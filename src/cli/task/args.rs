@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::wait;
+use super::{explain, wait, watch};
 use crate::cli::remote::{Paging, Remote};
 
 /// `windrow task`
@@ -27,6 +27,12 @@ pub enum Verb {
     /// Wait until tasks are over
     #[command(after_help = wait::EXAMPLES)]
     Wait(wait::WaitArgs),
+    /// Watch a task as it goes on
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(watch::WatchArgs),
+    /// Why a task is as fast as it is, and what would help
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::ExplainArgs),
 }
 
 /// `windrow task list`

@@ -54,8 +54,12 @@ pub(super) fn line(task: &Value) -> String {
     let (done, total) = words::done(task);
     let percent = crate::cli::table::human::percent_text(done, total);
     let id = task["id"].as_str().unwrap_or_default();
-    let text =
-        format!("{}  {id}  {}  {percent}  {}", words::address(task), words::status(task).0, show::counts(task));
+    let text = format!(
+        "{}  {id}  {}  {percent}  {}",
+        words::address(task),
+        words::status(task).0,
+        show::counts(task)
+    );
     clean(&text)
 }
 

@@ -3,9 +3,11 @@
 pub mod args;
 mod columns;
 mod ending;
+pub mod explain;
 mod list;
 mod show;
 pub mod wait;
+pub mod watch;
 pub mod words;
 
 use self::args::{TaskArgs, Verb};
@@ -23,6 +25,8 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         None => list::list(&args.list, shell).await,
         Some(Verb::List(args)) => list::list(args, shell).await,
         Some(Verb::Show(args)) => show::show(args, shell).await,
+        Some(Verb::Explain(args)) => explain::explain(args, shell).await,
         Some(Verb::Wait(args)) => wait::wait(args, shell).await,
+        Some(Verb::Watch(args)) => watch::watch(args, shell).await,
     }
 }

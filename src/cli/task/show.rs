@@ -14,7 +14,8 @@ use crate::cli::table::{Card, Tone, human};
 use crate::client::segment;
 
 /// The terms that add up to the total, in the order in which they are read.
-const TERMS: [&str; 7] = ["succeeded", "skipped", "abandoned", "in_flight", "parked", "pending", "excluded"];
+pub(super) const TERMS: [&str; 7] =
+    ["succeeded", "skipped", "abandoned", "in_flight", "parked", "pending", "excluded"];
 /// Settings, in the order of `config.toml`.
 const SETTINGS: [&str; 8] =
     ["rate", "burst", "concurrency", "window", "batch", "timeout", "error_budget", "ordered"];
