@@ -5,6 +5,8 @@ pub mod args;
 mod columns;
 mod create;
 mod draft;
+mod ending;
+pub mod explain;
 mod export;
 mod failures;
 mod follow;
@@ -18,6 +20,8 @@ mod set;
 mod show;
 mod steer;
 mod until;
+pub mod wait;
+pub mod watch;
 mod which;
 pub mod words;
 
@@ -56,5 +60,8 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::Report(args)) => report::report(args, shell).await,
         Some(Verb::Export(args)) => export::export(args, shell).await,
         Some(Verb::Apply(args)) => apply::apply(args, shell).await,
+        Some(Verb::Explain(args)) => explain::explain(args, shell).await,
+        Some(Verb::Wait(args)) => wait::wait(args, shell).await,
+        Some(Verb::Watch(args)) => watch::watch(args, shell).await,
     }
 }
