@@ -117,7 +117,7 @@ where
 }
 
 fn actor() -> Actor {
-    Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None }
+    Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false }
 }
 
 /// Every other item fails, with codes in turn.

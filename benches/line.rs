@@ -78,7 +78,8 @@ async fn scan(store: &Store) -> Result<Vec<Request>> {
 /// One task is made as people make it; the others are its copies.
 async fn seed(file: &Path) -> Result<()> {
     let store = Store::open(file).await?;
-    let actor = Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None };
+    let actor =
+        Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false };
     store.ensure_business("bench", &actor, NOW).await?;
     let made = store.create(&new_task(), &actor, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;

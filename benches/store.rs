@@ -102,7 +102,8 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
 }
 
 async fn run(store: &Store) -> Result<ClaimedShard> {
-    let actor = Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None };
+    let actor =
+        Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false };
     store.ensure_business("bench", &actor, NOW).await?;
     let made = store.create(&new_task()?, &actor, NOW).await?;
     store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;

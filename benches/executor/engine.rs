@@ -111,7 +111,7 @@ pub struct Engine {
 }
 
 fn actor() -> Actor {
-    Actor { name: "bench".into(), source: "cli", reason: None, request_id: None }
+    Actor { name: "bench".into(), source: "cli", reason: None, request_id: None, rehearses: false }
 }
 
 impl Engine {

@@ -1,19 +1,18 @@
 //! What every actor of a node is given: clocks, stores, runtimes, times. Built once by the composition root.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
 use super::run_cell::RunCell;
+pub use super::run_view::{RunSample, RunView};
 use super::tree::Tree;
 use crate::domain::capacity::{Ledger, Load};
-use crate::domain::counters::Counters;
-use crate::domain::execution::Progress;
-use crate::domain::ids::{Moment, RunNo, SessionId, ShardId, StoreId, TaskId};
-use crate::domain::tally::Tally;
-use crate::domain::task::Tuning;
+use crate::domain::execution::{Progress, WindowPicture};
+use crate::domain::ids::{Moment, SessionId, ShardId, StoreId, TaskId};
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
@@ -269,63 +268,46 @@ impl Heartbeats {
 
 /// The live runs of a node, for people who look at them: no actor is asked.
 #[derive(Clone, Default)]
-pub struct RunDirectory(Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>, Arc<Mutex<VecDeque<RunView>>>);
+pub struct RunDirectory(
+    Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>,
+    Arc<Mutex<VecDeque<RunView>>>,
+    Arc<Mutex<VecDeque<RunSample>>>,
+);
 
 /// Runs that have ended and that nobody has looked at yet; the oldest go.
 const ENDED_MAX: usize = 1024;
-
-/// A run that is live on this node, as people see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunView {
-    /// Its shard.
-    pub shard: ShardId,
-    /// Its number.
-    pub run: RunNo,
-    /// The business's slug.
-    pub business: String,
-    /// The task's name when the run began.
-    pub task_name: Option<String>,
-    /// The settings in force.
-    pub tuning: Tuning,
-    /// How far it is, and whether it drains.
-    pub progress: Progress,
-    /// The terms when it began.
-    pub began: Counters,
-    /// `http`, `command` or `rust`.
-    pub kind: &'static str,
-    /// What was counted since it began.
-    pub tally: Tally,
-    /// For how long its newest completions have not been saved; zero when all are.
-    pub unsaved_for: Duration,
-}
-
-impl RunView {
-    fn of(cell: &RunCell) -> RunView {
-        let progress = cell.progress();
-        let unsaved_for =
-            if progress.unsaved == 0 { Duration::ZERO } else { cell.clock.now().since(cell.saved_at()) };
-        let (tuning, tally) = cell.peek(|execution| (execution.tuning().clone(), execution.tally().clone()));
-        RunView {
-            shard: cell.shard,
-            run: cell.about.run,
-            business: cell.about.business.clone(),
-            task_name: cell.about.task_name.clone(),
-            tuning,
-            progress,
-            began: cell.began,
-            kind: cell.about.kind,
-            tally,
-            unsaved_for,
-        }
-    }
-}
+/// Samples that are taken before other work has its turn: well under a millisecond.
+const SAMPLES_AT_ONCE: usize = 256;
 
 impl RunDirectory {
     /// Every live run.
     pub fn runs(&self) -> Vec<RunView> {
-        let cells: Vec<Arc<RunCell>> =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        cells.iter().map(|cell| RunView::of(cell)).collect()
+        self.cells().iter().map(|cell| RunView::of(cell)).collect()
+    }
+
+    /// The live runs of a task.
+    pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
+        let cells = self.cells();
+        cells.iter().filter(|cell| cell.shard.task == task).map(|cell| RunView::of(cell)).collect()
+    }
+
+    /// What every live run has counted; gives way to other work in between.
+    pub async fn samples(&self) -> Vec<RunSample> {
+        let mut samples = Vec::new();
+        for some in self.cells().chunks(SAMPLES_AT_ONCE) {
+            samples.extend(some.iter().map(|cell| RunSample::of(cell)));
+            tokio::task::yield_now().await;
+        }
+        samples
+    }
+
+    /// What the runs had counted that have ended since this was asked last.
+    pub fn take_ended_samples(&self) -> Vec<RunSample> {
+        self.2.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    fn cells(&self) -> Vec<Arc<RunCell>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// The runs that have ended since this was asked last, as they ended.
@@ -340,6 +322,17 @@ impl RunDirectory {
             cells.values().filter(|cell| cell.shard.task == task).cloned().collect()
         };
         cells.into_iter().map(|cell| (cell.shard, cell.progress())).collect()
+    }
+
+    /// The window of each live shard of a task, in at most so many cells.
+    pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
+        let cells = self.cells();
+        let of_task = cells.iter().filter(|cell| cell.shard.task == task);
+        let picture = |cell: &RunCell| {
+            let now = cell.clock.now();
+            cell.peek(|execution| execution.window_picture(cells_max, now))
+        };
+        of_task.map(|cell| (cell.shard, picture(cell))).collect()
     }
 
     /// How many runs are live.
@@ -366,11 +359,16 @@ impl RunDirectory {
         if cells.get(&cell.shard).is_some_and(|known| Arc::ptr_eq(known, cell)) {
             cells.remove(&cell.shard);
             drop(cells);
-            let mut ended = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-            if ended.len() >= ENDED_MAX {
-                ended.pop_front();
-            }
-            ended.push_back(RunView::of(cell));
+            keep(&self.1, RunView::of(cell));
+            keep(&self.2, RunSample::of(cell));
         }
     }
+}
+
+fn keep<T>(queue: &Mutex<VecDeque<T>>, ended: T) {
+    let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    if queue.len() >= ENDED_MAX {
+        queue.pop_front();
+    }
+    queue.push_back(ended);
 }

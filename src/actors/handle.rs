@@ -1,17 +1,19 @@
 //! What others hold of the tree: a handle with named methods, never an actor.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
-use super::context::{NodeContext, Room, RunView, ServingNow};
+use super::context::{NodeContext, Room, ServingNow};
+use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
-use crate::domain::execution::Progress;
+use crate::domain::execution::{Progress, WindowPicture};
 use crate::domain::ids::{SessionId, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
 
@@ -81,6 +83,11 @@ impl SupervisorHandle {
         self.node.directory.progress(task)
     }
 
+    /// The window of each shard of a task that runs here, in at most so many cells.
+    pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
+        self.node.directory.windows(task, cells_max)
+    }
+
     /// Books another rate for what runs here of a task, before the change is committed. A raise that was booked and
     /// is not committed after all is given back by booking the old rate. Once the tree has ended there is nothing to
     /// book.
@@ -91,6 +98,16 @@ impl SupervisorHandle {
     pub async fn rebook(&self, task: TaskId, rate: RateLimit) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
         self.address.tell(Msg::Rebook(task, rate, sender));
+        answer.await.unwrap_or(Ok(()))
+    }
+
+    /// Whether [`SupervisorHandle::rebook`] would book a rate now; nothing is booked.
+    ///
+    /// # Errors
+    /// As it would have.
+    pub async fn would_book(&self, task: TaskId, rate: RateLimit) -> Result<(), Refusal> {
+        let (sender, answer) = oneshot::channel();
+        self.address.tell(Msg::TryBook(task, rate, sender));
         answer.await.unwrap_or(Ok(()))
     }
 
@@ -126,9 +143,24 @@ impl SupervisorHandle {
         self.node.directory.runs()
     }
 
+    /// The runs of a task that are live here.
+    pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
+        self.node.directory.runs_of(task)
+    }
+
     /// The runs that have ended since this was asked last.
     pub fn take_ended_runs(&self) -> Vec<RunView> {
         self.node.directory.take_ended()
+    }
+
+    /// What every live run has counted so far. Cancel safe.
+    pub async fn samples(&self) -> Vec<RunSample> {
+        self.node.directory.samples().await
+    }
+
+    /// What the runs had counted that have ended since this was asked last.
+    pub fn take_ended_samples(&self) -> Vec<RunSample> {
+        self.node.directory.take_ended_samples()
     }
 
     /// Whether the tree has ended (drained, or its supervisor failed).

@@ -103,7 +103,7 @@ impl Reporter {
                 self.refused(Signal::Gone(failure), reports);
             }
             CallFailure::BackPressure { after, failure } => {
-                give_back(items, reports);
+                reports.refused.extend_from_slice(items.dispatches());
                 self.refused(Signal::BackPressure { after }, reports);
                 let message = format!("{}: {}", failure.code, failure.message);
                 let line = LogLine { index: None, level: LogLevel::Warn, message, extra: None };

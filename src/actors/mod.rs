@@ -21,6 +21,7 @@
 pub mod context;
 pub mod handle;
 pub mod policy;
+pub mod run_view;
 pub mod tree;
 
 pub(crate) mod checkpoint_writer;

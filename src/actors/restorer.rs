@@ -23,8 +23,10 @@ use crate::ports::session_store::SessionView;
 const PAGE: u32 = 1_000;
 /// Shards of one offer: bounds the memory of the line. What stands behind so many waits for a later scan.
 const LINE_MAX: usize = 50_000;
-/// However often it is woken, it rests for this many times as long as its last scan took, up to the longest.
+/// However often it is woken, it rests for this many times as long as its last scan took, within these bounds: when
+/// thousands of tasks are started one by one, a scan for each would cost more than all else.
 const REST_FACTOR: u32 = 3;
+const REST_MIN: Duration = Duration::from_millis(25);
 const REST_MAX: Duration = Duration::from_millis(500);
 
 /// Where offers go.
@@ -147,7 +149,7 @@ impl State {
     fn on_scanned(&mut self, scan: Scan) {
         let now = self.node.clock.now();
         let took = self.scanning.take().map_or(Duration::ZERO, |since| now.since(since));
-        self.rests_until = now.plus((took * REST_FACTOR).min(REST_MAX));
+        self.rests_until = now.plus((took * REST_FACTOR).clamp(REST_MIN, REST_MAX));
         match scan.sessions {
             Ok((sessions, reply_at)) => self.observe(&sessions, reply_at),
             Err(error) => tracing::warn!(actor = self.leaf.path(), %error, "sessions not read"),

@@ -58,6 +58,8 @@ pub(crate) struct RunCell {
     violations: AtomicU64,
     /// What the store said when the run began.
     pub(crate) began: Counters,
+    /// When it began.
+    pub(crate) began_at: Moment,
     /// When progress was last saved. Unit: nanoseconds of the clock.
     saved_at: AtomicU64,
 }
@@ -92,6 +94,7 @@ impl RunCell {
         let at = Now { moment: now, wall: WallMs(parts.clock.wall_micros(now) / 1000) };
         RunCell {
             began: parts.execution.progress(at).counters,
+            began_at: now,
             saved_at: AtomicU64::new(now.0),
             shard: parts.shard,
             about: parts.about,

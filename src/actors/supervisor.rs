@@ -40,6 +40,8 @@ pub(crate) enum Msg {
     Explained(Vec<(TaskId, Wait)>),
     /// Book another rate for what runs of a task.
     Rebook(TaskId, RateLimit, oneshot::Sender<Result<(), Refusal>>),
+    /// Whether that could be booked.
+    TryBook(TaskId, RateLimit, oneshot::Sender<Result<(), Refusal>>),
     SetCapacity(Capacity),
     /// What a business's running tasks may do together was changed.
     LimitBusiness(Arc<str>, Option<Rate>),
@@ -137,6 +139,10 @@ impl Actor for Supervisor {
             Msg::LaunchMore => state.launch_some(&me).await,
             Msg::Explained(reasons) => state.on_explained(reasons),
             Msg::Rebook(task, rate, answer) => state.on_rebook(task, rate, answer),
+            Msg::TryBook(task, rate, answer) => {
+                let outcome = state.ledger.clone().change_task(task, rate).map(|_| ());
+                told(task, answer, outcome);
+            }
             Msg::SetCapacity(capacity) => {
                 state.ledger.set_capacity(capacity);
                 state.look_for_work();
@@ -228,9 +234,7 @@ impl State {
         if self.ledger.held_sum() < before {
             self.look_for_work();
         }
-        if answer.send(outcome).is_err() {
-            tracing::debug!(%task, "nobody waits for the answer to a change of the booking");
-        }
+        told(task, answer, outcome);
     }
 
     fn on_news(&mut self, news: News) {
@@ -348,5 +352,11 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         self.leaf.leave();
+    }
+}
+
+fn told(task: TaskId, answer: oneshot::Sender<Result<(), Refusal>>, outcome: Result<(), Refusal>) {
+    if answer.send(outcome).is_err() {
+        tracing::debug!(%task, "nobody waits for the answer to a change of the booking");
     }
 }

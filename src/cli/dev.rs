@@ -92,7 +92,7 @@ fn options(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>, place: &Place
         environment: shell.environment.clone(),
         runtimes,
         task: (!args.no_task).then_some(SampleTask { items: ItemCount(args.items), rate: args.rate }),
-        actor: Actor { name: shell.user(), source: "cli", reason, request_id: None },
+        actor: Actor { name: shell.user(), source: "cli", reason, request_id: None, rehearses: false },
     }
 }
 

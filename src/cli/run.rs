@@ -61,7 +61,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;
     let state = Arc::new(StateDir::lock(&prepared.place)?);
     let store = Arc::new(Store::open(&state.database()).await?);
-    let actor = Actor { name: shell.user(), source: "cli", reason: None, request_id: None };
+    let actor = Actor { name: shell.user(), source: "cli", reason: None, request_id: None, rehearses: false };
     let desk = Desk { args, shell, prepared, state, store, clock, runtimes, actor };
     let exit = desk.work(&mut signals).await;
     desk.close().await;

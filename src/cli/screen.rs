@@ -75,6 +75,17 @@ impl Screen {
         IndexBar { bar }
     }
 
+    /// A line that changes in place; nothing where there is no terminal, or when it is to be quiet.
+    pub(super) fn meter(&self, quiet: bool) -> Meter {
+        if quiet || !self.live {
+            return Meter { bar: ProgressBar::hidden() };
+        }
+        let bar = self.bars.add(ProgressBar::new_spinner());
+        let style = ProgressStyle::with_template("{wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Meter { bar }
+    }
+
     /// The live picture of a run.
     pub(super) fn run(&self) -> RunLines {
         let bar = self.bars.add(ProgressBar::new(0));
@@ -121,6 +132,30 @@ impl IndexBar {
 
     /// Takes it off the screen.
     pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A line that changes in place, and goes when it is dropped.
+pub(super) struct Meter {
+    bar: ProgressBar,
+}
+
+impl Meter {
+    /// Whether anybody sees it.
+    pub(super) fn is_live(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
+    /// Shows a text.
+    pub(super) fn show(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+        self.bar.tick();
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
@@ -187,23 +222,16 @@ pub(super) fn put(text: &str) -> Result<(), Fault> {
 /// # Errors
 /// As [`put`].
 pub(super) fn put_bytes(bytes: &[u8]) -> Result<(), Fault> {
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Fault::new(Exit::Failed, "the answer can't be printed", error.to_string())
-                .hint("check where standard output goes"))
-        }
-        _ => Ok(()),
-    }
+    put_piece(bytes).map(|_| ())
 }
 
-/// The same for lines that never end; false when nobody reads them any more.
+/// The same for a piece of a long body; false when nobody reads any more.
 ///
 /// # Errors
 /// As [`put`].
-pub(super) fn feed(text: &str) -> Result<bool, Fault> {
+pub(super) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Fault::new(Exit::Failed, "the answer can't be printed", error.to_string())

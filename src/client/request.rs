@@ -125,6 +125,16 @@ impl Request {
         self
     }
 
+    /// Its method.
+    pub fn method(&self) -> &str {
+        self.method.as_str()
+    }
+
+    /// Its path, without the query.
+    pub fn path(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
+    }
+
     /// What is wrong with it, if anything.
     pub(super) fn check(&self) -> Result<(), ClientError> {
         match &self.fault {

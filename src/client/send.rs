@@ -9,7 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
+};
 use hyper::{Response, StatusCode};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -18,6 +20,9 @@ use super::error::ClientError;
 use super::problem::Problem;
 use super::request::Request;
 use super::{Body, Client};
+
+/// Which surface calls.
+const CLIENT: HeaderName = HeaderName::from_static("windrow-client");
 
 /// The longest answer that is kept in memory; longer ones are downloads. Unit: bytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -143,6 +148,8 @@ impl Client {
             })?;
         let headers = made.headers_mut();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("windrow/", env!("CARGO_PKG_VERSION"))));
+        // The audit says from where a change came.
+        headers.insert(CLIENT, HeaderValue::from_static("cli"));
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
         headers.extend(request.headers.clone());
         Ok(made)

@@ -13,6 +13,11 @@ const FREE_TABLES: [&str; 2] = ["node.labels", "handler.command.commands"];
 /// What every variable of ours begins with.
 const ENV_PREFIX: &str = "WINDROW_";
 
+/// The variable of a key.
+pub(super) fn env_name(key: &str) -> String {
+    format!("{ENV_PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
+}
+
 /// A value as it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {

@@ -12,6 +12,7 @@
 mod check;
 mod defaults;
 mod fault;
+mod keys;
 mod layers;
 mod load;
 mod read;
@@ -21,6 +22,7 @@ mod shown;
 mod values;
 
 pub use fault::{Fault, Origin};
+pub use keys::{Key, keys};
 pub use load::{load, process_env, process_env_os};
 pub use reload::Reload;
 pub use sections::{

@@ -1,6 +1,6 @@
 //! From what was written to checked types, key by key, so that all faults are found at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use crate::domain::task::Tuning;
 /// Reads keys and collects what is wrong with them.
 struct Reader {
     layers: Layers,
-    known: BTreeSet<String>,
+    /// Every key that was asked for, with the name of the type that it became.
+    known: BTreeMap<String, &'static str>,
     origins: BTreeMap<String, Origin>,
     faults: Vec<Fault>,
 }
@@ -37,7 +38,7 @@ pub(super) struct Read {
 
 impl Reader {
     fn new(layers: Layers) -> Reader {
-        Reader { layers, known: BTreeSet::new(), origins: BTreeMap::new(), faults: Vec::new() }
+        Reader { layers, known: BTreeMap::new(), origins: BTreeMap::new(), faults: Vec::new() }
     }
 }
 
@@ -49,9 +50,8 @@ pub(super) fn config(layers: Layers) -> Read {
     Read { config, origins, faults: read.finish() }
 }
 
-/// The keys that exist, for the test that compares them with `config.toml`.
-#[cfg(test)]
-pub(super) fn known_keys() -> BTreeSet<String> {
+/// The keys that exist, each with the name of its type.
+pub(super) fn known_keys() -> BTreeMap<String, &'static str> {
     let mut read = Reader::new(Layers::default());
     sections(&mut read);
     read.known
@@ -78,7 +78,7 @@ fn sections(read: &mut Reader) -> Config {
 impl Reader {
     /// The value of a key, read by `read`, or the default.
     fn key<T>(&mut self, key: &str, default: T, read: impl Fn(&Entry) -> Result<T, String>) -> T {
-        self.known.insert(key.to_owned());
+        self.known.insert(key.to_owned(), std::any::type_name::<T>());
         let Some(entry) = self.layers.take(key) else { return default };
         self.origins.insert(key.to_owned(), entry.origin.clone());
         match read(&entry) {
@@ -162,8 +162,8 @@ fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
 }
 
 /// What to say of a key that doesn't exist.
-fn unknown(key: &str, known: &BTreeSet<String>) -> (String, String) {
-    if known.iter().any(|other| other.starts_with(&format!("{key}."))) {
+fn unknown(key: &str, known: &BTreeMap<String, &'static str>) -> (String, String) {
+    if known.keys().any(|other| other.starts_with(&format!("{key}."))) {
         return ("it is a section, not a value".to_owned(), format!("[{key}]"));
     }
     let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
@@ -171,7 +171,7 @@ fn unknown(key: &str, known: &BTreeSet<String>) -> (String, String) {
         // The right name in a wrong section is as likely a mistake as a misspelt name.
         strsim::jaro_winkler(key, other).max(0.95 * strsim::jaro_winkler(&name(key), &name(other)))
     };
-    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = known.keys().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let advice = match nearest.filter(|other| likeness(other) > 0.8) {
         Some(other) => format!("did you mean {other}?"),
         None => "config.toml lists every key".to_owned(),

@@ -35,7 +35,6 @@ macro_rules! keys {
             }
         }
 
-        #[cfg(test)]
         const KEYS: &[(&str, bool)] = &[$(($key, $live)),+];
     };
 }
@@ -110,6 +109,12 @@ keys! {
     "dashboard.locale" => dashboard.locale: false,
 }
 
+/// Whether a reload takes a changed value of this key.
+pub(super) fn reloads(key: &str) -> bool {
+    let is = |known: &str| key == known || key.strip_prefix(known).is_some_and(|rest| rest.starts_with('.'));
+    KEYS.iter().any(|(known, live)| *live && is(known))
+}
+
 impl Config {
     /// What a node is asked for that this version can't do: better refused than ignored.
     pub fn not_built(&self) -> Vec<Fault> {
@@ -160,7 +165,7 @@ mod tests {
         let whole = |key: &String| {
             if key.starts_with("task_defaults.") { "task_defaults".to_owned() } else { key.clone() }
         };
-        let known: BTreeSet<String> = read::known_keys().iter().map(whole).collect();
+        let known: BTreeSet<String> = read::known_keys().keys().map(whole).collect();
         let compared: BTreeSet<String> = KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();
         assert_eq!(compared, known);
         let (text, mut section, mut marked) =

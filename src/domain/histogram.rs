@@ -22,6 +22,21 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// What [`Histogram::counts`] and [`Histogram::nanos`] said.
+    pub(super) fn of(counts: [u64; OCTAVES], nanos: u128) -> Histogram {
+        Histogram { counts, nanos }
+    }
+
+    /// How many were from `2^n` to below `2^(n+1)` nanoseconds, for each `n`.
+    pub fn counts(&self) -> &[u64; OCTAVES] {
+        &self.counts
+    }
+
+    /// Their sum. Unit: nanoseconds.
+    pub(super) fn nanos(&self) -> u128 {
+        self.nanos
+    }
+
     /// Counts a duration `times` times.
     pub fn record(&mut self, took: Duration, times: u64) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -76,6 +91,22 @@ impl Histogram {
         self.nanos as f64 / 1e9
     }
 
+    /// The duration that `percent` of all did not exceed; none without any. An estimate: the power of two is the right
+    /// one, and between two of them durations are taken to lie evenly.
+    pub fn percentile(&self, percent: u64) -> Option<Duration> {
+        let rank = (u128::from(self.count()) * u128::from(percent)).div_ceil(100).max(1);
+        let mut below = 0;
+        for (octave, count) in self.counts.iter().map(|count| u128::from(*count)).enumerate() {
+            if below + count >= rank {
+                let floor = 1_u128 << octave;
+                let nanos = floor + (rank - below) * floor / count;
+                return Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
+            }
+            below += count;
+        }
+        None
+    }
+
     /// How many were below `2^octave` nanoseconds.
     pub fn below(&self, octave: usize) -> u64 {
         self.counts.iter().take(octave).sum()
@@ -101,6 +132,20 @@ mod tests {
         direct.record(Duration::from_secs(2), 3);
         assert_eq!(direct.since(&before).count(), 3);
         assert_eq!(direct.since(&before).sum_seconds(), 6.0);
+    }
+
+    #[test]
+    fn a_percentile_has_the_right_power_of_two() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.percentile(50), None);
+        (1..=1000).for_each(|ms| histogram.record(Duration::from_millis(ms), 1));
+        for (percent, truth) in [(1, 0.01), (50, 0.5), (95, 0.95), (99, 0.99), (100, 1.0)] {
+            let found = histogram.percentile(percent).expect("some were counted").as_secs_f64();
+            assert!(found > truth / 2.0 && found < truth * 2.0, "{percent}: {found}");
+        }
+        let mut longest = Histogram::default();
+        longest.record(Duration::MAX, 3);
+        assert_eq!(longest.percentile(100), Some(Duration::from_nanos(u64::MAX)));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! `access`, `lifecycle`, `meaning`, `network`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
-//! For people who watch: `latency`, `histogram`, `tally`, `permits`.
+//! For people who watch: `latency`, `histogram`, `tally`, `permits`, `series`, `explain`.
 
 #![warn(missing_docs)]
 
@@ -17,6 +17,7 @@ pub mod checkpoint;
 pub mod counters;
 pub mod error_budget;
 pub mod execution;
+pub mod explain;
 pub mod histogram;
 pub mod ids;
 pub mod invariants;
@@ -28,6 +29,7 @@ pub mod pace;
 pub mod permits;
 pub mod retry;
 pub mod run;
+pub mod series;
 pub mod settings;
 pub mod settings_serde;
 pub mod settings_text;

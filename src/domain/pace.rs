@@ -7,11 +7,21 @@
 //! A credit is drawn at `now` but the call departs later, at most [`STALE_AFTER`] later (older grants are given
 //! back). So the bucket's cap leaves that much of the burst free; `tests/twins/pace.rs` checks the promise over
 //! all intervals, and would fail with the cap at the full burst.
+//!
+//! It also knows what became of each permit (`ledger`). What the cap doesn't hold is lost, and booked to the reason
+//! that was in force when it was: a pause, else what [`Pace::blame`] named, else it is late. Late is also what a
+//! change of the bucket forgets (a part of an item, what a smaller cap doesn't hold, the grace after a raise) and what
+//! [`Pace::empty`] drops: nobody asked for it, and each is at most a burst.
+
+mod ledger;
 
 use std::time::Duration;
 
 use super::ids::Moment;
+use super::permits::Permits;
 use super::settings::{Burst, Rate, RateLimit};
+use super::stall::StallReason;
+use ledger::{Ledger, femto};
 
 /// A grant that has not departed after this long goes back, its credit lost. (`engine.md` §3, measured.)
 pub const STALE_AFTER: Duration = Duration::from_millis(2);
@@ -55,10 +65,17 @@ impl Bucket {
         u128::from(self.rate.period_ns())
     }
 
-    fn earn(&mut self, span: Duration) {
-        let earned = span.as_nanos().saturating_mul(u128::from(self.rate.items()));
-        let cap = self.cost() * u128::from(self.cap_items);
-        self.credit = self.credit.saturating_add(earned).min(cap);
+    /// Adds what a span earns as far as it fits; returns what it earned, and how much of that didn't fit.
+    #[inline]
+    fn earn(&mut self, span: Duration) -> (u128, u128) {
+        let earned = self.earnings(span);
+        let all = self.credit.saturating_add(earned);
+        self.credit = all.min(self.cost() * u128::from(self.cap_items));
+        (earned, all - self.credit)
+    }
+
+    fn earnings(&self, span: Duration) -> u128 {
+        span.as_nanos().saturating_mul(u128::from(self.rate.items()))
     }
 
     fn items(&self) -> u64 {
@@ -88,8 +105,14 @@ pub struct Pace {
     batch: u32,
     slow: Option<SlowDown>,
     bucket: Option<Bucket>,
+    /// Up to here the bucket has earned; in the future after a raise.
     filled_at: Moment,
+    /// Up to here permits are accounted for.
+    booked_at: Moment,
     paused_until: Moment,
+    blamed: Option<StallReason>,
+    halted: bool,
+    ledger: Ledger,
 }
 
 impl Pace {
@@ -102,7 +125,11 @@ impl Pace {
             slow: None,
             bucket: None,
             filled_at: now,
+            booked_at: now,
             paused_until: Moment(0),
+            blamed: None,
+            halted: false,
+            ledger: Ledger::new(),
         };
         pace.rebuild(now);
         pace
@@ -122,9 +149,28 @@ impl Pace {
         self.rebuild(now);
     }
 
-    /// Nothing departs before `until`; never shortens an earlier pause.
-    pub fn pause_until(&mut self, until: Moment) {
+    /// From `now` on nothing departs before `until`; never shortens an earlier pause.
+    pub fn pause_until(&mut self, until: Moment, now: Moment) {
+        self.refill(now);
         self.paused_until = self.paused_until.max(until);
+    }
+
+    /// From `now` on what is lost is lost for this reason; none: nothing is in the way.
+    pub fn blame(&mut self, reason: Option<StallReason>, now: Moment) {
+        self.refill(now);
+        self.blamed = reason;
+    }
+
+    /// Nothing more is due: the run ends.
+    pub fn halt(&mut self) {
+        self.halted = true;
+    }
+
+    /// What became of the permits until `now`: all terms but those of items that left or came back.
+    pub fn permits(&self, now: Moment) -> Permits {
+        let mut then = self.clone();
+        then.refill(now);
+        then.ledger.permits()
     }
 
     /// Whether the pace holds everything back at `now`, and until when.
@@ -136,6 +182,7 @@ impl Pace {
     pub fn empty(&mut self, now: Moment) {
         self.refill(now);
         if let Some(bucket) = &mut self.bucket {
+            self.ledger.lose(bucket.credit, None);
             bucket.credit = 0;
         }
     }
@@ -163,8 +210,11 @@ impl Pace {
 
     /// Pays for `items` that were available at this moment.
     pub fn take(&mut self, items: u32) {
-        if let Some(bucket) = &mut self.bucket {
-            bucket.credit = bucket.credit.saturating_sub(bucket.cost() * u128::from(items));
+        match &mut self.bucket {
+            Some(bucket) => {
+                bucket.credit = bucket.credit.saturating_sub(bucket.cost() * u128::from(items));
+            }
+            None => self.ledger.leave_unpaced(items),
         }
     }
 
@@ -197,18 +247,56 @@ impl Pace {
     }
 
     fn earn(&mut self, now: Moment) {
-        if let Some(bucket) = &mut self.bucket {
-            bucket.earn(now.since(self.filled_at));
+        let from = self.booked_at;
+        if now <= from {
+            return;
         }
+        self.booked_at = now;
+        let starts = self.filled_at.clamp(from, now);
         self.filled_at = self.filled_at.max(now);
+        if self.halted {
+            return;
+        }
+        self.book_slow_down(now.since(from));
+        let Some(bucket) = &mut self.bucket else { return };
+        if starts > from {
+            // The grace after a raise: due, but never usable.
+            let grace = bucket.earnings(starts.since(from));
+            self.ledger.earn(grace);
+            self.ledger.lose(grace, None);
+        }
+        let resumes = self.paused_until.clamp(starts, now);
+        if resumes > starts {
+            let (earned, over) = bucket.earn(resumes.since(starts));
+            self.ledger.earn(earned);
+            self.ledger.lose(over, Some(StallReason::BackPressure));
+        }
+        let (earned, over) = bucket.earn(now.since(resumes));
+        self.ledger.earn(earned);
+        if over > 0 {
+            // A pause that is over holds nothing back any more.
+            let blamed = self.blamed.filter(|reason| *reason != StallReason::BackPressure);
+            self.ledger.lose(over, blamed);
+        }
+    }
+
+    /// Books what the rate of the task gives above a slow-down.
+    #[inline]
+    fn book_slow_down(&mut self, span: Duration) {
+        let (Some(_), Some(bucket), RateLimit::Limited(full)) = (self.slow, &self.bucket, self.limit) else {
+            return;
+        };
+        let due = span.as_nanos().saturating_mul(u128::from(full.items()));
+        let given = femto(bucket.earnings(span), bucket.cost());
+        self.ledger.slow(femto(due, u128::from(full.period_ns())).saturating_sub(given));
     }
 
     /// Makes the bucket of the rate in force from `now` on; whole items of credit survive as far as they fit.
     /// A raised rate earns only once everything drawn at the old one has departed: else what was drawn just
     /// before and what is earned just after could leave together, more than either burst.
     fn rebuild(&mut self, now: Moment) {
-        let old_rate = self.rate();
-        let kept = self.bucket.map_or(0, |bucket| bucket.items());
+        let old = self.bucket.take();
+        let kept = old.map_or(0, |bucket| bucket.items());
         let limit = match self.limit {
             RateLimit::Unlimited => None,
             RateLimit::Limited(rate) => Some(rate),
@@ -223,7 +311,12 @@ impl Pace {
             bucket.credit = bucket.cost() * u128::from(kept.min(bucket.cap_items));
             bucket
         });
-        if let (Some(old), Some(new)) = (old_rate, self.rate())
+        if let Some(old) = old {
+            let survives = self.bucket.map_or(0, |bucket| kept.min(bucket.cap_items));
+            self.ledger.lose(old.credit.saturating_sub(old.cost() * u128::from(survives)), None);
+        }
+        self.ledger.change(self.bucket.map(|bucket| bucket.cost()));
+        if let (Some(old), Some(new)) = (old.map(|bucket| bucket.rate), self.rate())
             && slower(old, new)
         {
             self.filled_at = self.filled_at.max(now.plus(STALE_AFTER));

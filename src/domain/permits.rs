@@ -6,10 +6,15 @@
 
 use super::stall::StallReason;
 
+/// Millionths of a permit in one.
+pub const MICRO: u64 = 1_000_000;
+
 /// Permits since the run began. Unit of every member: millionths of a permit, so that low rates lose nothing.
+/// `first` and `repeats` fall by what comes back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permits {
-    /// What the rate of the task gave, ∫ rate dt; nothing while no rate limits it.
+    /// What the rate of the task gave, ∫ rate dt. While no rate limits it, whatever leaves is due as it leaves (under
+    /// a slow-down that the handler asked for: what that gives).
     pub due: u64,
     /// First attempts that left.
     pub first: u64,
@@ -17,9 +22,11 @@ pub struct Permits {
     pub repeats: u64,
     /// Granted, but come back without having left, or lost with their lanes.
     pub returned: u64,
-    /// Lost while nothing could leave for this reason, in the order of [`StallReason::ALL`].
+    /// Lost while nothing could leave for this reason, in the order of [`StallReason::ALL`]. Calls that the handler
+    /// turned away (429, 503) are among those lost to its back-pressure.
     pub lost: [u64; StallReason::ALL.len()],
-    /// Lost while nothing was in the way: the node did not come round to it in time.
+    /// Lost while nothing was in the way: the node did not come round to it in time; or forgotten by a change of the
+    /// rate (`domain::pace`).
     pub late: u64,
     /// Not given, since the handler asked for a lower rate for a while.
     pub slowed: u64,
@@ -42,6 +49,12 @@ impl Permits {
             late: self.late.saturating_sub(before.late),
             slowed: self.slowed.saturating_sub(before.slowed),
         }
+    }
+
+    /// Where all that was due went: the sum of every term. `due` less this is what the buckets hold.
+    pub fn spent(&self) -> u64 {
+        let lost: u64 = self.lost.iter().sum();
+        self.first + self.repeats + self.returned + lost + self.late + self.slowed
     }
 
     /// Adds those of another run, or of another span.

@@ -42,6 +42,12 @@ impl Rate {
         self.items as f64 * 1e9 / self.period_ns as f64
     }
 
+    /// Millionths of an item per second, for people who watch.
+    pub fn micros_per_second(self) -> u64 {
+        let micros = u128::from(self.items) * 1_000_000_000_000_000 / u128::from(self.period_ns);
+        u64::try_from(micros).unwrap_or(u64::MAX)
+    }
+
     /// How many items the rate makes in `span`, rounded up.
     pub fn items_in(self, span: Duration) -> u64 {
         let items = (span.as_nanos() * u128::from(self.items)).div_ceil(u128::from(self.period_ns));

@@ -30,11 +30,15 @@ pub enum StallReason {
     Trust,
     /// The first items of the task are not all settled yet.
     Canary,
+    /// Everything has left; only the last answers are awaited.
+    Tail,
+    /// One at a time, after a crash loop.
+    SingleFile,
 }
 
 impl StallReason {
     /// Every reason, in the order of its number.
-    pub const ALL: [StallReason; 11] = [
+    pub const ALL: [StallReason; 13] = [
         StallReason::WindowFull,
         StallReason::Concurrency,
         StallReason::HandlerSlots,
@@ -46,6 +50,8 @@ impl StallReason {
         StallReason::Checkpoint,
         StallReason::Trust,
         StallReason::Canary,
+        StallReason::Tail,
+        StallReason::SingleFile,
     ];
 
     /// The slug in metrics and JSON.
@@ -62,6 +68,8 @@ impl StallReason {
             StallReason::Checkpoint => "checkpoint",
             StallReason::Trust => "trust",
             StallReason::Canary => "canary",
+            StallReason::Tail => "tail",
+            StallReason::SingleFile => "single_file",
         }
     }
 }

@@ -80,6 +80,11 @@ impl FailedAttempts {
         self.0.iter().map(|(code, ended)| (code.as_ref(), *ended))
     }
 
+    /// How many there were of all codes.
+    pub fn count_all(&self) -> u64 {
+        self.0.values().map(|ended| ended.retry + ended.abandon).sum()
+    }
+
     fn since(&self, before: &FailedAttempts) -> FailedAttempts {
         let fresh = |(code, now): (&Cow<'static, str>, &Ended)| {
             let then = before.0.get(code).copied().unwrap_or_default();

@@ -102,6 +102,12 @@ impl Troubles {
         self.items.keys().next().copied()
     }
 
+    /// The first item in `[from, to)`.
+    pub fn next_in(&self, from: ItemIndex, to: ItemIndex) -> Option<(ItemIndex, &Trouble)> {
+        let found = if from < to { self.items.range(from..to).next() } else { None };
+        found.map(|(index, trouble)| (*index, trouble))
+    }
+
     /// The lowest troubled index inside a run.
     #[inline]
     pub fn lowest_in(&self, run: IndexRun) -> Option<ItemIndex> {

@@ -61,7 +61,13 @@ impl Caller {
     /// The caller as the audit shows them, with their reason.
     pub fn actor(&self, reason: Option<String>) -> Actor {
         let source = if self.role == Role::Business { "business" } else { self.source };
-        Actor { name: self.name.clone(), source, reason, request_id: Some(self.request_id.clone()) }
+        let request_id = Some(self.request_id.clone());
+        Actor { name: self.name.clone(), source, reason, request_id, rehearses: false }
+    }
+
+    /// The same, of a caller who may only try what would be.
+    pub fn actor_of(&self, reason: Option<String>, rehearses: bool) -> Actor {
+        Actor { rehearses, ..self.actor(reason) }
     }
 
     /// Whether they may see a thing of this business: everybody but another business. A start token is for its task

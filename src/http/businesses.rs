@@ -16,10 +16,12 @@ use self::bodies::{
 };
 use super::access::Caller;
 use super::body::{Body, Params, reason_of};
+use super::dry_run::{self, DryRunQuery};
 use super::problem::Problem;
 use super::schema::BusinessPatch;
 use super::{App, etag, page};
 use crate::ports::business_store::Business;
+use crate::service::ServiceError;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -38,6 +40,14 @@ type Answer = Result<Response, Problem>;
 /// A business with its revision as the tag.
 fn shown(business: &Business, secret: Option<String>) -> Response {
     ([etag::tag(business.revision)], Json(BusinessJson::new(business, secret))).into_response()
+}
+
+/// The same, or what it would be.
+fn told(query: &DryRunQuery, business: &Business) -> Result<Response, ServiceError> {
+    if query.is_dry() {
+        return dry_run::would(&BusinessJson::new(business, None));
+    }
+    Ok(shown(business, None))
 }
 
 /// Register a business.
@@ -60,8 +70,12 @@ async fn register(
     Body(body): Body<RegisterBody>,
 ) -> Answer {
     let skip = query.check == Some(CheckMode::Skip);
+    let is_dry = query.dry_run == Some(true);
     let (body, reason) = body.parts();
-    let made = app.service.register_business(&body, skip, &caller.actor(reason)).await?;
+    let made = app.service.register_business(&body, skip, &caller.actor_of(reason, is_dry)).await?;
+    if is_dry {
+        return Ok(dry_run::would(&BusinessJson::new(&made.business, None))?);
+    }
     let place = [(header::LOCATION, format!("/v1/businesses/{}", made.business.slug))];
     Ok((StatusCode::CREATED, place, shown(&made.business, Some(made.secret))).into_response())
 }
@@ -108,6 +122,7 @@ async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) 
     params(
         ("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
+        DryRunQuery,
     ),
     request_body(content = BusinessPatch, content_type = "application/json"),
     security(("bearer" = ["admin"])),
@@ -124,6 +139,7 @@ async fn edit(
     State(app): State<App>,
     caller: Caller,
     Path(slug): Path<String>,
+    Params(query): Params<DryRunQuery>,
     headers: HeaderMap,
     Body(mut patch): Body<Map<String, Value>>,
 ) -> Answer {
@@ -131,9 +147,9 @@ async fn edit(
     // Looked for first: of a business that isn't there, nothing was changed.
     app.service.business(&slug).await?;
     let expected = etag::expected(&headers);
-    let actor = caller.actor(reason);
+    let actor = caller.actor_of(reason, query.is_dry());
     let changed = app.service.edit_business(&slug, &Value::Object(patch), expected, &actor).await?;
-    Ok(shown(&changed, None))
+    Ok(told(&query, &changed)?)
 }
 
 /// Check whether its handler keeps to the contract.
@@ -160,7 +176,7 @@ async fn check(
 /// Hide a business: it takes no new tasks, those it has go on.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/archive", tag = "businesses",
-    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
+    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), DryRunQuery),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
     responses(
@@ -173,16 +189,17 @@ async fn archive(
     State(app): State<App>,
     caller: Caller,
     Path(slug): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
 ) -> Answer {
-    let archived = app.service.archive_business(&slug, true, &caller.actor(body.reason)).await?;
-    Ok(shown(&archived, None))
+    let actor = caller.actor_of(body.reason, query.is_dry());
+    Ok(told(&query, &app.service.archive_business(&slug, true, &actor).await?)?)
 }
 
 /// Show an archived business again.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/unarchive", tag = "businesses",
-    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
+    params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), DryRunQuery),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
     responses(
@@ -195,10 +212,11 @@ async fn unarchive(
     State(app): State<App>,
     caller: Caller,
     Path(slug): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
 ) -> Answer {
-    let shown_again = app.service.archive_business(&slug, false, &caller.actor(body.reason)).await?;
-    Ok(shown(&shown_again, None))
+    let actor = caller.actor_of(body.reason, query.is_dry());
+    Ok(told(&query, &app.service.archive_business(&slug, false, &actor).await?)?)
 }
 
 /// Give a business a new signing secret.

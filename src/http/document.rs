@@ -8,6 +8,7 @@ use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
 
 use super::access::{self, Access};
 use super::docs_page;
+use super::dry_run;
 use super::parameters::Rules;
 
 /// The document, written.
@@ -36,6 +37,7 @@ fn operations_mut(item: &mut PathItem) -> Vec<&mut Operation> {
 
 /// Adds the problems that are answered before, around or after any handler, where the route doesn't name them.
 fn complete(operation: &mut Operation) {
+    dry_run::describe(operation);
     let asks = !matches!(access::access_of(operation), Access::Public);
     let has_input = operation.parameters.as_ref().is_some_and(|all| !all.is_empty());
     let has_body = operation.request_body.is_some();

@@ -15,6 +15,7 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::access::Caller;
+use super::dry_run;
 use super::problem::{Problem, Slug};
 use super::{App, UPLOADS};
 use crate::ports::idempotency::{Answer, KeyState};
@@ -52,6 +53,8 @@ pub(super) async fn remember(State(app): State<App>, request: Request, next: Nex
         return to_the_end(next.run(request)).await;
     }
     let key = match key_of(request.headers()) {
+        // What was only tried is no answer to who means it.
+        Ok(Some(_)) if dry_run::is_asked(request.uri()) => return to_the_end(next.run(request)).await,
         Ok(Some(key)) => key,
         Ok(None) if app.service.config().http.require_idempotency_key && CREATES.contains(&path.as_str()) => {
             return Problem::from(ServiceError::KeyRequired).into_response();

@@ -12,6 +12,7 @@ mod businesses;
 mod csv;
 mod docs_page;
 mod document;
+mod dry_run;
 pub mod etag;
 mod events;
 mod export;
@@ -72,6 +73,7 @@ pub struct App {
 #[openapi(
     info(title = "Windrow", description = "Drives the numbered items of a task through a handler at exactly the rate it was told."),
     modifiers(&Scheme),
+    components(schemas(dry_run::DryRunJson)),
     tags(
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -14,13 +15,16 @@ use utoipa_axum::routes;
 
 use super::App;
 use super::access::Caller;
-use super::body::{Body, reason};
+use super::body::{Body, Params, reason};
+use super::dry_run::{self, DryRunQuery};
 use super::page::Page;
 use super::problem::Problem;
 use super::time::rfc3339;
 use crate::domain::settings::RateLimit;
+use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
 use crate::service::nodes::RunView;
+use crate::telemetry::Filter;
 
 /// The longest filter of the log. Unit: characters.
 const FILTER_MAX: usize = 1024;
@@ -178,7 +182,7 @@ struct NodePatch {
 /// Change a node until its next restart
 #[utoipa::path(
     patch, path = "/v1/nodes/{node}", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64)),
+    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
     request_body = NodePatch,
     responses(
         (status = 200, body = NodeBody),
@@ -190,27 +194,38 @@ async fn change(
     State(app): State<App>,
     caller: Caller,
     Path(name): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(patch): Body<NodePatch>,
-) -> Result<Json<NodeBody>, Problem> {
+) -> Result<Response, Problem> {
     check(&app, &name)?;
-    let actor = caller.actor(patch.reason);
-    if let Some(filter) = &patch.log_filter {
-        if filter.chars().count() > FILTER_MAX {
-            let text = format!("it is longer than {FILTER_MAX} characters");
-            return Err(ServiceError::invalid("/log_filter", text).into());
-        }
-        let before = json!({"log_filter": node(&app).log_filter}).to_string();
-        let checked =
-            app.front.check_log(filter).map_err(|why| ServiceError::unprocessable("/log_filter", why))?;
+    let is_dry = query.is_dry();
+    let actor = caller.actor_of(patch.reason, is_dry);
+    let mut would = node(&app);
+    // Whatever can be refused is refused before anything is changed.
+    let checked = patch.log_filter.as_deref().map(|filter| check_filter(&app, filter)).transpose()?;
+    if let Some(rate) = patch.capacity_rate {
+        app.service.set_capacity(rate, &actor).await?;
+        would.capacity_rate = rate.to_string();
+    }
+    if let Some((filter, checked)) = patch.log_filter.as_ref().zip(checked) {
+        let before = json!({"log_filter": would.log_filter}).to_string();
         app.service
             .note_node("node.change", before, json!({"log_filter": filter}).to_string(), &actor)
             .await?;
-        app.front.set_log(filter, checked);
+        would.log_filter.clone_from(filter);
+        if !is_dry {
+            app.front.set_log(filter, checked);
+        }
     }
-    if let Some(rate) = patch.capacity_rate {
-        app.service.set_capacity(rate, &actor).await?;
+    Ok(if is_dry { dry_run::would(&would)? } else { Json(node(&app)).into_response() })
+}
+
+fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
+    if filter.chars().count() > FILTER_MAX {
+        let text = format!("it is longer than {FILTER_MAX} characters");
+        return Err(ServiceError::invalid("/log_filter", text));
     }
-    Ok(Json(node(&app)))
+    app.front.check_log(filter).map_err(|why| ServiceError::unprocessable("/log_filter", why))
 }
 
 /// Why a node is drained, or no longer.
@@ -229,7 +244,7 @@ struct Why {
 /// What runs goes on to its end: a single node has nobody to hand it to. `/readyz` answers 503.
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/drain", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64)),
+    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
     request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
@@ -237,15 +252,17 @@ async fn drain(
     State(app): State<App>,
     caller: Caller,
     Path(name): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(why): Body<Why>,
-) -> Result<(StatusCode, Json<NodeBody>), Problem> {
-    set_drained(&app, &caller, &name, why, true).await
+) -> Result<Response, Problem> {
+    check(&app, &name)?;
+    set_drained(&app, &caller.actor_of(why.reason, query.is_dry()), true).await
 }
 
 /// Take tasks again
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/undrain", tag = "node", security(("bearer" = ["admin"])),
-    params(("node" = String, Path, description = "Its name", max_length = 64)),
+    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
     request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
@@ -253,26 +270,27 @@ async fn undrain(
     State(app): State<App>,
     caller: Caller,
     Path(name): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(why): Body<Why>,
-) -> Result<(StatusCode, Json<NodeBody>), Problem> {
-    set_drained(&app, &caller, &name, why, false).await
+) -> Result<Response, Problem> {
+    check(&app, &name)?;
+    set_drained(&app, &caller.actor_of(why.reason, query.is_dry()), false).await
 }
 
-async fn set_drained(
-    app: &App,
-    caller: &Caller,
-    name: &str,
-    why: Why,
-    drained: bool,
-) -> Result<(StatusCode, Json<NodeBody>), Problem> {
-    check(app, name)?;
-    let actor = caller.actor(why.reason);
+async fn set_drained(app: &App, actor: &Actor, drained: bool) -> Result<Response, Problem> {
+    let mut would = node(app);
     if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
-        app.service.note_node(action, shown(!drained), shown(drained), &actor).await?;
-        app.front.set_drained(drained);
-        app.service.serve_tasks(drained);
+        app.service.note_node(action, shown(!drained), shown(drained), actor).await?;
+        would.state = if drained { "drained" } else { "serving" };
+        if !actor.rehearses {
+            app.front.set_drained(drained);
+            app.service.serve_tasks(drained);
+        }
     }
-    Ok((StatusCode::ACCEPTED, Json(node(app))))
+    if actor.rehearses {
+        return Ok(dry_run::would(&would)?);
+    }
+    Ok((StatusCode::ACCEPTED, Json(node(app))).into_response())
 }

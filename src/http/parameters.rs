@@ -15,6 +15,7 @@ use percent_encoding::percent_decode;
 use regex::Regex;
 use serde_json::Value;
 
+use super::dry_run;
 use super::problem::Problem;
 use crate::service::{FieldFault, ServiceError};
 
@@ -86,6 +87,16 @@ impl Wanted {
             faults.push(FieldFault::new("", "this takes a body, and there is none"));
         }
         faults.extend(query_faults(&self.query, request.uri()));
+        let can_be_tried = self.query.iter().any(|rule| rule.name == dry_run::NAME);
+        if !request.method().is_safe()
+            && !can_be_tried
+            && names(request.uri()).any(|name| name == dry_run::NAME)
+        {
+            faults.push(FieldFault::new(
+                dry_run::NAME,
+                "this has no dry run: it can't be known before it is done",
+            ));
+        }
         faults.extend(header_faults(&self.headers, request.headers()));
         faults
     }
@@ -127,6 +138,12 @@ impl Rule {
             _ => None,
         }
     }
+}
+
+/// The names of a query's members.
+fn names(uri: &Uri) -> impl Iterator<Item = String> {
+    let pairs = uri.query().unwrap_or_default().split('&');
+    pairs.filter_map(|pair| text(&pair.split_once('=').map_or(pair, |(name, _)| name).replace('+', " ")))
 }
 
 fn query_faults(rules: &[Rule], uri: &Uri) -> Vec<FieldFault> {
@@ -216,6 +233,15 @@ mod tests {
         for no_text in ["/a?q=%ff", "/a?%00=a", "/a?other=%C3", "/a?other=a%00b"] {
             assert_eq!(get(no_text), ["query"], "{no_text}");
         }
+    }
+
+    #[test]
+    fn nothing_is_done_that_was_to_be_tried() {
+        let of = |method, uri| faults(method, uri, Body::from("{}"));
+        for uri in ["/a?dry_run=true", "/a?dry_run=false", "/a?q=a&dry%5Frun=1", "/a?dry_run"] {
+            assert_eq!(of("POST", uri), ["dry_run"], "{uri}");
+        }
+        assert!(of("POST", "/a?dry=true").is_empty() && of("GET", "/a?dry_run=true").is_empty());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod bodies;
 mod changes;
 mod commands;
+mod explain;
+mod explain_text;
 mod history;
 mod preview;
 mod queries;
@@ -10,6 +12,8 @@ mod redrives;
 mod settings;
 mod shown;
 mod source;
+mod stats;
+mod window;
 
 use std::time::Duration;
 
@@ -28,7 +32,7 @@ pub(super) use self::shown::TaskJson;
 use super::access::Caller;
 use super::body::Params;
 use super::problem::Problem;
-use super::{App, etag, page};
+use super::{App, dry_run, etag, page};
 use crate::ports::task_store::{TaskView, TokenStart};
 use crate::service::ServiceError;
 use crate::service::task_show::TaskPicture;
@@ -46,6 +50,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(changes::clone))
         .merge(commands::routes())
         .merge(history::routes())
+        .routes(routes!(stats::stats))
+        .routes(routes!(explain::explain))
+        .routes(routes!(window::window))
         .routes(routes!(preview::preview))
         .routes(routes!(redrives::redrive))
 }
@@ -92,6 +99,11 @@ impl Steer {
 fn shown(app: &App, status: StatusCode, task: TaskView) -> Response {
     let tag = etag::tag(task.version);
     (status, [tag], Json(body(app, app.service.picture(task)))).into_response()
+}
+
+/// What a command would have made of a task.
+fn would(app: &App, task: TaskView) -> Result<Response, ServiceError> {
+    dry_run::would(&body(app, app.service.picture(task)))
 }
 
 /// A task as every surface shows it.

@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 
 use super::access::Caller;
 use super::body::{Body, Params, reason};
+use super::dry_run::{self, DryRunQuery};
 use super::problem::Problem;
 use super::time::rfc3339;
 use super::{App, page};
@@ -20,7 +21,7 @@ use crate::domain::access::Role;
 use crate::domain::ids::WallMs;
 use crate::ports::token_store::TokenView;
 use crate::service::ServiceError;
-use crate::service::tokens::TokenWish;
+use crate::service::tokens::{TOKEN_PREFIX, TokenWish};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -114,11 +115,13 @@ struct RevokeQuery {
     #[serde(default, deserialize_with = "reason")]
     #[param(max_length = 1000)]
     reason: Option<String>,
+    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
+    dry_run: Option<bool>,
 }
 
 /// Make a token. The reply holds it, once.
 #[utoipa::path(
-    post, path = "/v1/tokens", tag = "access", request_body = TokenBody,
+    post, path = "/v1/tokens", tag = "access", params(DryRunQuery), request_body = TokenBody,
     security(("bearer" = ["admin"])),
     responses(
         (status = 201, body = TokenJson),
@@ -129,11 +132,18 @@ struct RevokeQuery {
 async fn create(
     State(app): State<App>,
     caller: Caller,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<TokenBody>,
 ) -> Result<Response, Problem> {
     let expires_at = body.expires_at.as_deref().map(instant).transpose()?;
     let wish = TokenWish { name: body.name, role: body.role, business: body.business, expires_at };
-    let made = app.service.create_token(wish, &caller.actor(body.reason)).await?;
+    let actor = caller.actor_of(body.reason, query.is_dry());
+    let made = app.service.create_token(wish, &actor).await?;
+    if query.is_dry() {
+        // The token that was drawn is none, so nobody is shown it.
+        let view = TokenView { prefix: TOKEN_PREFIX.to_owned(), ..made.view };
+        return Ok(dry_run::would_make(&TokenJson::from(view))?);
+    }
     let json = TokenJson { token: Some(made.token), ..TokenJson::from(made.view) };
     Ok((StatusCode::CREATED, Json(json)).into_response())
 }
@@ -185,10 +195,14 @@ async fn revoke(
     caller: Caller,
     Path(id): Path<String>,
     Params(query): Params<RevokeQuery>,
-) -> Result<StatusCode, Problem> {
+) -> Result<Response, Problem> {
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
     let number =
         number.ok_or_else(|| ServiceError::invalid("id", format!("{id:?} is no number of a token")))?;
-    app.service.revoke_token(number, &caller.actor(query.reason)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let is_dry = query.dry_run == Some(true);
+    let revoked = app.service.revoke_token(number, &caller.actor_of(query.reason, is_dry)).await?;
+    if is_dry {
+        return Ok(dry_run::would(&TokenJson::from(revoked))?);
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -139,7 +139,8 @@ async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<()
     let wish =
         TokenWish { name: "bootstrap".to_owned(), role: Role::Admin, business: None, expires_at: None };
     let reason = Some("the first administrator".to_owned());
-    let actor = Actor { name: "windrow".to_owned(), source: "system", reason, request_id: None };
+    let actor =
+        Actor { name: "windrow".to_owned(), source: "system", reason, request_id: None, rehearses: false };
     store.add_token(&tokens::new_token(token, wish), &actor, now).await?;
     Ok(())
 }
@@ -245,7 +246,8 @@ mod tests {
     async fn a_revoked_first_token_stays_revoked() {
         let place = Place::new().await;
         place.first("a.token").await.expect("made");
-        let actor = Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None };
+        let actor =
+            Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None, rehearses: false };
         let id = place.store.tokens(None, 1).await.expect("listed")[0].id;
         place.store.revoke_token(id, &actor, NOW).await.expect("revoked");
         place.first("a.token").await.expect("read");

@@ -3,6 +3,7 @@
 
 mod compose;
 mod error;
+mod secrets;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -26,7 +27,7 @@ use crate::domain::settings::{Auto, RateLimit};
 use crate::http::metrics::watch;
 use crate::http::server::{self, Limits, Server};
 use crate::http::{App, Front, facade};
-use crate::service::Service;
+use crate::service::{Service, stats};
 use crate::telemetry::LogControl;
 
 /// Beside the drain, until the last actor has ended.
@@ -62,7 +63,7 @@ pub struct Serve {
     min_level: MinLevel,
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
-    watcher: JoinHandle<()>,
+    watchers: [JoinHandle<()>; 2],
 }
 
 impl Serve {
@@ -96,6 +97,7 @@ impl Serve {
             address: advertised(&config, address, tls.is_some()),
         };
         let (node, parts) = compose::compose(ingredients).await?;
+        secrets::check(&parts).await?;
         let drain_margin = config.node.drain_timeout;
         let front = Front::new(name, node.clock().now(), node.clock().wall()).with_log(log);
         let (is_tls, front) = (tls.is_some(), Arc::new(front));
@@ -110,11 +112,11 @@ impl Serve {
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
-        let watcher = runtimes.work().spawn(watch(App { service: service.clone(), front: front.clone() }));
+        let watchers = watchers(&runtimes, App { service: service.clone(), front: front.clone() });
         let server = runtimes.work().spawn(Server { listener, tls, router, limits }.serve(ending));
         node.wake();
         await_ready(&service).await;
-        Ok(Serve { node, service, front, address, is_tls, bootstrap, min_level, stop, server, watcher })
+        Ok(Serve { node, service, front, address, is_tls, bootstrap, min_level, stop, server, watchers })
     }
 
     /// Where the façade is.
@@ -199,12 +201,18 @@ impl Serve {
         if !served {
             tracing::warn!("connections were cut off");
         }
-        self.watcher.abort();
+        self.watchers.iter().for_each(JoinHandle::abort);
         self.front.close();
         drop((self.service, self.front));
         self.node.close().await;
         (drained, seen)
     }
+}
+
+/// What looks at the runs again and again: for metrics, and for the recent past of tasks.
+fn watchers(runtimes: &Runtimes, app: App) -> [JoinHandle<()>; 2] {
+    let samples = stats::watch(app.service.clone());
+    [runtimes.work().spawn(watch(app)), runtimes.work().spawn(samples)]
 }
 
 /// Waits for the session's first heartbeat, so that who hears of the node finds it ready. A store that is slow delays the

@@ -29,6 +29,19 @@ pub struct ShardFacts {
     pub counters: Counters,
 }
 
+/// Where a shard's window stands, as it was saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedWindow {
+    /// Which shard.
+    pub shard: ShardId,
+    /// First index that is neither settled nor parked.
+    pub low_water: ItemIndex,
+    /// One past the highest index dispatched.
+    pub high_water: ItemIndex,
+    /// The checkpoint, as `domain::checkpoint` writes it; empty before the first.
+    pub blob: Vec<u8>,
+}
+
 /// A run as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFacts {
@@ -79,6 +92,12 @@ pub trait ReportStore: Send + Sync {
     /// # Errors
     /// When the store can't be read.
     async fn shard_facts(&self, task: TaskId) -> Result<Vec<ShardFacts>, StoreError>;
+
+    /// Where the windows of a task's shards stand, by number.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn saved_windows(&self, task: TaskId) -> Result<Vec<SavedWindow>, StoreError>;
 
     /// The redrives of a task, oldest first, at most `limit`.
     ///

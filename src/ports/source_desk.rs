@@ -143,6 +143,12 @@ pub struct Received {
 /// Where sources are looked at before a task is made of them.
 #[async_trait]
 pub trait SourceDesk: Send + Sync {
+    /// Looks at an upload and says what to store, without taking it.
+    ///
+    /// # Errors
+    /// As [`SourceDesk::resolve`].
+    async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, SourceDeskError>;
+
     /// Looks at a source, fetches it (at most `bytes_max`) where it is a URL, and says what to store. An upload counts
     /// as taken then.
     ///

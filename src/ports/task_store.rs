@@ -23,6 +23,8 @@ pub struct Actor {
     pub reason: Option<String>,
     /// The request that asked for it, for who looks in logs.
     pub request_id: Option<String>,
+    /// Whether they only try what would be: everything is checked and answered as without it, and nothing is kept.
+    pub rehearses: bool,
 }
 
 /// A task to be made.

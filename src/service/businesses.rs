@@ -37,7 +37,8 @@ pub struct WithSecret {
 }
 
 impl Service {
-    /// Registers a business. Unless `skip_check`, its handler is called with pings first.
+    /// Registers a business. Unless `skip_check`, its handler is called with pings first, but not in a
+    /// rehearsal.
     ///
     /// # Errors
     /// `Unprocessable` with every fault; `CheckFailed` with the report; `NameTaken`.
@@ -56,12 +57,14 @@ impl Service {
             return Err(BusinessError::Taken(slug.clone()).into());
         }
         let sealed = self.seal(slug, &secrets);
-        if !skip_check {
+        if !skip_check && !actor.rehearses {
             let tentative = tentative(slug, spec.clone(), sealed.clone(), now);
             refuse_failed(&self.parts.handlers.check(&tentative).await)?;
         }
         let business = self.parts.businesses.register(slug, &spec, Some(sealed), actor, now).await?;
-        tracing::info!(business = slug, by = actor.name, "business registered");
+        if !actor.rehearses {
+            tracing::info!(business = slug, by = actor.name, "business registered");
+        }
         Ok(WithSecret { business, secret })
     }
 
@@ -218,6 +221,9 @@ impl Service {
         let now = self.now();
         let changed =
             self.parts.businesses.change_business(slug, revision, change, action, actor, now).await?;
+        if actor.rehearses {
+            return Ok(changed);
+        }
         self.parts.handlers.refresh(&changed);
         let limit = changed.spec.limits.rate;
         if limit != before.spec.limits.rate {

@@ -8,6 +8,7 @@ pub mod actors;
 mod answers;
 pub mod businesses;
 pub mod error;
+pub mod explain;
 pub mod failures;
 pub mod health;
 pub mod job;
@@ -18,13 +19,15 @@ pub mod redrives;
 pub mod report;
 pub mod sources;
 mod start_tokens;
+pub mod stats;
 pub mod task_change;
 pub mod task_create;
 mod task_hooks;
 pub mod task_preview;
-mod task_rates;
 pub mod task_settings;
 pub mod task_show;
+pub mod task_stats;
+pub mod task_window;
 pub mod tasks;
 pub mod tokens;
 mod turns;
@@ -101,15 +104,15 @@ pub struct Parts {
 pub struct Service {
     pub(crate) parts: Parts,
     config: RwLock<Arc<Config>>,
-    rates: task_rates::Rates,
     changes: turns::Turns,
+    stats: Arc<stats::Stats>,
 }
 
 impl Service {
     /// A service over these parts.
     pub fn new(parts: Parts, config: Config) -> Service {
-        let (rates, changes) = Default::default();
-        Service { parts, config: RwLock::new(Arc::new(config)), rates, changes }
+        let stats = Arc::new(stats::Stats::new(parts.clock.clone()));
+        Service { parts, config: RwLock::new(Arc::new(config)), changes: turns::Turns::default(), stats }
     }
 
     /// The configuration as it is now.

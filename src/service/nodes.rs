@@ -30,6 +30,9 @@ impl Service {
         }
         let shown = |rate: RateLimit| json!({"capacity_rate": rate.to_string()}).to_string();
         self.note_node("node.change", shown(old.node.capacity_rate), shown(rate), actor).await?;
+        if actor.rehearses {
+            return Ok(());
+        }
         self.reconfigure(config);
         self.supervisor().set_capacity(match rate {
             RateLimit::Unlimited => Capacity::Unlimited,

@@ -5,7 +5,7 @@ pub use crate::ports::source_desk::{
 };
 
 use super::task_settings::check_depth;
-use super::{Service, ServiceError};
+use super::{FieldFault, Service, ServiceError};
 use crate::ports::source_desk::SourceDeskError;
 use crate::ports::task_store::Actor;
 use crate::ports::uploads::{Upload, UploadId};
@@ -15,7 +15,7 @@ const UNUSED_UPLOADS_KEPT: std::time::Duration = std::time::Duration::from_secs(
 
 impl Service {
     /// Looks at the source of a create and says what to store with the task: its description, how many items, and what
-    /// it means. A URL is fetched now; an upload counts as taken from now on.
+    /// it means. A URL is fetched now; an upload counts as taken from now on, but for a rehearsal, which has no URLs.
     ///
     /// # Errors
     /// `Unprocessable` at `/source` when it can't be a task's, `TooLarge` when it is more than the node takes.
@@ -30,7 +30,16 @@ impl Service {
                 check_depth(&format!("/source/items/{at}"), item.get())?;
             }
         }
-        let resolved = self.parts.desk.resolve(request, &actor.name, bytes_max, self.now()).await;
+        let desk = &self.parts.desk;
+        let resolved = match request {
+            SourceRequest::Upload { upload } if actor.rehearses => desk.look_at_upload(*upload).await,
+            SourceRequest::Url { .. } if actor.rehearses => {
+                let text = "what lies at a URL is fetched and kept when a task is made of it, so this has no dry run";
+                let fault = FieldFault::new("/source/url", text).advise("POST /v1/uploads it first");
+                return Err(ServiceError::Invalid(vec![fault]));
+            }
+            _ => desk.resolve(request, &actor.name, bytes_max, self.now()).await,
+        };
         resolved.map_err(|error| refused(error, "/source"))
     }
 

@@ -71,7 +71,9 @@ impl Service {
                 turn = Some(self.changes.turn(id).await);
             }
             if let Some(changed) = self.commit(&task, expected, edit, actor).await? {
-                self.look_at(id);
+                if !actor.rehearses {
+                    self.look_at(id);
+                }
                 return Ok(changed);
             }
             // From now on the turn is ours, also while the business is asked.
@@ -98,18 +100,19 @@ impl Service {
         let rate = edit.tuning.as_ref().map_or(held, |tuning| tuning.rate);
         let is_raise = self.load(rate) > self.load(held);
         if is_raise {
-            self.book(&task, rate).await?;
+            self.book(&task, rate, actor.rehearses).await?;
         }
         let command = command(edit);
         let stored = self.parts.tasks.command_if(task.id, expected, &command, actor, self.now()).await;
         // A raise that was not stored goes back; a lower rate is booked once it holds.
         let to_book = match &stored {
+            _ if actor.rehearses => None,
             Ok(_) if !is_raise && rate != held => Some(rate),
             Err(_) if is_raise => Some(held),
             _ => None,
         };
         if let Some(rate) = to_book {
-            self.book(&task, rate).await?;
+            self.book(&task, rate, false).await?;
         }
         match stored {
             Err(CommandError::Changed { .. }) if lays_over => Ok(None),
@@ -175,9 +178,13 @@ impl Service {
         Ok(edit)
     }
 
-    /// Books a rate for what runs here.
-    async fn book(&self, task: &TaskView, rate: RateLimit) -> Result<(), ServiceError> {
-        let booked = self.supervisor().rebook(task.id, rate).await;
+    /// Books a rate for what runs here; a rehearsal only asks whether it would be.
+    async fn book(&self, task: &TaskView, rate: RateLimit, rehearses: bool) -> Result<(), ServiceError> {
+        let supervisor = self.supervisor();
+        let booked = match rehearses {
+            true => supervisor.would_book(task.id, rate).await,
+            false => supervisor.rebook(task.id, rate).await,
+        };
         let node = match &self.config().node.id {
             Auto::Fixed(name) => name.clone(),
             Auto::Auto => "this node".to_owned(),

@@ -144,7 +144,9 @@ impl Service {
             return Ok(self.parts.tasks.create(&task, actor, self.now()).await?);
         }
         let started = self.parts.tasks.create_and_start(&task, actor, self.now()).await?;
-        self.look_at(started.id);
+        if !actor.rehearses {
+            self.look_at(started.id);
+        }
         Ok(started)
     }
 }

@@ -22,10 +22,15 @@ pub struct TaskPicture {
     pub live: Option<Live>,
 }
 
+/// The rate that is shown is that of this span: long enough for slow tasks, short enough to follow a change. Unit: seconds.
+const RATE_SECONDS: u64 = 10;
+/// Before, there is no telling. The sampler is never quite on time.
+const RATE_KNOWN_AFTER: Duration = Duration::from_millis(900);
+
 /// What is known of a task that runs here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Live {
-    /// Items settled each second since the last look; none at the first one.
+    /// Items settled each second of the last ten; none before the first second is over.
     pub actual_rate: Option<f64>,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
@@ -63,7 +68,7 @@ impl Service {
         let counters = Counters { excluded: sum.excluded + head, ..sum };
         let low_water = shards.iter().map(|shard| shard.low_water).min().unwrap_or(task.low_water);
         let live = Live {
-            actual_rate: self.rates.look(task.id, self.parts.clock.now(), counters.settled()),
+            actual_rate: self.actual_rate(task.id),
             high_water: shards.iter().map(|shard| shard.high_water).max().unwrap_or_default(),
             window: shards.iter().map(|shard| u64::from(shard.window)).sum(),
             concurrency: shards.iter().map(|shard| u64::from(shard.concurrency)).sum(),
@@ -71,6 +76,11 @@ impl Service {
             stall: shards.iter().find_map(|shard| shard.stall).map(|stall| stall.as_str()),
         };
         TaskPicture { task: TaskView { counters, low_water, ..task }, live: Some(live) }
+    }
+
+    fn actual_rate(&self, id: TaskId) -> Option<f64> {
+        let span = self.stats().span(id, RATE_SECONDS).filter(|span| span.running >= RATE_KNOWN_AFTER)?;
+        Some(span.point.settled() as f64 / span.running.as_secs_f64())
     }
 
     /// A task, as soon as it has another version than `unless`, or when `patience` is over.

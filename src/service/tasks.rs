@@ -175,7 +175,9 @@ impl Service {
         }
         match self.parts.tasks.command(id, command, actor, self.now()).await {
             Ok(task) => {
-                self.look_at(id);
+                if !actor.rehearses {
+                    self.look_at(id);
+                }
                 Ok(Told { task, is_new: true })
             }
             Err(CommandError::Refused(refusal)) => {

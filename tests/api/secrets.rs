@@ -77,3 +77,22 @@ async fn a_secret_is_found_nowhere_but_where_it_is_sent() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_lost_key_is_heard_of_at_the_start() {
+    let business = Business::start(|_| Act::ok()).await;
+    let recipe = Recipe::new();
+    let node = recipe.start().await;
+    node.business("push", &business.url(), json!({})).await;
+    assert_eq!(node.stop().await, Some(0));
+    std::fs::remove_file(recipe.path("data/key")).expect("made at the first start");
+    let node = recipe.start().await;
+    assert!(
+        node.said().contains("sealed with another key") && node.said().contains("push"),
+        "{}",
+        node.said()
+    );
+    let refused = node.admin.post("/v1/businesses/push/rotate-secret", json!({})).await;
+    assert!(refused.problem(409, "conflict")["detail"].as_str().is_some_and(|text| text.contains("key")));
+    assert_eq!(node.stop().await, Some(0));
+}

@@ -57,19 +57,43 @@ impl Person {
         self.run(&words, "").await
     }
 
+    /// The same with words that have blanks, and with standard input.
+    pub(crate) async fn run(&self, words: &[&str], stdin: &str) -> Done {
+        self.done(Person::command(words), words, stdin).await
+    }
+
     /// Begins `windrow` with these words; it is killed when it is dropped.
     pub(crate) fn begin(&self, words: &[&str]) -> Child {
+        self.spawn(Person::command(words))
+    }
+
+    fn command(words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
-        command.args(words).current_dir(self.home.path()).env_clear();
+        command.args(words);
+        command
+    }
+
+    /// The same at a terminal, where these keys are pressed once a text was shown. All that is shown is in `stdout`.
+    pub(crate) async fn at_terminal(&self, words: &[&str], text: &str, keys: &str) -> Done {
+        let mut command = Command::new("python3");
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/terminal.py")).arg(text);
+        command.arg(env!("CARGO_BIN_EXE_windrow")).args(words).env("KEYS", keys);
+        self.done(command, words, "").await
+    }
+
+    fn spawn(&self, mut command: Command) -> Child {
+        let keys = command.as_std().get_envs().find(|(name, _)| *name == "KEYS");
+        let keys = keys.and_then(|(_, value)| value.map(ToOwned::to_owned));
+        command.current_dir(self.home.path()).env_clear();
         command.env("HOME", self.home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.envs(keys.into_iter().flat_map(|keys| [("KEYS", keys), ("TERM", "xterm".into())]));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command.spawn().unwrap()
     }
 
-    /// The same with words that have blanks, and with standard input.
-    pub(crate) async fn run(&self, words: &[&str], stdin: &str) -> Done {
-        let mut child = self.begin(words);
+    async fn done(&self, command: Command, words: &[&str], stdin: &str) -> Done {
+        let mut child = self.spawn(command);
         let mut input = child.stdin.take().unwrap();
         // A program that reads nothing may have ended already.
         input.write_all(stdin.as_bytes()).await.ok();

@@ -169,7 +169,13 @@ impl Harness {
 }
 
 pub fn actor() -> Actor {
-    Actor { name: "ada".to_owned(), source: "cli", reason: Some("a test".to_owned()), request_id: None }
+    Actor {
+        name: "ada".to_owned(),
+        source: "cli",
+        reason: Some("a test".to_owned()),
+        request_id: None,
+        rehearses: false,
+    }
 }
 
 pub fn wait_note(id: TaskId, text: &str) -> WaitNote {

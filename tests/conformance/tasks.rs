@@ -5,7 +5,9 @@ use windrow::domain::lifecycle::{Status, StopReason, Wish};
 use windrow::ports::StoreError;
 use windrow::ports::run_store::RunClose;
 use windrow::ports::session_store::Heartbeat;
-use windrow::ports::task_store::{CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView};
+use windrow::ports::task_store::{
+    Actor, CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView,
+};
 
 use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, task, tuning, wait_note};
 
@@ -182,4 +184,31 @@ pub async fn a_deleted_task_has_no_redrives_and_gives_its_key_back(harness: Harn
     let again = harness.store.create(&new, &actor(), NOW).await.unwrap();
     assert_ne!(again.id, made.id, "a new one");
     assert_eq!(harness.store.create(&new, &actor(), NOW).await.unwrap().id, again.id);
+}
+
+pub async fn a_rehearsal_is_answered_as_what_then_comes_and_keeps_nothing(harness: Harness) {
+    let rehearsing = Actor { rehearses: true, ..actor() };
+    let new = NewTask { name: Some("one".to_owned()), ..task(10) };
+    harness.created(&task(10)).await;
+    let tried = harness.store.create(&new, &rehearsing, NOW).await.unwrap();
+    assert_eq!(harness.store.get(tried.id).await.unwrap(), None::<TaskView>);
+    let made = harness.created(&new).await;
+    assert_eq!(made, TaskView { id: made.id, ..tried });
+    let taken = harness.store.create(&new, &rehearsing, NOW).await.unwrap_err();
+    assert_eq!(taken, CreateError::NameTaken("one".to_owned(), made.id));
+    harness.want_hooks(r#"{"stopped":{}}"#).await;
+    for command in [TaskCommand::Start, TaskCommand::Tune(Box::new(tuning())), STOP, TaskCommand::Cancel] {
+        let (before, calls) = (harness.view(made.id).await, harness.calls_left().await.len());
+        let audit = harness.store.audit(made.id).await.unwrap().len();
+        let tried = harness.store.command(made.id, &command, &rehearsing, NOW).await.unwrap();
+        assert_eq!(harness.view(made.id).await, before, "{command:?}");
+        assert_eq!(harness.calls_left().await.len(), calls, "nobody is called for {command:?}");
+        assert_eq!(harness.store.audit(made.id).await.unwrap().len(), audit, "{command:?}");
+        assert_eq!(harness.command(made.id, command).await, tried);
+    }
+    let refused = harness.store.command(made.id, &STOP, &rehearsing, NOW).await.unwrap_err();
+    assert_eq!(refused, harness.store.command(made.id, &STOP, &actor(), NOW).await.unwrap_err());
+    harness.store.delete(made.id, &rehearsing, NOW).await.unwrap();
+    assert_eq!(harness.view(made.id).await.status, Status::Cancelled);
+    harness.store.delete(made.id, &actor(), NOW).await.unwrap();
 }

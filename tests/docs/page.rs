@@ -15,8 +15,10 @@ pub(crate) struct Page {
 pub(crate) struct Block {
     pub(crate) language: String,
     pub(crate) lines: Vec<String>,
-    /// The file that it quotes, from a comment above it: `<!-- path -->`.
-    pub(crate) quotes: Option<String>,
+    /// The comment above it, `<!-- … -->`: a file that it quotes, or words for who runs it.
+    pub(crate) mark: Option<String>,
+    /// The heading of the second level that it stands below.
+    pub(crate) section: String,
 }
 
 /// One command of a block.
@@ -37,7 +39,7 @@ impl Page {
     }
 
     /// The text outside blocks.
-    fn prose(&self) -> String {
+    pub(crate) fn prose(&self) -> String {
         let mut inside = false;
         let keep = |line: &&str| {
             let fence = line.starts_with("```");
@@ -78,17 +80,22 @@ fn slug(heading: &str) -> String {
 }
 
 fn blocks(text: &str) -> Vec<Block> {
-    let (mut blocks, mut open, mut quotes) = (Vec::new(), None::<Block>, None);
+    let (mut blocks, mut open, mut mark) = (Vec::new(), None::<Block>, None);
+    let mut section = String::new();
     for line in text.lines() {
         match (&mut open, line.strip_prefix("```")) {
             (None, Some(language)) => {
                 let language = language.split_whitespace().next().unwrap_or_default().to_owned();
-                open = Some(Block { language, quotes: quotes.take(), lines: Vec::new() });
+                let section = section.clone();
+                open = Some(Block { language, mark: mark.take(), section, lines: Vec::new() });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => block.lines.push(line.to_owned()),
             (None, None) => {
-                quotes =
+                if let Some(heading) = line.strip_prefix("## ") {
+                    heading.clone_into(&mut section);
+                }
+                mark =
                     line.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->")).map(str::to_owned);
             }
         }
@@ -98,6 +105,11 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 impl Block {
+    /// The file that it quotes: a mark of one word is a path.
+    pub(crate) fn quotes(&self) -> Option<&str> {
+        self.mark.as_deref().filter(|mark| !mark.contains(' '))
+    }
+
     /// Its commands, each with what stands below it.
     pub(crate) fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
@@ -127,7 +139,8 @@ fn step(text: &str) -> Step {
 #[test]
 fn blocks_are_cut_into_commands() {
     let found = blocks(
-        "x\n```console\n$ a b  # exit 8\nout\n^C\nmore\n$ serve &\n```\n<!-- f.py -->\n```python\ncode\n```\n",
+        "x\n```console\n$ a b  # exit 8\nout\n^C\nmore\n$ serve &\n```\n## Y\n<!-- f.py -->\n```python\ncode\n```\n\
+         <!-- terminal 1 -->\n```console\n$ c\n```\n",
     );
     let made = |command: &str, exit, background, expected: &[&str]| Step {
         command: command.to_owned(),
@@ -137,7 +150,9 @@ fn blocks_are_cut_into_commands() {
     };
     let expected = [made("a b", 8, false, &["out", "^C", "more"]), made("serve", 0, true, &[])];
     assert_eq!(found[0].steps(), expected);
-    assert_eq!(found[1].quotes.as_deref(), Some("f.py"));
+    assert_eq!((found[0].quotes(), found[0].section.as_str()), (None, ""));
+    assert_eq!((found[1].quotes(), found[1].section.as_str()), (Some("f.py"), "Y"));
+    assert_eq!((found[2].quotes(), found[2].mark.as_deref()), (None, Some("terminal 1")));
 }
 
 #[test]

@@ -13,26 +13,54 @@ use tempfile::TempDir;
 use super::page::Step;
 use super::root;
 
-/// The ports that the pages speak of, a handler's and a node's; free ones are used in their place.
-const PORTS_TOLD: [&str; 2] = ["9000", "7700"];
+/// The ports that the pages speak of; free ones are used in their place.
+const PORTS_TOLD: [&str; 5] = ["9000", "7700", "9001", "9002", "9003"];
+/// Of those, that of a handler which doesn't say another.
+const HANDLER: usize = 0;
+/// Of those, a node's.
+const NODE: usize = 1;
+/// What the pages use of the repository.
+const FOLDERS: [&str; 3] = ["examples/data", "examples/handlers", "examples/recipes"];
 /// No command of the documentation takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A directory with the examples in it, a home, and the program in the path.
 pub(crate) struct Shell {
     place: TempDir,
-    ports: [u16; 2],
+    ports: [u16; PORTS_TOLD.len()],
+    /// Where clients look for a node, when it isn't where they look by themselves.
+    server: Option<String>,
     servers: Vec<Child>,
 }
 
+/// A program in a terminal of its own.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.child.try_wait().unwrap().is_none() {
+            end(&mut self.child);
+        }
+    }
+}
+
 impl Shell {
-    pub(crate) fn new() -> Shell {
+    /// A fresh home with nothing in it.
+    pub(crate) fn empty() -> Shell {
         let place = tempfile::tempdir().unwrap();
         // Free when asked; nothing else here asks for those.
         let listeners = PORTS_TOLD.map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         let ports = listeners.map(|listener| listener.local_addr().unwrap().port());
-        let shell = Shell { place, ports, servers: Vec::new() };
-        for folder in ["examples/data", "examples/handlers"] {
+        Shell { place, ports, server: None, servers: Vec::new() }
+    }
+
+    /// A home that is a clone of the repository, as far as the pages need it.
+    pub(crate) fn new() -> Shell {
+        let shell = Shell::empty();
+        for folder in FOLDERS {
             shell.copy(folder);
         }
         std::fs::copy(root().join("config.toml"), shell.path("config.toml")).unwrap();
@@ -44,7 +72,7 @@ impl Shell {
         for entry in root().join(folder).read_dir().unwrap() {
             let from = entry.unwrap().path();
             let text = std::fs::read_to_string(&from).unwrap();
-            let text = if folder.ends_with("handlers") { self.with_port(&text) } else { text };
+            let text = if folder.ends_with("data") { text } else { self.with_port(&text) };
             std::fs::write(self.path(folder).join(from.file_name().unwrap()), text).unwrap();
         }
     }
@@ -61,6 +89,26 @@ impl Shell {
         text
     }
 
+    /// A text with the ports that the pages speak of in place of those that were used.
+    fn as_told(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (told, port) in PORTS_TOLD.into_iter().zip(self.ports) {
+            text = text.replace(&port.to_string(), told);
+        }
+        text
+    }
+
+    /// Where a program that keeps running will answer: a handler's port stands in its text.
+    fn port_of(&self, command: &str) -> u16 {
+        if command.contains("windrow serve") {
+            return self.ports[NODE];
+        }
+        let file = command.split(' ').find(|word| word.ends_with(".py")).map(|word| self.path(word));
+        let text = file.map(|file| std::fs::read_to_string(file).unwrap()).unwrap_or_default();
+        let stands_in_it = |port: &&u16| text.contains(&port.to_string());
+        self.ports.iter().find(stands_in_it).copied().unwrap_or(self.ports[HANDLER])
+    }
+
     /// What `windrow` prints, for a command that must succeed.
     pub(crate) fn output(&self, words: &[&str]) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_windrow")).args(words).output().unwrap();
@@ -73,14 +121,13 @@ impl Shell {
         let mut child = self.start(&self.with_port(&step.command));
         if step.background {
             self.servers.push(child);
-            let is_node = step.command.contains("windrow serve");
-            return self.wait_for_answer(self.ports[usize::from(is_node)]);
+            return self.wait_for_answer(self.port_of(&step.command));
         }
         let lines = lines_of(&mut child);
         let mut seen = Vec::new();
         let mut expected = step.expected.as_slice();
         if let Some(at) = step.expected.iter().position(|line| line == "^C") {
-            let above = |seen: &[String]| compare(&expected[..at], seen, loose).is_ok();
+            let above = |seen: &[String]| self.compare(&expected[..at], seen, loose).is_ok();
             if follow(&lines, &mut seen, above) != Followed::Enough {
                 end(&mut child);
                 return Err(complaint("the lines above ^C did not appear", &seen));
@@ -96,7 +143,72 @@ impl Shell {
         if code != Some(step.exit) {
             return Err(complaint(&format!("exit code {code:?}, the page says {}", step.exit), &seen));
         }
-        compare(expected, &seen, loose).map_err(|line| complaint(&format!("not printed: {line}"), &seen))
+        self.judge(expected, &seen, loose)
+    }
+
+    /// Starts a program that keeps running, and waits until it has printed what stands below it.
+    pub(crate) fn keep_running(&mut self, step: &Step) -> Result<Running, String> {
+        let mut child = self.start(&self.with_port(&step.command));
+        let lines = lines_of(&mut child);
+        let running = Running { child, lines };
+        let mut seen = Vec::new();
+        if step.command.starts_with("windrow dev") {
+            // It takes another port when the usual one is taken.
+            let greeted = |seen: &[String]| seen.iter().any(|line| port_of_dev(line).is_some());
+            follow(&running.lines, &mut seen, greeted);
+            let port = seen.iter().find_map(|line| port_of_dev(line));
+            self.ports[NODE] = port.ok_or_else(|| complaint("it doesn't say where its API is", &seen))?;
+            self.server = Some(format!("http://127.0.0.1:{}", self.ports[NODE]));
+        }
+        let enough = |seen: &[String]| self.compare(&step.expected, seen, false).is_ok();
+        match follow(&running.lines, &mut seen, enough) {
+            Followed::Enough => {}
+            _ => return Err(complaint("what stands below it did not appear", &seen)),
+        }
+        // One that prints nothing has to be waited for all the same.
+        if step.command.starts_with("python3 ") {
+            self.wait_for_answer(self.ports[HANDLER])?;
+        }
+        Ok(running)
+    }
+
+    /// Presses Ctrl-C and waits for the end.
+    pub(crate) fn interrupt(&self, mut running: Running, expected: &[String]) -> Result<(), String> {
+        signal(&running.child, "INT");
+        let mut seen = Vec::new();
+        if follow(&running.lines, &mut seen, |_| false) != Followed::Ended {
+            return Err(complaint("it does not end", &seen));
+        }
+        running.child.wait().unwrap();
+        self.judge(expected, &seen, false)
+    }
+
+    /// Runs one command on a terminal of its own, where keys are pressed (`tests/docs/keys.py`).
+    pub(crate) fn press(&self, step: &Step, keys: &str) -> Result<(), String> {
+        let presser = root().join("tests/docs/keys.py");
+        let words = [presser.to_str().unwrap(), keys, &self.with_port(&step.command)].map(quoted).join(" ");
+        let mut child = self.start(&format!("python3 {words}"));
+        let lines = lines_of(&mut child);
+        let mut raw = Vec::new();
+        if follow(&lines, &mut raw, |_| false) != Followed::Ended {
+            end(&mut child);
+            return Err(complaint("it does not end", &raw));
+        }
+        let seen: Vec<String> = raw.iter().flat_map(|line| on_paper(line)).collect();
+        match child.wait().unwrap().code() {
+            Some(code) if code == step.exit => self.judge(&step.expected, &seen, false),
+            code => Err(complaint(&format!("exit code {code:?}, the page says {}", step.exit), &seen)),
+        }
+    }
+
+    fn judge(&self, expected: &[String], seen: &[String], loose: bool) -> Result<(), String> {
+        self.compare(expected, seen, loose).map_err(|line| complaint(&format!("not printed: {line}"), seen))
+    }
+
+    /// Whether the expected lines were printed, in their order; else the first that wasn't.
+    fn compare(&self, expected: &[String], seen: &[String], loose: bool) -> Result<(), String> {
+        let told: Vec<String> = seen.iter().map(|line| self.as_told(line)).collect();
+        compare(expected, &told, loose)
     }
 
     fn start(&self, command: &str) -> Child {
@@ -108,7 +220,14 @@ impl Shell {
         let mut shell = Command::new("bash");
         shell.arg("-c").arg(format!("exec 2>&1\n{exec}{command}"));
         shell.current_dir(self.place.path()).env("PATH", path).env("HOME", self.place.path());
-        shell.env_remove("XDG_STATE_HOME").env_remove("WINDROW_LOG").env("PYTHONUNBUFFERED", "1");
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy().into_owned();
+            if name.starts_with("WINDROW_") || name.starts_with("XDG_") || name == "CI" {
+                shell.env_remove(name);
+            }
+        }
+        shell.env("PYTHONUNBUFFERED", "1").env("PORT", self.ports[HANDLER].to_string());
+        shell.envs(self.server.iter().map(|server| ("WINDROW_SERVER", server)));
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
         shell.spawn().unwrap()
     }
@@ -124,6 +243,35 @@ impl Shell {
         }
         Ok(())
     }
+}
+
+/// The port in the line of its greeting that says where the API is.
+fn port_of_dev(line: &str) -> Option<u16> {
+    let url = line.trim().strip_prefix("api ")?.trim();
+    url.strip_prefix("http://127.0.0.1:")?.split('/').next()?.parse().ok()
+}
+
+/// A word that the shell takes as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// What a terminal shows, as lines without its commands for colours and places.
+fn on_paper(text: &str) -> Vec<String> {
+    let (mut paper, mut chars) = (String::new(), text.chars().peekable());
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' if chars.next_if_eq(&'[').is_some() => {
+                // To the letter that ends it. A place is a new line.
+                let end = chars.find(char::is_ascii_alphabetic);
+                paper.push_str(if end == Some('m') { "" } else { "\n" });
+            }
+            '\u{1b}' => {}
+            '\r' => paper.push('\n'),
+            c => paper.push(c),
+        }
+    }
+    paper.lines().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
 fn answers(port: u16) -> bool {
@@ -258,6 +406,13 @@ fn plain_piece(piece: &str, loose: bool) -> String {
         () if loose && body.chars().all(|c| c.is_ascii_digit()) && !body.is_empty() => format!("<n>{end}"),
         () => piece.to_owned(),
     }
+}
+
+#[test]
+fn a_terminal_is_read_line_by_line() {
+    assert_eq!(on_paper("\u{1b}[2K\u{1b}[32mrunning\u{1b}[0m\rrate 5\u{1b}[1Ax"), ["running", "rate 5", "x"]);
+    assert_eq!(quoted("it's"), r"'it'\''s'");
+    assert_eq!(port_of_dev("  api       http://127.0.0.1:7701/v1"), Some(7701));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windrow::domain::execution::{CheckpointDraft, Effects, Progress};
 use windrow::domain::pace::burst_items;
+use windrow::domain::permits::{MICRO, Permits};
 use windrow::domain::settings::{Auto, Rate, RateLimit};
 use windrow::domain::task::Tuning;
 
@@ -45,6 +46,8 @@ impl Finals {
 }
 
 const UNIT: i128 = 1 << 60;
+/// What the terms of `Permits` may lack together, each being rounded down.
+const ROUNDING: u64 = 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Auditor {
@@ -63,6 +66,8 @@ pub(crate) struct Auditor {
     burst_max: u64,
     unsaved_max: u64,
     concurrency_max: u64,
+    /// Calls of this run that were answered.
+    answered: u64,
     low: u64,
     /// The first index without an end: what an ordered task sends next.
     low_now: u64,
@@ -76,6 +81,7 @@ impl Auditor {
         self.rates.clear();
         (self.burst_max, self.unsaved_max, self.concurrency_max) = (0, 0, 0);
         self.in_flight.clear();
+        self.answered = 0;
         self.counts = [0; 3];
         for index in start..end {
             match self.finals.get(index) {
@@ -150,6 +156,7 @@ impl Auditor {
 
     pub(crate) fn on_answer(&mut self, index: u64) {
         self.in_flight.remove(&index).expect("only what is in flight answers");
+        self.answered += 1;
         self.delivered.insert(index);
     }
 
@@ -183,6 +190,19 @@ impl Auditor {
         // An evicted item is unsaved as such, and again once it is settled.
         let most = self.unsaved_max + 2 * self.concurrency_max + 2;
         assert!(progress.unsaved <= most, "{} unsaved of {most}", progress.unsaved);
+        self.check_permits(&progress.permits);
+    }
+
+    /// Every permit that was due is accounted for, but for what the bucket holds.
+    fn check_permits(&self, permits: &Permits) {
+        let sent = self.answered + self.in_flight.len() as u64;
+        assert_eq!(permits.first + permits.repeats, sent * MICRO, "what left");
+        let (due, spent) = (permits.due + ROUNDING, permits.spent());
+        let held = due.checked_sub(spent).unwrap_or_else(|| panic!("more than was due: {permits:?}"));
+        // A slow-down of an unpaced task has a burst of its own.
+        let is_paced = self.rates.iter().all(|(_, rate)| rate.is_some());
+        let most = (self.burst_max + 1) * MICRO + ROUNDING;
+        assert!(held <= most || !is_paced, "{held} of {most} are held: {permits:?}");
     }
 
     /// Before a draft is stored: what it says must be true of what the run has been told until then.

@@ -19,7 +19,7 @@ use world::{Seen, World};
 
 const SEEDS_DEFAULT: u64 = 2_000;
 /// What must have happened in some of them, or they prove less than they seem to.
-const SEEN_AT_LEAST_ONCE: [&str; 32] = [
+const SEEN_AT_LEAST_ONCE: [&str; 34] = [
     "abandoned",
     "back_pressure",
     "bits above low water",
@@ -44,11 +44,13 @@ const SEEN_AT_LEAST_ONCE: [&str; 32] = [
     "retry_wait",
     "returned",
     "single file",
+    "single_file",
     "source_wait",
     "stopped and resumed",
     "stopped: canary done",
     "stopped: error budget",
     "stopped: item exhausted",
+    "tail",
     "tune",
     "unsaved",
     "window_full",

@@ -288,7 +288,8 @@ impl World {
                 self.auditor.attempts.insert(index, attempt);
             }
         }
-        for index in reports.returned.iter().flat_map(|dispatch| dispatch.run.iter()) {
+        let back = reports.returned.iter().chain(&reports.refused);
+        for index in back.flat_map(|dispatch| dispatch.run.iter()) {
             self.auditor.in_flight.remove(&index.0).expect("only what is in flight comes back");
         }
     }
@@ -331,7 +332,7 @@ impl World {
         let command = self.rng.chance(self.plan.commands).then(|| self.command());
         let reports = &mut self.lanes[lane].reports;
         if refused {
-            reports.returned.push(Dispatch { run, attempt });
+            reports.refused.push(Dispatch { run, attempt });
             reports.signals.push(Signal::BackPressure { after: after.map(|wait| wait / 10) });
         } else if hopeless || gives_up || fails {
             let wish = if gives_up { Wish::Abandon } else { Wish::Retry { after } };

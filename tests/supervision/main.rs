@@ -9,6 +9,7 @@ mod faults;
 mod hooks;
 mod line;
 mod races;
+mod speed;
 mod stubborn;
 mod upkeep;
 mod world;

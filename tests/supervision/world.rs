@@ -190,7 +190,7 @@ struct Bomb {
 }
 
 pub fn actor() -> Actor {
-    Actor { name: "test".into(), source: "cli", reason: None, request_id: None }
+    Actor { name: "test".into(), source: "cli", reason: None, request_id: None, rehearses: false }
 }
 
 fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {

@@ -3,5 +3,7 @@
 mod error_budget;
 mod latency;
 mod pace;
+mod permits;
 mod waiting;
 mod window;
+mod window_picture;

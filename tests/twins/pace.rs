@@ -186,7 +186,7 @@ impl World {
                 self.pass(0);
             }
             Op::Pause(lasting_ns) => {
-                self.pace.pause_until(Moment(self.now + lasting_ns));
+                self.pace.pause_until(Moment(self.now + lasting_ns), Moment(self.now));
                 self.paused_until = self.paused_until.max(self.now + lasting_ns);
             }
             Op::Empty => self.pace.empty(Moment(self.now)),

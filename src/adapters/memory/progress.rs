@@ -156,7 +156,13 @@ pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs, note: Option<N
     task.version += 1;
     let reason = task.stop_reason.map(|reason| reason.as_str().to_owned());
     if matches!(status, Status::Finished | Status::Stopped | Status::Cancelled) {
-        let actor = Actor { name: "windrow".to_owned(), source: "system", reason, request_id: None };
+        let actor = Actor {
+            name: "windrow".to_owned(),
+            source: "system",
+            reason,
+            request_id: None,
+            rehearses: false,
+        };
         let change = (Some(status_json(before)), Some(status_json(status)));
         state.record(Some(id), &actor, now, format!("task.{status}"), change);
         hooks::announce(state, id, status, now);

@@ -16,7 +16,7 @@ use crate::ports::session_store::SessionFace;
 use crate::ports::source_store::IndexedSource;
 use crate::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) id: StoreId,
     pub(super) businesses: BTreeSet<String>,
@@ -68,7 +68,7 @@ pub(super) enum CallState {
     Dead,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) node: String,
     pub(super) heartbeat: i64,
@@ -80,7 +80,7 @@ pub(super) struct Session {
     pub(super) face: SessionFace,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) new: NewTask,
     pub(super) name: Option<String>,
@@ -109,7 +109,7 @@ pub(super) struct Task {
     pub(super) groups: BTreeMap<String, FailureGroup>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Shard {
     pub(super) no: u32,
     pub(super) first: ItemIndex,

@@ -22,18 +22,18 @@ impl TaskStore for MemoryStore {
     }
 
     async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
-        self.act(Call::Create, |state| {
+        let make = |state: &mut State| {
             if state.businesses.insert(slug.to_owned()) {
                 let after = Some(serde_json::json!({ "slug": slug }).to_string());
                 state.record(None, actor, now, "business.create".to_owned(), (None, after));
             }
             Ok(())
-        })
-        .await
+        };
+        self.act(Call::Create, |state| on(state, actor, make)).await
     }
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        self.act(Call::Create, |state| create(state, new, actor, now)).await
+        self.act(Call::Create, |state| on(state, actor, |state| create(state, new, actor, now))).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -51,7 +51,7 @@ impl TaskStore for MemoryStore {
     }
 
     async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        self.act(Call::Command, |state| {
+        let release = |state: &mut State| {
             let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
             let Some(name) = task.name.take() else { return Ok(()) };
             task.version += 1;
@@ -59,8 +59,8 @@ impl TaskStore for MemoryStore {
             let after = Some(serde_json::json!({ "name": null }).to_string());
             state.record(Some(id), actor, now, "task.release_name".to_owned(), (before, after));
             Ok(())
-        })
-        .await
+        };
+        self.act(Call::Command, |state| on(state, actor, release)).await
     }
 
     async fn command_if(
@@ -71,7 +71,8 @@ impl TaskStore for MemoryStore {
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        self.act(Call::Command, |state| commands::obey(state, (id, expected), command, actor, now)).await
+        let obey = |state: &mut State| commands::obey(state, (id, expected), command, actor, now);
+        self.act(Call::Command, |state| on(state, actor, obey)).await
     }
 
     async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<(), StoreError> {
@@ -92,7 +93,8 @@ impl TaskStore for MemoryStore {
     }
 
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        self.act(Call::Command, |state| commands::delete(state, id, actor, now)).await
+        let delete = |state: &mut State| commands::delete(state, id, actor, now);
+        self.act(Call::Command, |state| on(state, actor, delete)).await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
@@ -125,6 +127,11 @@ impl TaskStore for MemoryStore {
         })
         .await
     }
+}
+
+/// Changes the state; a rehearsal changes a copy of it.
+fn on<T>(state: &mut State, actor: &Actor, change: impl FnOnce(&mut State) -> T) -> T {
+    if actor.rehearses { change(&mut state.clone()) } else { change(state) }
 }
 
 fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {

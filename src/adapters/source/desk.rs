@@ -32,6 +32,18 @@ pub struct Desk {
 
 #[async_trait]
 impl SourceDesk for Desk {
+    async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, SourceDeskError> {
+        let refused = |why: &str| SourceDeskError::Refused(format!("{id} {why}"));
+        let upload =
+            self.uploads.upload(id).await?.ok_or_else(|| refused("isn't there; upload it (again)"))?;
+        if upload.state != UploadState::Ready {
+            return Err(refused("is not complete; send the rest of it"));
+        }
+        let (format, source) = self.open(&upload).await?;
+        let spec = SourceSpec::File { input: Input::Upload(id), format };
+        finish(&spec, source.indexed().checksum, source.total())
+    }
+
     async fn resolve(
         &self,
         request: &SourceRequest,
@@ -108,15 +120,7 @@ impl SourceDesk for Desk {
 
 impl Desk {
     async fn of_upload(&self, id: UploadId, now: WallMs) -> Result<ResolvedSource, SourceDeskError> {
-        let refused = |why: &str| SourceDeskError::Refused(format!("{id} {why}"));
-        let upload =
-            self.uploads.upload(id).await?.ok_or_else(|| refused("isn't there; upload it (again)"))?;
-        if upload.state != UploadState::Ready {
-            return Err(refused("is not complete; send the rest of it"));
-        }
-        let (format, source) = self.open(&upload).await?;
-        let spec = SourceSpec::File { input: Input::Upload(id), format };
-        let resolved = finish(&spec, source.indexed().checksum, source.total())?;
+        let resolved = self.look_at_upload(id).await?;
         self.uploads.take(id, now).await?;
         Ok(resolved)
     }

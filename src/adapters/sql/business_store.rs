@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::entity::{audit, business};
 use super::task_record::{self, Change};
-use super::{Store, damaged, error};
+use super::{Store, damaged, error, keep};
 use crate::domain::business::{BusinessSpec, POOL_DEFAULT};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
@@ -44,7 +44,7 @@ impl BusinessStore for Store {
         }
         let made = load(&transaction, slug).await?;
         record(&transaction, None, &made, "business.create", actor, now).await?;
-        transaction.commit().await.map_err(error)?;
+        keep(transaction, actor).await?;
         Ok(made)
     }
 
@@ -103,7 +103,7 @@ impl BusinessStore for Store {
         update(&transaction, new, &row).await?;
         let after = load(&transaction, slug).await?;
         record(&transaction, Some(view(row)?), &after, action, actor, now).await?;
-        transaction.commit().await.map_err(error)?;
+        keep(transaction, actor).await?;
         Ok(after)
     }
 

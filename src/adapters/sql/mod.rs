@@ -57,6 +57,7 @@ use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, Runti
 use crate::domain::ids::StoreId;
 use crate::ports::StoreError;
 use crate::ports::meters::Meters;
+use crate::ports::task_store::Actor;
 
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
 #[derive(Debug)]
@@ -117,6 +118,12 @@ impl Store {
     async fn write(&self) -> Result<DatabaseTransaction, StoreError> {
         dialect::begin_write(&self.writer).await.map_err(error)
     }
+}
+
+/// Keeps what a transaction did; of a rehearsal nothing stays.
+async fn keep(transaction: DatabaseTransaction, actor: &Actor) -> Result<(), StoreError> {
+    let ended = if actor.rehearses { transaction.rollback().await } else { transaction.commit().await };
+    ended.map_err(error)
 }
 
 /// The connection, with every statement counted and timed.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::task_record::{self, Change};
-use super::{Store, error};
+use super::{Store, keep};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
 use crate::ports::node_audit::{NodeAudit, NodeChange};
@@ -21,6 +21,6 @@ impl NodeAudit for Store {
             after: Some(change.after.clone()),
         };
         task_record::audit(&transaction, actor, entry, now).await?;
-        transaction.commit().await.map_err(error)
+        keep(transaction, actor).await
     }
 }

@@ -7,11 +7,11 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait,
 };
 
-use super::entity::{failure_group, item, run, session, shard_head, task};
+use super::entity::{failure_group, item, run, session, shard, shard_head, task};
 use super::{Store, error, items, task_store, task_view, words};
 use crate::domain::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use crate::ports::StoreError;
-use crate::ports::report_store::{ReportFacts, ReportStore, RunFacts, ShardFacts};
+use crate::ports::report_store::{ReportFacts, ReportStore, RunFacts, SavedWindow, ShardFacts};
 use crate::ports::task_store::TaskView;
 
 #[async_trait]
@@ -31,6 +31,22 @@ impl ReportStore for Store {
 
     async fn shard_facts(&self, id: TaskId) -> Result<Vec<ShardFacts>, StoreError> {
         shards(&self.readers, id).await
+    }
+
+    async fn saved_windows(&self, id: TaskId) -> Result<Vec<SavedWindow>, StoreError> {
+        let rows = shard::Entity::find()
+            .filter(shard::Column::TaskId.eq(id.0))
+            .order_by_asc(shard::Column::ShardNo)
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        let saved = |row: shard::Model| SavedWindow {
+            shard: ShardId { task: id, no: row.shard_no.cast_unsigned() },
+            low_water: ItemIndex(row.low_water.cast_unsigned()),
+            high_water: ItemIndex(row.high_water.cast_unsigned()),
+            blob: row.ckpt_blob,
+        };
+        Ok(rows.into_iter().map(saved).collect())
     }
 
     async fn redrives_of(&self, id: TaskId, limit: u32) -> Result<Vec<TaskView>, StoreError> {
@@ -57,10 +73,10 @@ async fn shards<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<ShardFacts
         .all(db)
         .await
         .map_err(error)?;
-    rows.iter().map(shard).collect()
+    rows.iter().map(facts).collect()
 }
 
-fn shard(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
+fn facts(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
     let index = |column: i64| ItemIndex(column.cast_unsigned());
     Ok(ShardFacts {
         shard: words::shard_id(row),

@@ -4,7 +4,7 @@ use sea_orm::{DatabaseTransaction, EntityTrait};
 
 use super::entity::task;
 use super::task_record::{self, Change};
-use super::{Store, error, task_edit, task_finish, task_hooks, task_start, task_view, words};
+use super::{Store, error, keep, task_edit, task_finish, task_hooks, task_start, task_view, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, decide};
 use crate::ports::StoreError;
@@ -39,7 +39,7 @@ pub(super) async fn command(
     }
     let row = task_record::load(&transaction, id).await?;
     let view = task_view::view(&transaction, row).await?;
-    transaction.commit().await.map_err(error)?;
+    keep(transaction, actor).await?;
     Ok(view)
 }
 
@@ -180,6 +180,6 @@ pub(super) async fn release_name(
     let change =
         Change { task: Some(id), business: None, action: "task.release_name".to_owned(), before, after };
     task_record::audit(&transaction, actor, change, now).await?;
-    transaction.commit().await.map_err(error)?;
+    keep(transaction, actor).await?;
     Ok(())
 }

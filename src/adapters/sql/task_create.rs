@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
 use super::task_record::{self, Change};
-use super::{Store, error, task_command, task_view, upload_use, words};
+use super::{Store, error, keep, task_command, task_view, upload_use, words};
 use crate::domain::ids::{INDEX_MAX, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Status, Wish};
 use crate::ports::StoreError;
@@ -44,7 +44,7 @@ pub(super) async fn ensure_business(
     let change =
         Change { task: None, business: None, action: "business.create".to_owned(), before: None, after };
     task_record::audit(&transaction, actor, change, now).await?;
-    transaction.commit().await.map_err(error)
+    keep(transaction, actor).await
 }
 
 async fn find_business(
@@ -80,7 +80,7 @@ pub(super) async fn create(
         false => row,
     };
     let view = task_view::view(&transaction, row).await?;
-    transaction.commit().await.map_err(error)?;
+    keep(transaction, actor).await?;
     Ok(view)
 }
 

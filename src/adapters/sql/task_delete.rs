@@ -7,7 +7,7 @@ use sea_orm::{
 
 use super::entity::{data_log, data_log_drop, failure_group, item, outbox, run, shard, start_token, task};
 use super::task_record::{self, Change};
-use super::{Store, error, upload_use, words};
+use super::{Store, error, keep, upload_use, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{Refusal, Status};
 use crate::ports::StoreError;
@@ -26,6 +26,10 @@ pub(super) async fn delete(
     actor: &Actor,
     now: WallMs,
 ) -> Result<(), CommandError> {
+    if actor.rehearses {
+        let transaction = store.write().await?;
+        return deletable(&transaction, id).await.map(drop);
+    }
     mark(store, id, now).await?;
     clear(store, item::Entity, (item::Column::TaskId, item::Column::Idx), id).await?;
     clear(store, data_log::Entity, (data_log::Column::TaskId, data_log::Column::Id), id).await?;
@@ -137,5 +141,5 @@ async fn last(store: &Store, id: TaskId, actor: &Actor, now: WallMs) -> Result<(
     let action = "task.delete".to_owned();
     let change = Change { task: Some(id), business: None, action, before: Some(before), after: None };
     task_record::audit(db, actor, change, now).await?;
-    Ok(transaction.commit().await.map_err(error)?)
+    Ok(keep(transaction, actor).await?)
 }

@@ -241,6 +241,7 @@ async fn audit_end(
         source: "system",
         reason: task.stop_reason.clone(),
         request_id: None,
+        rehearses: false,
     };
     let change = Change {
         task: Some(TaskId(task.id)),

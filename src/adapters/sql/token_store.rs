@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 
 use super::entity::{business, token};
 use super::task_record::{self, Change};
-use super::{Store, business_store, damaged, error};
+use super::{Store, business_store, damaged, error, keep};
 use crate::domain::access::Role;
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
@@ -54,7 +54,7 @@ impl TokenStore for Store {
         };
         let change = change("token.create", business_id, None, Some(shown(&made)));
         task_record::audit(&transaction, actor, change, now).await?;
-        transaction.commit().await.map_err(error)?;
+        keep(transaction, actor).await?;
         Ok(made)
     }
 
@@ -113,7 +113,7 @@ impl TokenStore for Store {
         let after = TokenView { revoked_at: Some(now), ..before.clone() };
         let change = change("token.revoke", owner, Some(shown(&before)), Some(shown(&after)));
         task_record::audit(&transaction, actor, change, now).await?;
-        transaction.commit().await.map_err(error)?;
+        keep(transaction, actor).await?;
         Ok(Some(after))
     }
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn ann() -> Actor {
-        Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None }
+        Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None, rehearses: false }
     }
 
     fn new(hash: &str, role: Role, business: Option<&str>) -> NewToken {

@@ -93,15 +93,27 @@ fn hint(problem: &Problem) -> Option<String> {
         .flatten()
         .filter_map(|(node, rate)| Some(format!("--rate {} on {node}", rate.as_str()?)));
     let allowed = problem.more.get("allowed").and_then(|allowed| allowed.as_array());
-    let allowed = allowed.into_iter().flatten().filter_map(|action| action.as_str());
-    let allowed: Vec<&str> = allowed.collect();
+    let allowed = allowed.into_iter().flatten().filter_map(|action| action.as_str().map(verb));
+    let mut allowed: Vec<&str> = allowed.collect();
+    allowed.dedup();
+    // The node points to the list; here it is.
+    let pointer = |advice: &&String| allowed.is_empty() || !advice.contains("`allowed`");
+    let advice: Vec<String> = problem.advice.iter().filter(pointer).cloned().collect();
     let allowed = (!allowed.is_empty()).then(|| format!("allowed now: {}", allowed.join(", ")));
     let mut all: Vec<String> = rates.chain(allowed).collect();
-    all.extend(problem.advice.iter().cloned());
+    all.extend(advice);
     if all.is_empty() {
         all.push("-v shows the exchange with the node".to_owned());
     }
     Some(all.join("\n  try  "))
+}
+
+/// The verb of the command line for an action of a task.
+fn verb(action: &str) -> &str {
+    match action {
+        "tune" | "describe" | "edit" => "set",
+        other => other,
+    }
 }
 
 fn lower_first(text: &str) -> String {
@@ -160,11 +172,11 @@ mod tests {
             {"pointer": "/rate", "detail": "not a rate", "try": "\"500/s\""}, {"pointer": "/x", "detail": "unknown"}]});
         let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
         assert_eq!(fault.because, ["two members", "/rate: not a rate; try \"500/s\"", "/x: unknown"]);
-        let body =
-            json!({"title": "T", "status": 409, "max_rate": {"n1": "888/s"}, "allowed": ["stop", "cancel"]});
+        let body = json!({"title": "T", "status": 409, "max_rate": {"n1": "888/s"}, "allowed": ["stop", "tune", "edit"],
+                "try": ["one of the `allowed` actions"]});
         let hint =
             Fault::from(serde_json::from_value::<Problem>(body).expect("a problem")).hint.expect("a hint");
-        assert_eq!(hint, "--rate 888/s on n1\n  try  allowed now: stop, cancel");
+        assert_eq!(hint, "--rate 888/s on n1\n  try  allowed now: stop, set");
     }
 
     #[test]

@@ -39,30 +39,77 @@ fn way(danger: Danger, yes: bool, is_ci: bool, is_terminal: bool) -> Way {
 /// # Errors
 /// `Usage` where nobody can be asked, `Interrupted` when the person says no.
 pub(super) fn confirm(danger: Danger, question: &str, yes: bool, is_ci: bool) -> Result<(), Fault> {
-    let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-    match way(danger, yes, is_ci, is_terminal) {
+    match way(danger, yes, is_ci, is_terminal()) {
         Way::Go => Ok(()),
-        Way::Refuse => {
-            Err(Fault::new(Exit::Usage, "that needs a yes", format!("{question} Nobody can be asked here"))
-                .hint("--yes, if it is meant"))
-        }
-        Way::Ask => ask(question),
+        Way::Refuse => Err(nobody(question)),
+        Way::Ask if is_yes(&ask(&format!("{question} [y/N]"))?) => Ok(()),
+        Way::Ask => Err(Fault::new(Exit::Interrupted, "nothing was done", "the answer was no")
+            .hint("y, or --yes, if it is meant")),
     }
 }
 
-fn ask(question: &str) -> Result<(), Fault> {
+/// The same for what can't be undone: a person types the word.
+///
+/// # Errors
+/// `Usage` where nobody can be asked, `Interrupted` when the person types something else.
+pub(super) fn confirm_word(question: &str, word: &str, yes: bool, is_ci: bool) -> Result<(), Fault> {
+    match way(Danger::Final, yes, is_ci, is_terminal()) {
+        Way::Go => Ok(()),
+        Way::Refuse => Err(nobody(question)),
+        Way::Ask if ask(&format!("{question} Type {word} to go on:"))?.trim() == word => Ok(()),
+        Way::Ask => Err(Fault::new(Exit::Interrupted, "nothing was done", format!("it wasn't {word}"))
+            .hint(format!("{word}, or --yes, if it is meant"))),
+    }
+}
+
+/// Asks for one of some letters, until it is one of them; none where nobody can be asked.
+///
+/// # Errors
+/// When the terminal can't be read, or was closed; `Interrupted` at Ctrl-C.
+pub(super) async fn choose(question: &str, letters: &[char], is_ci: bool) -> Result<Option<char>, Fault> {
+    if is_ci || !is_terminal() {
+        return Ok(None);
+    }
+    let gone = |because: &str| {
+        Fault::new(Exit::Interrupted, "no answer", because)
+            .hint("a script says beforehand what is to be done; everything stays as it is")
+    };
+    loop {
+        let question = question.to_owned();
+        // Elsewhere than on this thread: once somebody listens for Ctrl-C, it ends no read by itself.
+        let asked = tokio::task::spawn_blocking(move || ask(&question));
+        let line = tokio::select! {
+            line = asked => line.map_err(|error| Fault::bug(error.to_string()))??,
+            _ = tokio::signal::ctrl_c() => return Err(gone("it was interrupted")),
+        };
+        if line.is_empty() {
+            return Err(gone("the terminal was closed"));
+        }
+        let letter = line.trim().to_lowercase().chars().next();
+        if let Some(letter) = letter.filter(|letter| letters.contains(letter)) {
+            return Ok(Some(letter));
+        }
+    }
+}
+
+fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+fn nobody(question: &str) -> Fault {
+    Fault::new(Exit::Usage, "that needs a yes", format!("{question} Nobody can be asked here"))
+        .hint("--yes, if it is meant")
+}
+
+fn ask(question: &str) -> Result<String, Fault> {
     let unread = |error: io::Error| {
         Fault::new(Exit::Failed, "the answer can't be read", error.to_string()).hint("--yes")
     };
     let mut stderr = io::stderr();
-    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).map_err(unread)?;
+    write!(stderr, "{question} ").and_then(|()| stderr.flush()).map_err(unread)?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(unread)?;
-    if is_yes(&line) {
-        return Ok(());
-    }
-    Err(Fault::new(Exit::Interrupted, "nothing was done", "the answer was no")
-        .hint("y, or --yes, if it is meant"))
+    Ok(line)
 }
 
 fn is_yes(line: &str) -> bool {

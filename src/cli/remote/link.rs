@@ -1,5 +1,7 @@
 //! An open way to a node: what is asked goes through it, what is shown comes out of it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::args::{Form, Remote};
@@ -9,6 +11,7 @@ use super::pages::Listed;
 use super::reach;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
+use crate::cli::screen::Meter;
 use crate::cli::table::times::Times;
 use crate::cli::table::{Card, Listing};
 use crate::cli::{Shell, screen};
@@ -114,6 +117,21 @@ impl<'a> Link<'a> {
         }
     }
 
+    /// Says a line on standard error even when it is to be quiet: errors.
+    pub fn must_say(&self, line: &str) {
+        self.shell.screen.must_say(line);
+    }
+
+    /// A line on standard error that changes in place; nothing where there is no terminal, or when it is to be quiet.
+    pub(in crate::cli) fn meter(&self) -> Meter {
+        self.shell.screen.meter(self.look.is_quiet)
+    }
+
+    /// How long a request may take.
+    pub fn timeout(&self) -> Duration {
+        self.remote.timeout
+    }
+
     /// Says what may help, to people only.
     pub fn hint(&self, line: &str) {
         if matches!(self.look.form, Form::Table | Form::Wide) {
@@ -127,6 +145,22 @@ impl<'a> Link<'a> {
     /// `Usage` where nobody can be asked, `Interrupted` when the person says no.
     pub fn confirm(&self, danger: Danger, question: &str) -> Result<(), Fault> {
         ask::confirm(danger, question, self.remote.yes, self.shell.var("CI").is_some())
+    }
+
+    /// The same for what can't be undone: a person types the word.
+    ///
+    /// # Errors
+    /// `Usage` where nobody can be asked, `Interrupted` when the person types something else.
+    pub fn confirm_word(&self, question: &str, word: &str) -> Result<(), Fault> {
+        ask::confirm_word(question, word, self.remote.yes, self.shell.var("CI").is_some())
+    }
+
+    /// Asks a person for one of some letters; none where nobody can be asked.
+    ///
+    /// # Errors
+    /// When the terminal can't be read; `Interrupted` at Ctrl-C.
+    pub async fn choose(&self, question: &str, letters: &[char]) -> Result<Option<char>, Fault> {
+        ask::choose(question, letters, self.shell.var("CI").is_some()).await
     }
 
     /// Prints a list in the form that was asked for. `things` are what tables show of it: the list's own, perhaps with

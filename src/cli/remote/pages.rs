@@ -73,7 +73,7 @@ impl Link<'_> {
     pub async fn list(&self, request: Request, paging: Option<&Paging>) -> Result<Listed, Fault> {
         let Some(paging) = paging else {
             let answer = self.send(request).await?;
-            return self.first(&answer);
+            return self.page(&answer);
         };
         let mut wanted = paging.wanted();
         let ask = |cursor: Option<&str>, wanted: Option<usize>| {
@@ -81,7 +81,7 @@ impl Link<'_> {
             request.clone().query("limit", limit).query_option("cursor", cursor)
         };
         let answer = self.send(ask(None, wanted)).await?;
-        let mut found = self.first(&answer)?;
+        let mut found = self.page(&answer)?;
         wanted = wanted.map(|wanted| wanted.saturating_sub(found.page.items.len()));
         while let Some(cursor) = found.page.next_cursor.clone().filter(|_| wanted != Some(0)) {
             let answer = self.send(ask(Some(&cursor), wanted)).await?;
@@ -98,7 +98,11 @@ impl Link<'_> {
         Ok(found)
     }
 
-    fn first(&self, answer: &Answer) -> Result<Listed, Fault> {
+    /// Reads one page.
+    ///
+    /// # Errors
+    /// When the answer isn't one.
+    pub fn page(&self, answer: &Answer) -> Result<Listed, Fault> {
         Ok(Listed { page: answer.read()?, verbatim: Some(answer.body.clone()), now_ms: self.now_ms(answer) })
     }
 }

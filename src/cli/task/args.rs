@@ -1,7 +1,15 @@
 //! `windrow task` on the command line.
 
+pub mod look;
+pub mod make;
+pub mod settings;
+pub mod steer;
+
 use clap::{Args, Subcommand};
 
+use self::look::{ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs};
+use self::make::{ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
+use self::steer::{FinishArgs, MoveArgs, PlainArgs, SetArgs, StartArgs, StopArgs};
 use crate::cli::remote::{Paging, Remote};
 
 /// `windrow task`
@@ -23,6 +31,48 @@ pub enum Verb {
     List(ListArgs),
     /// Show a task
     Show(ShowArgs),
+    /// Make a task of a file, a pipe, a URL, a count or a few items
+    #[command(after_help = make::CREATE_EXAMPLES)]
+    Create(Box<CreateArgs>),
+    /// Call the handler with some items; nothing is recorded
+    Preview(PreviewArgs),
+    /// Start tasks, or let them go on
+    Start(StartArgs),
+    /// Stop tasks: nothing leaves any more, calls in flight may end
+    Stop(StopArgs),
+    /// End tasks for good
+    Cancel(PlainArgs),
+    /// Finish tasks early: what was dispatched still settles
+    Finish(FinishArgs),
+    /// Try recovering tasks now
+    Recover(PlainArgs),
+    /// Change tasks, also while they run; what was and what is are printed
+    Set(Box<SetArgs>),
+    /// Make a task like another one, with nothing done yet
+    Clone(Box<CloneArgs>),
+    /// Delete tasks that have ended, with all that is known of their items
+    Delete(PlainArgs),
+    /// Hand a task to another node
+    Move(MoveArgs),
+    /// Show failures by code, or item by item
+    Failures(FailuresArgs),
+    /// Show an item with its attempts
+    Item(ItemArgs),
+    /// Do failures again, in a task of their own
+    Redrive(Box<RedriveArgs>),
+    /// Show a task's log, the newest line last, or follow it
+    Log(LogArgs),
+    /// List the runs of a task, the newest first
+    Runs(PagesArgs),
+    /// List who changed what of a task and why, the newest first
+    Revisions(PagesArgs),
+    /// Tell the whole story of a task, with the proof that every item is accounted for
+    Report(ReportArgs),
+    /// Export failures or the log as CSV or NDJSON
+    Export(ExportArgs),
+    /// Make a task as a file says, or change it to what the file says
+    #[command(after_help = make::APPLY_EXAMPLES)]
+    Apply(ApplyArgs),
 }
 
 /// `windrow task list`

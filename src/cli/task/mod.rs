@@ -1,9 +1,24 @@
 //! `windrow task`: the tasks of a node.
 
+mod apply;
 pub mod args;
 mod columns;
+mod create;
+mod draft;
+mod export;
+mod failures;
+mod follow;
+mod history;
+mod item;
 mod list;
+mod redrive;
+mod report;
+mod rows;
+mod set;
 mod show;
+mod steer;
+mod wait;
+mod which;
 pub mod words;
 
 use self::args::{TaskArgs, Verb};
@@ -11,6 +26,7 @@ pub use self::columns::TASKS;
 use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;
+use super::log;
 
 /// Does what the verb says; without one it lists.
 ///
@@ -21,5 +37,25 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         None => list::list(&args.list, shell).await,
         Some(Verb::List(args)) => list::list(args, shell).await,
         Some(Verb::Show(args)) => show::show(args, shell).await,
+        Some(Verb::Create(args)) => Box::pin(create::create(args, shell)).await,
+        Some(Verb::Preview(args)) => failures::preview(args, shell).await,
+        Some(Verb::Start(args)) => steer::start(args, shell).await,
+        Some(Verb::Stop(args)) => steer::stop(args, shell).await,
+        Some(Verb::Cancel(args)) => steer::cancel(args, shell).await,
+        Some(Verb::Finish(args)) => steer::finish(args, shell).await,
+        Some(Verb::Recover(args)) => steer::recover(args, shell).await,
+        Some(Verb::Set(args)) => set::set(args, shell).await,
+        Some(Verb::Clone(args)) => create::clone(args, shell).await,
+        Some(Verb::Delete(args)) => steer::delete(args, shell).await,
+        Some(Verb::Move(args)) => steer::hand_over(args),
+        Some(Verb::Failures(args)) => failures::failures(args, shell).await,
+        Some(Verb::Item(args)) => item::item(args, shell).await,
+        Some(Verb::Redrive(args)) => redrive::redrive(args, shell).await,
+        Some(Verb::Log(args)) => log::show(&args.flags, Some(&args.task), shell).await,
+        Some(Verb::Runs(args)) => history::runs(args, shell).await,
+        Some(Verb::Revisions(args)) => history::revisions(args, shell).await,
+        Some(Verb::Report(args)) => report::report(args, shell).await,
+        Some(Verb::Export(args)) => export::export(args, shell).await,
+        Some(Verb::Apply(args)) => apply::apply(args, shell).await,
     }
 }

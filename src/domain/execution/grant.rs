@@ -25,7 +25,7 @@ impl Execution {
         }
         if !matches!(self.phase, Phase::Running) || want == 0 {
             let shut = matches!(self.phase, Phase::Running).then_some(StallReason::Trust);
-            self.stalls.on(shut, now.moment);
+            self.stall(shut, now.moment);
             fx.wait = Wait::Completion;
             return;
         }
@@ -39,7 +39,7 @@ impl Execution {
             .bound_by
             .filter(|_| granted >= room.items)
             .or_else(|| (granted < room.items).then(|| self.why_nothing_is_left()).flatten());
-        self.stalls.on(reason, now.moment);
+        self.stall(reason, now.moment);
         if granted > 0 {
             self.check_bounds(fx);
         } else {
@@ -80,6 +80,7 @@ impl Execution {
         // A stop that arrives with the last item finds a task that is done.
         let done = end != RunEnd::Fenced && self.is_all_settled();
         self.phase = Phase::Ended(if done { RunEnd::Done } else { end });
+        self.pace.halt();
         self.unmark();
         true
     }
@@ -168,6 +169,7 @@ impl Execution {
             self.tally.delays.record_between(first, last, granted);
         }
         self.pace.take(granted);
+        self.sent.all += u64::from(granted);
         self.counters.in_flight += u64::from(granted);
         granted
     }
@@ -177,6 +179,7 @@ impl Execution {
         while granted < room {
             let Some((index, attempts)) = self.troubles.pop_due(place, now.moment) else { break };
             fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt: Attempt::new(attempts + 1) });
+            self.sent.repeats += u64::from(attempts > 0);
             granted += 1;
         }
         granted
@@ -282,7 +285,9 @@ impl Execution {
     /// Why less left than there was room for.
     fn why_nothing_is_left(&mut self) -> Option<StallReason> {
         if self.cursor >= self.end {
-            return (self.counters.in_flight == 0).then_some(StallReason::RetryWait);
+            let waits =
+                self.troubles.next_due(Place::Window).or_else(|| self.troubles.next_due(Place::Outside));
+            return Some(if waits.is_some() { StallReason::RetryWait } else { StallReason::Tail });
         }
         if self.cursor >= self.fresh_end() {
             return Some(StallReason::Canary);
@@ -290,13 +295,12 @@ impl Execution {
         if self.tuning.ordered && !self.troubles.is_empty() {
             return Some(StallReason::RetryWait);
         }
-        if self.cursor >= self.source_ready {
-            return Some(StallReason::SourceWait);
+        // Before the source: rows are read only a little beyond what the window lets out.
+        if self.cursor >= self.window.limit() {
+            let can_park = self.has_room_to_park();
+            return Some(if can_park { StallReason::WindowFull } else { StallReason::ParkedFull });
         }
-        if self.cursor < self.window.limit() {
-            return None;
-        }
-        Some(if self.has_room_to_park() { StallReason::WindowFull } else { StallReason::ParkedFull })
+        (self.cursor >= self.source_ready).then_some(StallReason::SourceWait)
     }
 
     /// The earliest time at which something changes by itself; completions and events wake the lanes anyway.

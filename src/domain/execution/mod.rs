@@ -5,8 +5,8 @@
 //! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
 //!
 //! `report` takes in what calls came to, `grant` decides what leaves, `draft` makes checkpoints, `control` obeys
-//! commands, `progress` tells people, `solo` finds the item that kills the node, `canary` holds all but the first
-//! items back. Invariants: `domain::invariants`.
+//! commands, `progress` and `window_picture` tell people, `sent` counts what left, `solo` finds the item that kills the
+//! node, `canary` holds all but the first items back. Invariants: `domain::invariants`.
 
 mod canary;
 mod control;
@@ -15,16 +15,19 @@ mod draft;
 mod grant;
 mod progress;
 mod report;
+mod sent;
 mod solo;
 mod types;
+mod window_picture;
 
 use std::collections::{BTreeMap, VecDeque};
 
 pub use draft::CheckpointDraft;
-pub use progress::Progress;
+pub use progress::{HeadAttempt, Progress};
 pub use types::{
     Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, SIDE_RECORDS_MAX, Start, Wait,
 };
+pub use window_picture::{Cell, Head, WindowPicture};
 
 use super::counters::Counters;
 use super::error_budget::Meter;
@@ -32,13 +35,12 @@ use super::ids::{ItemIndex, Moment, RunNo, ShardId};
 use super::invariants::Invariant;
 use super::latency::Latencies;
 use super::pace::Pace;
-use super::permits::Permits;
 use super::run::IndexRun;
 use super::stall::Stalls;
 use super::tally::Tally;
 use super::task::{ShardRange, Tuning};
 use super::verdict::SideRecord;
-use super::waiting::Troubles;
+use super::waiting::{Doing, Troubles};
 use super::window::Window;
 
 /// The state of one run. See the module.
@@ -85,7 +87,7 @@ pub struct Execution {
     head: (ItemIndex, Moment),
     speed: types::Speed,
     stalls: Stalls,
-    permits: Permits,
+    sent: sent::Sent,
     full_since: Option<Moment>,
     short_since: Option<Moment>,
     starved: bool,
@@ -130,7 +132,7 @@ impl Execution {
             head: (low, now.moment),
             speed: types::Speed::new(restored.counters.settled(), now.moment),
             stalls: Stalls::default(),
-            permits: Permits::default(),
+            sent: sent::Sent::default(),
             full_since: None,
             short_since: None,
             starved: false,
@@ -192,6 +194,9 @@ impl Execution {
     /// Lanes are gone with everything they had: nothing is in flight any more, and nothing of it is credited.
     fn on_lanes_lost(&mut self, now: Now) {
         self.tell_cut_off();
+        let repeats = self.troubles.iter().filter(|(_, t)| t.doing == Doing::InFlight && t.attempts > 0);
+        self.sent.take_back(self.counters.in_flight, repeats.count() as u64);
+        self.stall(None, now.moment);
         self.troubles.lose_flights(now.moment);
         self.counters.in_flight = 0;
         self.again.clear();

@@ -11,6 +11,7 @@ use crate::domain::settings::Rate;
 use crate::domain::stall::StallReason;
 use crate::domain::tally::Tally;
 use crate::domain::task::Tuning;
+use crate::domain::waiting::Doing;
 
 /// A picture of a run at one moment; its terms add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,12 +44,25 @@ pub struct Progress {
     pub permits: Permits,
     /// The 95th percentile of how long calls take.
     pub latency_p95: Option<Duration>,
+    /// The attempt of the item at low water, and whether it waits for it; none when nothing holds low water.
+    pub head: Option<HeadAttempt>,
+    /// How many items the handler can work on at once, where it says so.
+    pub handler_slots: Option<u32>,
     /// How long the item at low water has held it there, given out or waiting for a retry; zero when nothing does.
     pub head_age: Duration,
     /// How much of the error budget is left; none without a budget. Unit: millionths.
     pub budget_left_ppm: Option<u32>,
     /// Where the run stands.
     pub phase: Phase,
+}
+
+/// How the item at low water stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadAttempt {
+    /// The attempt that is with the handler, or the next one.
+    pub attempt: u32,
+    /// Whether it waits for that attempt.
+    pub waits: bool,
 }
 
 impl Execution {
@@ -68,8 +82,10 @@ impl Execution {
             troubled: self.troubles.len() as u64,
             stall: self.stalls.current(),
             stalled: self.stalls.spent(now.moment),
-            permits: self.permits.clone(),
+            permits: self.permits(now.moment),
             latency_p95: self.latencies.percentile(95),
+            head: self.head_attempt(),
+            handler_slots: self.handler_slots,
             head_age: self.head_age(now.moment),
             budget_left_ppm: self.budget.left_ppm(counters.abandoned, total(self.range), now.moment),
             phase: self.phase.clone(),
@@ -81,9 +97,17 @@ impl Execution {
         &self.tally
     }
 
-    fn head_age(&self, now: Moment) -> Duration {
+    pub(super) fn head_age(&self, now: Moment) -> Duration {
         let low = self.window.low_water();
         if low == self.head.0 && low < self.high { now.since(self.head.1) } else { Duration::ZERO }
+    }
+
+    fn head_attempt(&self) -> Option<HeadAttempt> {
+        let low = self.window.low_water();
+        let trouble = self.troubles.get(low);
+        let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
+        let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);
+        (low < self.high).then_some(HeadAttempt { attempt, waits })
     }
 
     /// Notes when low water moves; while nothing is given out there is nothing that holds it.

@@ -37,6 +37,12 @@ impl Execution {
         for dispatch in reports.returned.drain(..) {
             self.on_returned(dispatch, now, fx);
         }
+        for dispatch in reports.refused.drain(..) {
+            let before = self.sent.returned;
+            self.on_returned(dispatch, now, fx);
+            self.sent.refused += self.sent.returned - before;
+            self.sent.returned = before;
+        }
         for signal in reports.signals.drain(..) {
             self.on_signal(signal, now);
         }
@@ -239,6 +245,7 @@ impl Execution {
             return;
         }
         self.land(run.len(), fx);
+        self.sent.take_back(u64::from(run.len()), 0);
         self.again.push_back(run);
     }
 
@@ -250,6 +257,7 @@ impl Execution {
         }
         if let Some(mut trouble) = self.troubles.take(index) {
             self.land(1, fx);
+            self.sent.take_back(1, u64::from(trouble.attempts > 0));
             trouble.doing = Doing::Waiting(now.moment);
             self.troubles.put(index, trouble);
         }
@@ -295,7 +303,7 @@ impl Execution {
                 now.moment.plus(doubled.min(PAUSE_LONGEST))
             }
         };
-        self.pace.pause_until(until);
+        self.pace.pause_until(until, now.moment);
     }
 
     fn on_handler_command(&mut self, command: HandlerCommand, now: Now) {
@@ -307,7 +315,7 @@ impl Execution {
                 let end = total.map_or(self.high, |total| ItemIndex(total.0));
                 self.finish(end);
             }
-            HandlerCommand::PauseFor(span) => self.pace.pause_until(now.moment.plus(span)),
+            HandlerCommand::PauseFor(span) => self.pace.pause_until(now.moment.plus(span), now.moment),
             HandlerCommand::SlowDown { rate, lasting, .. } => {
                 self.pace.slow_down(rate, now.moment.plus(lasting), now.moment);
             }
@@ -324,7 +332,10 @@ impl Execution {
     /// Begins to drain, unless the run ends already; a fence overrides everything.
     pub(super) fn stop(&mut self, end: RunEnd) {
         match (&self.phase, &end) {
-            (Phase::Running, _) => self.phase = Phase::Stopping(end),
+            (Phase::Running, _) => {
+                self.phase = Phase::Stopping(end);
+                self.pace.halt();
+            }
             (Phase::Stopping(_), RunEnd::Fenced) => self.phase = Phase::Stopping(end),
             // A stop for good outranks an end that would run on by itself.
             (Phase::Stopping(RunEnd::HandedOver | RunEnd::Recovering { .. }), RunEnd::Stopped { .. }) => {

@@ -69,7 +69,7 @@ impl Execution {
     /// Lets the next suspect go, if it may; false when none is left and all is as usual again.
     pub(super) fn grant_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
         let (wait, reason) = if self.counters.in_flight > 0 {
-            (Wait::Completion, Some(StallReason::Concurrency))
+            (Wait::Completion, Some(StallReason::SingleFile))
         } else {
             self.abandon_killers(now, fx);
             if self.end_if_over(fx) {
@@ -80,14 +80,14 @@ impl Execution {
             };
             let Some(blocked) = self.why_suspect_waits(index, now) else {
                 self.send_suspect(index, fx);
-                self.stalls.on(None, now.moment);
+                self.stall(None, now.moment);
                 return true;
             };
             blocked
         };
         self.starved = true;
         fx.wait = wait;
-        self.stalls.on(reason, now.moment);
+        self.stall(reason, now.moment);
         true
     }
 
@@ -96,7 +96,7 @@ impl Execution {
         if self.unsaved > 0 || !self.side.is_empty() {
             self.starved = true;
             fx.wait = Wait::Completion;
-            self.stalls.on(Some(StallReason::Checkpoint), now.moment);
+            self.stall(Some(StallReason::Checkpoint), now.moment);
             return true;
         }
         self.solo = None;
@@ -187,6 +187,7 @@ impl Execution {
         if let Some(mut trouble) = self.troubles.take(index) {
             trouble.doing = Doing::InFlight;
             let attempt = Attempt::new(trouble.attempts.saturating_add(1));
+            self.sent.repeats += u64::from(trouble.attempts > 0);
             self.troubles.put(index, trouble);
             fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt });
             self.depart(1);

@@ -87,8 +87,10 @@ pub struct Reports {
     pub settled: Vec<Settled>,
     /// Failed attempts.
     pub failed: Vec<Failed>,
-    /// Granted but not departed (stale, gate shut, back-pressure): due again, uncharged.
+    /// Granted but not departed (stale, gate shut): due again, uncharged.
     pub returned: Vec<Dispatch>,
+    /// Turned away by a handler that is busy (429, 503): due again, uncharged.
+    pub refused: Vec<Dispatch>,
     /// What calls told about the handler.
     pub signals: Vec<Signal>,
     /// How long calls took.
@@ -101,6 +103,7 @@ impl Reports {
         self.settled.is_empty()
             && self.failed.is_empty()
             && self.returned.is_empty()
+            && self.refused.is_empty()
             && self.signals.is_empty()
     }
 

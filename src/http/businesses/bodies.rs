@@ -125,6 +125,9 @@ pub(super) struct RegisterQuery {
     /// `skip` registers a business whose handler isn't there yet.
     #[param(inline)]
     pub(super) check: Option<CheckMode>,
+    /// With `true` only what would be is said: everything is checked as without it, but for calls of the handler, and
+    /// nothing is changed.
+    pub(super) dry_run: Option<bool>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -1,6 +1,6 @@
 //! What was last seen of tasks: at most so many have series of their own, and those go a while after the task's end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::calls::Calls;
@@ -147,7 +147,7 @@ impl Board {
 
     /// Takes in what runs now, and what ended since the last look; says of which tasks the end has to be read.
     pub(super) fn look(&mut self, sights: Vec<Sight>, ended: Vec<Sight>, now: Moment) -> Vec<TaskId> {
-        let live: Vec<TaskId> = sights.iter().map(|sight| sight.task).collect();
+        let live: BTreeSet<TaskId> = sights.iter().map(|sight| sight.task).collect();
         for sight in ended.into_iter().chain(sights) {
             self.see(sight, now);
         }
@@ -177,9 +177,10 @@ impl Board {
     }
 
     fn see(&mut self, sight: Sight, now: Moment) {
-        let own = self.entries.values().filter(|entry| entry.has_own).count();
         let before = self.entries.get(&sight.task);
-        let has_own = before.map_or(own < TASKS_MAX, |entry| entry.has_own);
+        // Of a task that is known it is decided: nothing is counted again and again.
+        let has_room = || self.entries.values().filter(|entry| entry.has_own).count() < TASKS_MAX;
+        let has_own = before.map_or_else(has_room, |entry| entry.has_own);
         let mut actual_rate = before.map_or(0.0, |entry| entry.actual_rate);
         if let Some(entry) = before {
             let span = now.since(entry.seen_at).as_secs_f64();

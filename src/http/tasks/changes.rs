@@ -7,8 +7,9 @@ use axum::response::{IntoResponse, Response};
 
 use super::bodies::{CloneBody, CreateBody, EditBody};
 use super::commands::ReasonBody;
-use super::{Answer, Steer, TaskJson, shown};
-use crate::http::body::Body;
+use super::{Answer, Steer, TaskJson, body, shown, would};
+use crate::http::body::{Body, Params};
+use crate::http::dry_run::{self, DryRunQuery};
 use crate::http::idempotency::TakenKey;
 use crate::http::problem::Problem;
 use crate::http::uploads::refuse_foreign_upload;
@@ -17,10 +18,13 @@ use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
 use crate::service::task_create::TaskRequest;
 
-/// A task that was made now.
-pub(super) fn made(app: &App, task: TaskView) -> Response {
+/// A task that was made now, or would be.
+pub(super) fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {
+    if is_dry {
+        return dry_run::would_make(&body(app, app.service.picture(task)));
+    }
     let place = [(header::LOCATION, format!("/v1/tasks/{}", task.id))];
-    (place, shown(app, StatusCode::CREATED, task)).into_response()
+    Ok((place, shown(app, StatusCode::CREATED, task)).into_response())
 }
 
 pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
@@ -31,7 +35,7 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
 ///
 /// Its source is counted first; the business may refuse it or set its total. With `start` it starts at once.
 #[utoipa::path(
-    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", request_body = CreateBody,
+    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(DryRunQuery), request_body = CreateBody,
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -43,6 +47,7 @@ pub(super) async fn create(
     State(app): State<App>,
     steer: Steer,
     taken: Option<Extension<TakenKey>>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<CreateBody>,
 ) -> Answer {
     refuse_start_token(&steer)?;
@@ -51,11 +56,11 @@ pub(super) async fn create(
         return Err(ServiceError::unprocessable("/business", text).into());
     }
     let plan = body.plan(key(taken))?;
-    let actor = steer.caller.actor(body.reason);
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
     let source = body.source.read()?;
     refuse_foreign_upload(&app, &steer.caller, &source).await?;
     let request = TaskRequest { business: body.business, source, plan };
-    Ok(made(&app, app.service.create_task(request, &actor).await?))
+    Ok(made(&app, query.is_dry(), app.service.create_task(request, &actor).await?)?)
 }
 
 /// A start token is for one start of one task, not for new ones.
@@ -74,7 +79,7 @@ pub(super) fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
 /// A new task with new keys, nothing done yet; what is named here is as it is said here.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task", request_body = Option<CloneBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -88,13 +93,14 @@ pub(super) async fn clone(
     steer: Steer,
     taken: Option<Extension<TakenKey>>,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<CloneBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     refuse_start_token(&steer)?;
     let plan = body.plan(key(taken))?;
-    let actor = steer.caller.actor(body.reason);
-    Ok(made(&app, app.service.clone_task(task.id, plan, &actor).await?))
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    Ok(made(&app, query.is_dry(), app.service.clone_task(task.id, plan, &actor).await?)?)
 }
 
 /// Change a task.
@@ -106,6 +112,7 @@ pub(super) async fn clone(
     params(
         ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
+        DryRunQuery,
     ),
     request_body = EditBody,
     security(("bearer" = ["operator", "business"])),
@@ -121,6 +128,7 @@ pub(super) async fn edit(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     headers: HeaderMap,
     Body(body): Body<EditBody>,
 ) -> Answer {
@@ -130,8 +138,11 @@ pub(super) async fn edit(
     if let Some(source) = &change.source {
         refuse_foreign_upload(&app, &steer.caller, source).await?;
     }
-    let actor = steer.caller.actor(reason);
+    let actor = steer.caller.actor_of(reason, query.is_dry());
     let changed = app.service.change_task(task.id, expected, change, &actor).await?;
+    if query.is_dry() {
+        return Ok(would(&app, changed)?);
+    }
     Ok(shown(&app, StatusCode::OK, changed))
 }
 
@@ -140,7 +151,7 @@ pub(super) async fn edit(
 /// Its items, runs, lines and undelivered calls go with it; the audit stays.
 #[utoipa::path(
     delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task",
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["operator"])),
     responses(
@@ -153,9 +164,13 @@ pub(super) async fn delete(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
-) -> Result<StatusCode, Problem> {
+) -> Answer {
     let task = steer.task(&app, &text).await?;
-    app.service.delete_task(task.id, &steer.caller.actor(body.reason)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    app.service.delete_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    if query.is_dry() {
+        return Ok(dry_run::would(&())?);
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -10,10 +10,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::bodies::time;
-use super::{Answer, Steer, TaskJson, shown};
+use super::{Answer, Steer, TaskJson, shown, would};
 use crate::domain::ids::{ItemCount, ItemIndex};
 use crate::http::App;
-use crate::http::body::{Body, reason};
+use crate::http::body::{Body, Params, reason};
+use crate::http::dry_run::DryRunQuery;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
 use crate::service::tasks::{ReadyChange, StopHow, Told};
@@ -28,9 +29,12 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(ready))
 }
 
-fn answer(app: &App, told: Told) -> Response {
+fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, ServiceError> {
+    if is_dry {
+        return would(app, told.task);
+    }
     let status = if told.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
-    shown(app, status, told.task)
+    Ok(shown(app, status, told.task))
 }
 
 /// Why, for the audit.
@@ -64,7 +68,7 @@ struct StartBody {
 /// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
@@ -77,6 +81,7 @@ async fn start(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<StartBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
@@ -88,7 +93,9 @@ async fn start(
         (None, Some(true)) => Some(app.service.now()),
         (None, _) => None,
     };
-    Ok(answer(&app, app.service.start_task(task.id, at, &steer.caller.actor(body.reason)).await?))
+    let told =
+        app.service.start_task(task.id, at, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// How a task stops.
@@ -108,7 +115,7 @@ struct StopBody {
 /// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task", request_body = Option<StopBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was stopping or stopped already"),
@@ -121,17 +128,20 @@ async fn stop(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<StopBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let how = if body.now == Some(true) { StopHow::Now } else { StopHow::Drain };
-    Ok(answer(&app, app.service.stop_task(task.id, how, &steer.caller.actor(body.reason)).await?))
+    let told =
+        app.service.stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// End a task for good.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cancelled already"),
@@ -144,10 +154,12 @@ async fn cancel(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    Ok(answer(&app, app.service.cancel_task(task.id, &steer.caller.actor(body.reason)).await?))
+    let told = app.service.cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// Where a task ends early.
@@ -168,7 +180,7 @@ struct FinishBody {
 /// What was dispatched, and what lies below, still settles.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task", request_body = Option<FinishBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cut there already"),
@@ -181,17 +193,19 @@ async fn finish(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<FinishBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let actor = steer.caller.actor(body.reason);
-    Ok(answer(&app, app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?))
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let told = app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?;
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// Try a recovering task now.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It is queued or runs"),
@@ -204,10 +218,12 @@ async fn recover(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<ReasonBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    Ok(answer(&app, app.service.recover_task(task.id, &steer.caller.actor(body.reason)).await?))
+    let told = app.service.recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told)?)
 }
 
 /// What a business says when it is ready.
@@ -236,7 +252,7 @@ struct ReadyBody {
 /// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task", request_body = Option<ReadyBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was ready already"),
@@ -250,6 +266,7 @@ async fn ready(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(body): Body<ReadyBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
@@ -259,5 +276,7 @@ async fn ready(
         skip_first: body.skip_first.map(ItemIndex),
         params: body.params.map(|params| params.get().to_owned()),
     };
-    Ok(answer(&app, app.service.task_ready(task.id, change, &steer.caller.actor(body.reason)).await?))
+    let told =
+        app.service.task_ready(task.id, change, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told)?)
 }

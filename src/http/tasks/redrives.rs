@@ -12,7 +12,8 @@ use super::changes::{key, made, refuse_start_token};
 use super::settings::with_settings;
 use super::{Answer, Steer, TaskJson};
 use crate::http::App;
-use crate::http::body::{Body, reason};
+use crate::http::body::{Body, Params, reason};
+use crate::http::dry_run::DryRunQuery;
 use crate::http::idempotency::TakenKey;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
@@ -99,7 +100,7 @@ impl RedriveBody {
 /// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/redrives", tag = "failures", request_body = Option<RedriveBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -113,11 +114,12 @@ pub(super) async fn redrive(
     steer: Steer,
     taken: Option<Extension<TakenKey>>,
     Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
     Body(mut body): Body<RedriveBody>,
 ) -> Answer {
     let origin = steer.task(&app, &text).await?;
     refuse_start_token(&steer)?;
-    let actor = steer.caller.actor(body.reason.take());
+    let actor = steer.caller.actor_of(body.reason.take(), query.is_dry());
     let request = body.request(key(taken))?;
-    Ok(made(&app, app.service.redrive(&origin, request, &actor).await?))
+    Ok(made(&app, query.is_dry(), app.service.redrive(&origin, request, &actor).await?)?)
 }

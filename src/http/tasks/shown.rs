@@ -94,7 +94,7 @@ pub(in crate::http) struct TaskJson {
 /// What happens next by itself.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskNext)]
-struct NextJson {
+pub(super) struct NextJson {
     /// `start`, `recover` or `stop`.
     #[schema(value_type = String)]
     action: &'static str,
@@ -234,7 +234,7 @@ fn live_json(live: &Live) -> LiveJson {
 }
 
 /// What the task's own row says of its future.
-fn next(task: &TaskView, recoveries: u32) -> Option<NextJson> {
+pub(super) fn next(task: &TaskView, recoveries: u32) -> Option<NextJson> {
     let plain = |action, at: WallMs| NextJson { action, at: rfc3339(at), attempt: None, of: None };
     match task.status {
         Status::Recovering => task.next_at.map(|at| NextJson {

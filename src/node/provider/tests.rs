@@ -80,7 +80,7 @@ impl Place {
 }
 
 fn me() -> Actor {
-    Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None }
+    Actor { name: "ann".to_owned(), source: "api", reason: None, request_id: None, rehearses: false }
 }
 
 fn refusal(outcome: Result<Provision, ProvisionError>) -> String {

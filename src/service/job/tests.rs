@@ -16,7 +16,7 @@ fn job(name: &str, meaning: u64) -> Job {
 }
 
 fn me() -> Actor {
-    Actor { name: "tester".to_owned(), source: "cli", reason: None, request_id: None }
+    Actor { name: "tester".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false }
 }
 
 async fn begin_at(tasks: &MemoryStore, job: &Job, restart: bool) -> Result<Found, JobError> {

@@ -17,6 +17,7 @@ fn ann() -> Actor {
         source: "api",
         reason: Some("new team".to_owned()),
         request_id: Some("r1".to_owned()),
+        rehearses: false,
     }
 }
 

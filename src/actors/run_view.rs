@@ -1,0 +1,118 @@
+//! A live run as people see it: with its names and settings, or in numbers alone.
+
+use std::time::Duration;
+
+use super::run_cell::RunCell;
+use crate::domain::counters::Counters;
+use crate::domain::execution::Progress;
+use crate::domain::histogram::Histogram;
+use crate::domain::ids::{Moment, RunNo, ShardId};
+use crate::domain::permits::Permits;
+use crate::domain::series::Gauges;
+use crate::domain::tally::Tally;
+use crate::domain::task::Tuning;
+
+/// A run that is live on this node, as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunView {
+    /// Its shard.
+    pub shard: ShardId,
+    /// Its number.
+    pub run: RunNo,
+    /// The business's slug.
+    pub business: String,
+    /// The task's name when the run began.
+    pub task_name: Option<String>,
+    /// The settings in force.
+    pub tuning: Tuning,
+    /// How far it is, and whether it drains.
+    pub progress: Progress,
+    /// The terms when it began.
+    pub began: Counters,
+    /// `http`, `command` or `rust`.
+    pub kind: &'static str,
+    /// What was counted since it began.
+    pub tally: Tally,
+    /// For how long its newest completions have not been saved; zero when all are.
+    pub unsaved_for: Duration,
+    /// How long ago it began.
+    pub age: Duration,
+}
+
+impl RunView {
+    pub(crate) fn of(cell: &RunCell) -> RunView {
+        let progress = cell.progress();
+        let unsaved_for =
+            if progress.unsaved == 0 { Duration::ZERO } else { cell.clock.now().since(cell.saved_at()) };
+        let (tuning, tally) = cell.peek(|execution| (execution.tuning().clone(), execution.tally().clone()));
+        RunView {
+            shard: cell.shard,
+            run: cell.about.run,
+            business: cell.about.business.clone(),
+            task_name: cell.about.task_name.clone(),
+            tuning,
+            progress,
+            began: cell.began,
+            kind: cell.about.kind,
+            tally,
+            unsaved_for,
+            age: cell.clock.now().since(cell.began_at),
+        }
+    }
+}
+
+/// What a live run has counted so far, in numbers alone: cheap enough to be taken of every run each second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSample {
+    /// The run's shard.
+    pub shard: ShardId,
+    /// Its number.
+    pub run: RunNo,
+    /// When the run began.
+    pub began_at: Moment,
+    /// The terms when it began.
+    pub began: Counters,
+    /// When this was taken.
+    pub at: Moment,
+    /// The terms.
+    pub counters: Counters,
+    /// What became of the permits since it began.
+    pub permits: Permits,
+    /// How long calls took since it began.
+    pub calls: Histogram,
+    /// Attempts that failed since it began.
+    pub failed_attempts: u64,
+    /// How it stands.
+    pub gauges: Gauges,
+}
+
+impl RunSample {
+    /// Takes it; the core is held for about a microsecond.
+    pub(crate) fn of(cell: &RunCell) -> RunSample {
+        let now = cell.now();
+        cell.peek(|execution| {
+            let progress = execution.progress(now);
+            let tally = execution.tally();
+            RunSample {
+                shard: cell.shard,
+                run: cell.about.run,
+                began_at: cell.began_at,
+                began: cell.began,
+                at: now.moment,
+                counters: progress.counters,
+                permits: progress.permits,
+                calls: tally.calls.clone(),
+                failed_attempts: tally.failed.count_all(),
+                gauges: Gauges {
+                    in_flight: progress.counters.in_flight,
+                    concurrency: u64::from(progress.concurrency),
+                    window: u64::from(progress.window),
+                    window_used: progress.high_water.0.saturating_sub(progress.low_water.0),
+                    low_water: progress.low_water.0,
+                    target_micros: progress.rate.map(|rate| rate.micros_per_second()),
+                    stall: progress.stall,
+                },
+            }
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! What looks at a task: failures, item, log, runs, revisions, report, export, preview.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::log::LogFlags;
+use crate::cli::remote::{Paging, Remote, Write};
+
+/// `windrow task failures`
+#[derive(Debug, Args)]
+pub struct FailuresArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// Items of this code, in the order in which they were given up
+    #[arg(long, value_name = "CODE")]
+    pub code: Option<String>,
+    /// Items instead of codes
+    #[arg(long)]
+    pub items: bool,
+    /// How many items.
+    #[command(flatten)]
+    pub paging: Paging,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task item`
+#[derive(Debug, Args)]
+pub struct ItemArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// The item's index
+    pub index: u64,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task log`
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// Which lines, and how.
+    #[command(flatten)]
+    pub flags: LogFlags,
+}
+
+/// `windrow task runs` and `revisions`
+#[derive(Debug, Args)]
+pub struct PagesArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportForm {
+    /// For people at a terminal
+    Text,
+    /// The body of the API
+    Json,
+    /// For documents
+    Markdown,
+}
+
+/// `windrow task report`
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// How it is written; -o json says json too
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub format: Option<ReportForm>,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// What can be exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Exported {
+    /// Items that failed for good
+    Failures,
+    /// Lines of the log
+    Log,
+}
+
+impl Exported {
+    /// Its word in the API.
+    pub fn word(self) -> &'static str {
+        match self {
+            Exported::Failures => "failures",
+            Exported::Log => "log",
+        }
+    }
+}
+
+/// How an export is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// Comma-separated, with a header
+    Csv,
+    /// One JSON object a line
+    #[default]
+    Ndjson,
+}
+
+impl ExportForm {
+    /// Its word in the API.
+    pub fn word(self) -> &'static str {
+        match self {
+            ExportForm::Csv => "csv",
+            ExportForm::Ndjson => "ndjson",
+        }
+    }
+}
+
+/// `windrow task export`
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// What
+    #[arg(value_enum)]
+    pub what: Exported,
+    /// How it is written
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = ExportForm::Ndjson)]
+    pub format: ExportForm,
+    /// The file; without it standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task preview`
+#[derive(Debug, Args)]
+pub struct PreviewArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// Their indexes, such as 0,17,999 or 5..9; without it the first three
+    #[arg(long, value_name = "INDEXES")]
+    pub items: Option<String>,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}

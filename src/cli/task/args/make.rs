@@ -1,0 +1,270 @@
+//! What makes a task: create, clone, redrive, apply.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueEnum};
+
+use super::settings::Settings;
+use crate::cli::args::Items;
+use crate::cli::remote::{Remote, Write};
+
+/// How `create` is used.
+pub const CREATE_EXAMPLES: &str = "\
+Examples:
+  windrow task create push --name black-friday --csv users.csv --rate 500/s --start --canary 100
+  psql -c \"copy (select …) to stdout csv header\" | windrow task create backfill --csv - --rate 2000/s --start
+  windrow task create backfill --total 1000000 --label team=growth
+  id=$(windrow task create push --ndjson users.ndjson --start -o name)";
+
+/// How `apply` is used.
+pub const APPLY_EXAMPLES: &str = "\
+The file is TOML (.toml) or JSON and says what `POST /v1/tasks` takes; business and name are needed. Where no task of the
+business has the name, it is made; else what differs is changed. start and canary are of the making only.
+
+Example:
+  business = \"push\"
+  name = \"black-friday\"
+  rate = \"500/s\"
+  labels = { team = \"growth\" }
+  [source]
+  type = \"range\"
+  total = 1000";
+
+/// Whether it begins, and whether its end is awaited.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Begin {
+    /// Start it at once
+    #[arg(long)]
+    pub start: bool,
+    /// Start it, and wait for its end: exit 0, 8 with failures, 9 if it stopped
+    #[arg(long)]
+    pub wait: bool,
+}
+
+impl Begin {
+    /// Whether it starts.
+    pub fn starts(self) -> bool {
+        self.start || self.wait
+    }
+}
+
+/// The first items, run before any other.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Canary")]
+pub struct CanaryArgs {
+    /// Run so many items first
+    #[arg(long, value_name = "N")]
+    pub canary: Option<NonZeroU64>,
+    /// What follows: ask (a person at a terminal), continue (if none of them failed), or stop
+    #[arg(long, value_enum, value_name = "WHAT", requires = "canary")]
+    pub then: Option<Then>,
+}
+
+/// What follows a canary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Then {
+    /// A person says.
+    Ask,
+    /// Go on if none failed.
+    Continue,
+    /// Stop.
+    Stop,
+}
+
+impl CanaryArgs {
+    /// What follows, where there is a canary.
+    pub fn then(self) -> Option<Then> {
+        self.canary.map(|_| self.then.unwrap_or(Then::Ask))
+    }
+}
+
+/// What a task is known by.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Identity")]
+pub struct Known {
+    /// Its name, unique within the business
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// A label to find it by; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    pub labels: Vec<(String, String)>,
+    /// Higher goes first
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub priority: Option<i32>,
+}
+
+/// Reads a label.
+///
+/// # Errors
+/// Says what one looks like.
+pub fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("a label is key=value, such as team=growth".to_owned()),
+    }
+}
+
+/// What is given to the handler, and when.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Content")]
+pub struct Content {
+    /// What the handler is given: JSON, or @FILE
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub params: Option<String>,
+    /// Whether the params go with each call; without it as the node's configuration says
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub send_params: Option<bool>,
+    /// Leave out so many items at the head
+    #[arg(long, value_name = "N")]
+    pub skip_first: Option<u64>,
+    /// Not before this time (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    pub start_at: Option<String>,
+    /// Stop it at this time (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<String>,
+}
+
+/// How the bytes at a URL become rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RowForm {
+    /// Comma-separated values and their relatives
+    Csv,
+    /// One JSON value a line
+    Ndjson,
+}
+
+impl RowForm {
+    /// Its word in the API.
+    pub fn word(self) -> &'static str {
+        match self {
+            RowForm::Csv => "csv",
+            RowForm::Ndjson => "ndjson",
+        }
+    }
+}
+
+/// `windrow task create`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("rows").required(true).args(["csv", "ndjson", "total", "url", "inline"])))]
+pub struct CreateArgs {
+    /// The business
+    pub business: String,
+    /// Where items come from.
+    #[command(flatten)]
+    pub items: Items,
+    /// So many items without data: 0, 1, 2 …
+    #[arg(long, value_name = "N", help_heading = "Items")]
+    pub total: Option<u64>,
+    /// A CSV or NDJSON that the node fetches, once
+    #[arg(long, value_name = "URL", help_heading = "Items")]
+    pub url: Option<String>,
+    /// How the bytes at the URL become rows; without it the ending of the path says
+    #[arg(long, value_enum, value_name = "FORM", requires = "url", help_heading = "Items")]
+    pub format: Option<RowForm>,
+    /// A few items: a JSON array, or @FILE
+    #[arg(long = "items", id = "inline", value_name = "JSON|@FILE", help_heading = "Items")]
+    pub inline: Option<String>,
+    /// What it is known by.
+    #[command(flatten)]
+    pub known: Known,
+    /// What is given to the handler.
+    #[command(flatten)]
+    pub content: Content,
+    /// How items are driven.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// The first items.
+    #[command(flatten)]
+    pub canary: CanaryArgs,
+    /// Whether it begins.
+    #[command(flatten)]
+    pub begin: Begin,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task clone`
+#[derive(Debug, Args)]
+pub struct CloneArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// What it is known by.
+    #[command(flatten)]
+    pub known: Known,
+    /// What is given to the handler.
+    #[command(flatten)]
+    pub content: Content,
+    /// How items are driven.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// The first items.
+    #[command(flatten)]
+    pub canary: CanaryArgs,
+    /// Whether it begins.
+    #[command(flatten)]
+    pub begin: Begin,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task redrive`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("failures").required(true).multiple(true).args(["codes", "indexes", "all"])))]
+pub struct RedriveArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// Failures of these codes
+    #[arg(long = "code", id = "codes", value_name = "CODES", value_delimiter = ',', help_heading = "Which")]
+    pub codes: Vec<String>,
+    /// Only these items, such as 5,9-20
+    #[arg(long, value_name = "INDEXES", help_heading = "Which")]
+    pub indexes: Option<String>,
+    /// All failures
+    #[arg(long, conflicts_with_all = ["codes", "indexes"], help_heading = "Which")]
+    pub all: bool,
+    /// Give the items new idempotency keys, so that the business takes them for new ones
+    #[arg(long, help_heading = "Content")]
+    pub new_keys: bool,
+    /// What it is known by.
+    #[command(flatten)]
+    pub known: Known,
+    /// How items are driven.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// The first items.
+    #[command(flatten)]
+    pub canary: CanaryArgs,
+    /// Whether it begins.
+    #[command(flatten)]
+    pub begin: Begin,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task apply`
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// The file: TOML or JSON; - is JSON on standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub file: PathBuf,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}

@@ -1,0 +1,183 @@
+//! What steers tasks: start, stop, cancel, finish, recover, set, delete, move.
+
+use clap::Args;
+
+use super::make::label;
+use super::settings::Settings;
+use crate::cli::remote::{Remote, Write};
+
+/// Which tasks: some by their addresses, or all that fit.
+#[derive(Clone, Debug, Default, Args)]
+#[group(required = true, multiple = true)]
+pub struct Which {
+    /// The tasks: t42, or business/name
+    #[arg(value_name = "TASK", conflicts_with_all = ["business", "status", "label"])]
+    pub tasks: Vec<String>,
+    /// All tasks of this business
+    #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Which")]
+    pub business: Option<String>,
+    /// All of these statuses, separated by commas; without it those that it can be done to
+    #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
+    pub status: Option<String>,
+    /// All with this label
+    #[arg(long, short = 'l', value_name = "KEY:VALUE", help_heading = "Which")]
+    pub label: Option<String>,
+}
+
+/// `windrow task start`
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    /// Which tasks.
+    #[command(flatten)]
+    pub which: Which,
+    /// Not before this time (RFC 3339); replaces the one that the task has
+    #[arg(long, value_name = "TIME", conflicts_with = "now")]
+    pub start_at: Option<String>,
+    /// Now, whatever start time the task has
+    #[arg(long)]
+    pub now: bool,
+    /// Wait for the end: exit 0, 8 with failures, 9 if it stopped
+    #[arg(long)]
+    pub wait: bool,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task stop`
+#[derive(Debug, Args)]
+pub struct StopArgs {
+    /// Which tasks.
+    #[command(flatten)]
+    pub which: Which,
+    /// Cut off calls in flight instead of waiting for them; their items may be done again
+    #[arg(long)]
+    pub now: bool,
+    /// Wait until nothing is in flight
+    #[arg(long)]
+    pub wait: bool,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task cancel`, `recover` and `delete`
+#[derive(Debug, Args)]
+pub struct PlainArgs {
+    /// Which tasks.
+    #[command(flatten)]
+    pub which: Which,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task finish`
+#[derive(Debug, Args)]
+pub struct FinishArgs {
+    /// Which tasks.
+    #[command(flatten)]
+    pub which: Which,
+    /// Leave out items from this index on; without it, all that were not dispatched
+    #[arg(long, value_name = "N")]
+    pub total: Option<u64>,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow task set`
+#[derive(Debug, Args)]
+pub struct SetArgs {
+    /// The tasks: t42, or business/name
+    #[arg(value_name = "TASK", required_unless_present_any = ["business", "status", "with_label"],
+        conflicts_with_all = ["business", "status", "with_label"])]
+    pub tasks: Vec<String>,
+    /// All tasks of this business
+    #[arg(long, short = 'b', value_name = "BUSINESS", help_heading = "Which")]
+    pub business: Option<String>,
+    /// All of these statuses, separated by commas; without it those that haven't ended
+    #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
+    pub status: Option<String>,
+    /// All with this label (--label sets one)
+    #[arg(long, value_name = "KEY:VALUE", help_heading = "Which")]
+    pub with_label: Option<String>,
+    /// How items are driven.
+    #[command(flatten)]
+    pub settings: Settings,
+    /// Its name, unique within the business
+    #[arg(long, value_name = "NAME", help_heading = "Identity")]
+    pub name: Option<String>,
+    /// Take its name away
+    #[arg(long, conflicts_with = "name", help_heading = "Identity")]
+    pub no_name: bool,
+    /// A label, beside those that it has; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label, help_heading = "Identity")]
+    pub labels: Vec<(String, String)>,
+    /// Take a label away; may be repeated
+    #[arg(long = "unlabel", value_name = "KEY", help_heading = "Identity")]
+    pub unlabels: Vec<String>,
+    /// Higher goes first
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Identity")]
+    pub priority: Option<i32>,
+    /// What the handler is given: JSON, or @FILE; only while it doesn't run
+    #[arg(long, value_name = "JSON|@FILE", help_heading = "Content")]
+    pub params: Option<String>,
+    /// How many items; only while it doesn't run
+    #[arg(long, value_name = "N", help_heading = "Content")]
+    pub total: Option<u64>,
+    /// Leave out so many items at the head; only before it has run
+    #[arg(long, value_name = "N", help_heading = "Content")]
+    pub skip_first: Option<u64>,
+    /// Stop it at this time (RFC 3339)
+    #[arg(long, value_name = "TIME", help_heading = "Content")]
+    pub deadline: Option<String>,
+    /// Take its deadline away
+    #[arg(long, conflicts_with = "deadline", help_heading = "Content")]
+    pub no_deadline: bool,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+impl SetArgs {
+    /// Which tasks.
+    pub fn which(&self) -> Which {
+        Which {
+            tasks: self.tasks.clone(),
+            business: self.business.clone(),
+            status: self.status.clone(),
+            label: self.with_label.clone(),
+        }
+    }
+}
+
+/// `windrow task move`
+#[derive(Debug, Args)]
+pub struct MoveArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// The node that is to run it
+    pub node: Option<String>,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}

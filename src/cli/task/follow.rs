@@ -1,0 +1,150 @@
+//! What happens after a task was made: its canary, its end.
+
+use serde_json::Value;
+
+use super::args::make::{Begin, Then};
+use super::steer::tell;
+use super::wait::{self, Seen};
+use super::words;
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::remote::{Form, Link};
+use crate::cli::screen;
+use crate::cli::table::{clean, human};
+use crate::client::{Answer, Request, segment};
+
+/// Failures that are shown when a person asks for them.
+const FAILURES_SHOWN: u32 = 20;
+
+/// A task that was made now, and what is wanted of it.
+pub(super) struct Made {
+    pub(super) answer: Answer,
+    /// What is told to people.
+    pub(super) line: String,
+    pub(super) begin: Begin,
+    /// What follows its canary, if it has one.
+    pub(super) then: Option<Then>,
+}
+
+/// How that went.
+pub(super) struct Followed {
+    pub(super) exit: Exit,
+    /// The task at its end, if that was awaited.
+    pub(super) ended: Option<Value>,
+}
+
+/// Prints it, watches its canary and waits for its end, as far as that is wanted.
+///
+/// # Errors
+/// When the node can't be asked any more; the task goes on.
+pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Fault> {
+    let task: Value = made.answer.json()?;
+    let id = task["id"].as_str().unwrap_or_default().to_owned();
+    tell(link, &made.line)?;
+    if link.look.form == Form::Name {
+        screen::put(&id)?;
+    }
+    let asks = made.then == Some(Then::Ask) && made.begin.starts();
+    if !asks && !made.begin.wait {
+        print(link, &made.answer, &task)?;
+        if !made.begin.starts() && task["status"] == "created" {
+            link.hint(&format!("it isn't started: windrow task start {id}"));
+        }
+        return Ok(Followed { exit: Exit::Ok, ended: None });
+    }
+    let mut p95 = None;
+    let watched = |task: &Value| {
+        p95 = task["live"]["latency_p95_seconds"].as_f64().or(p95);
+        wait::is_at_rest(task)
+    };
+    let mut seen = wait::until(link, &id, watched).await?;
+    if seen.task["stop_reason"] == "canary_done" && seen.task["status"] == "stopped" {
+        report(link, &seen.task, p95).await?;
+        match decide(link, &seen.task, asks).await? {
+            Decision::GoOn => {
+                let path = format!("/v1/tasks/{}/start", segment(&id));
+                let answer = link.send(Request::post(&path).body("application/json", "{}")).await?;
+                if !made.begin.wait {
+                    print(link, &answer, &answer.json()?)?;
+                    return Ok(Followed { exit: Exit::Ok, ended: None });
+                }
+                seen = wait::until(link, &id, wait::is_at_rest).await?;
+            }
+            Decision::Stay(exit) => {
+                print(link, &seen.answer, &seen.task)?;
+                tell(link, &format!("{id}  stopped after its canary   go on: windrow task start {id}"))?;
+                return Ok(Followed { exit, ended: None });
+            }
+        }
+    }
+    end(link, seen)
+}
+
+fn end(link: &Link<'_>, seen: Seen) -> Result<Followed, Fault> {
+    tell(link, &wait::outcome(&seen.task))?;
+    print(link, &seen.answer, &seen.task)?;
+    Ok(Followed { exit: wait::exit(&seen.task), ended: Some(seen.task) })
+}
+
+/// Prints the body for scripts.
+fn print(link: &Link<'_>, answer: &Answer, task: &Value) -> Result<(), Fault> {
+    match link.look.form {
+        Form::Table | Form::Wide | Form::Name => Ok(()),
+        Form::Json => screen::put(&answer.text()),
+        Form::Ndjson => screen::put(&answer.text().replace(['\n', '\r'], " ")),
+        Form::Csv => screen::put(&super::TASKS.csv(std::slice::from_ref(task), &link.times(answer))),
+    }
+}
+
+/// Tells what a canary came to.
+async fn report(link: &Link<'_>, task: &Value, p95: Option<f64>) -> Result<(), Fault> {
+    let (done, _) = words::done(task);
+    let p95 = p95.map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0)).unwrap_or_default();
+    tell(link, &format!("canary   {} items   {}{p95}", human::count(done), wait::counts(task)))?;
+    let id = task["id"].as_str().unwrap_or_default();
+    let groups: Value = link.get(&format!("/v1/tasks/{}/failures/groups", segment(id))).await?.json()?;
+    for group in groups["items"].as_array().into_iter().flatten() {
+        let count = human::count(group["count"].as_u64().unwrap_or(0));
+        let code = group["code"].as_str().unwrap_or_default();
+        let example = group["example"].as_str().unwrap_or_default();
+        tell(link, &clean(&format!("  abandoned: {code} ×{count} (#{} {example})", group["example_index"])))?;
+    }
+    Ok(())
+}
+
+/// What follows the canary.
+enum Decision {
+    GoOn,
+    /// It stays where it is, and the program ends.
+    Stay(Exit),
+}
+
+/// Asks a person; without one it stays stopped.
+async fn decide(link: &Link<'_>, task: &Value, asks: bool) -> Result<Decision, Fault> {
+    let failed = task["counts"]["abandoned"].as_u64().is_some_and(|count| count > 0);
+    let unasked = Decision::Stay(if failed { Exit::WithFailures } else { Exit::Ok });
+    if !asks {
+        return Ok(unasked);
+    }
+    let left = human::count(task["counts"]["pending"].as_u64().unwrap_or(0));
+    let question = format!("Continue with the remaining {left}?  [y]es / [n]o stop / [f]ailures ▸");
+    loop {
+        match link.choose(&question, &['y', 'n', 'f']).await? {
+            None => return Ok(unasked),
+            Some('y') => return Ok(Decision::GoOn),
+            Some('f') => failures(link, task["id"].as_str().unwrap_or_default()).await?,
+            Some(_) => return Ok(Decision::Stay(Exit::Stopped)),
+        }
+    }
+}
+
+async fn failures(link: &Link<'_>, id: &str) -> Result<(), Fault> {
+    let request = Request::get(&format!("/v1/tasks/{}/failures", segment(id))).query("limit", FAILURES_SHOWN);
+    let found: Value = link.send(request).await?.json()?;
+    for item in found["items"].as_array().into_iter().flatten() {
+        let text = |name: &str| item[name].as_str().unwrap_or("–").to_owned();
+        let (code, message) = (text("code"), text("message"));
+        link.say(&clean(&format!("  #{}  {code}  {message}", item["index"])));
+    }
+    Ok(())
+}

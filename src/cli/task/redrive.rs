@@ -1,0 +1,75 @@
+//! `windrow task redrive`.
+
+use serde_json::{Value, json};
+
+use super::args::make::RedriveArgs;
+use super::draft::{Draft, Operation};
+use super::follow::{Made, follow};
+use super::steer::tell;
+use super::words;
+use crate::cli::Shell;
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::remote::Link;
+use crate::cli::table::human;
+use crate::client::segment;
+
+/// Does failures again.
+///
+/// # Errors
+/// What the node refused.
+pub(super) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut draft = Draft::default();
+    let mut filter = json!({});
+    if !args.codes.is_empty() {
+        filter["codes"] = json!(args.codes);
+    }
+    if let Some(indexes) = &args.indexes {
+        filter["indexes"] = json!(indexes.replace(' ', ""));
+    }
+    draft.put("filter", filter)?;
+    draft.put_option("new_keys", args.new_keys.then_some(true))?;
+    draft.known(&args.known)?;
+    draft.settings(&args.settings)?;
+    draft.begin(args.canary, args.begin.starts())?;
+    let link = Link::open(&args.remote, shell)?;
+    let origin = link.task(&args.task).await?;
+    let Some(answer) = draft.send(&link, &args.write, Operation::REDRIVE, &origin).await? else {
+        return Ok(Exit::Ok);
+    };
+    let task: Value = answer.json()?;
+    let keys = if args.new_keys { "new idempotency keys" } else { "same idempotency keys" };
+    let line = format!(
+        "created  {} (redrive of {origin}, {} items, {keys})   {}",
+        task["id"].as_str().unwrap_or_default(),
+        human::count(task["total"].as_u64().unwrap_or(0)),
+        words::status(&task).0
+    );
+    let made = Made { answer, line, begin: args.begin, then: args.canary.then() };
+    let followed = follow(&link, made).await?;
+    match &followed.ended {
+        Some(ended) if ended["status"] == "finished" => net(&link, &origin).await,
+        _ => Ok(followed.exit),
+    }
+}
+
+/// Tells what is left of the origin's failures; the exit code says whether there are any.
+async fn net(link: &Link<'_>, origin: &str) -> Result<Exit, Fault> {
+    let report: Value = link.get(&format!("/v1/tasks/{}/report", segment(origin))).await?.json()?;
+    let count = |of: &Value, name: &str| of[name].as_u64().unwrap_or(0);
+    let (net, counts) = (&report["net"], &report["counts"]);
+    let left = count(net, "still_failed");
+    // The report says so when redrives may share items, so that one may be counted twice.
+    let shared = if net["exact"] == false { " or more (redrives share items)" } else { "" };
+    tell(
+        link,
+        &format!(
+            "net result of {origin}: succeeded {}  skipped {}  made good {}  abandoned {}{shared}",
+            human::count(count(counts, "succeeded")),
+            human::count(count(counts, "skipped")),
+            human::count(count(net, "made_good")),
+            human::count(left)
+        ),
+    )?;
+    Ok(if left == 0 { Exit::Ok } else { Exit::WithFailures })
+}

@@ -1,0 +1,232 @@
+//! `windrow task start`, `stop`, `cancel`, `finish`, `recover`, `delete` and `move`.
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::args::steer::{FinishArgs, MoveArgs, PlainArgs, StartArgs, StopArgs};
+use super::draft::{Draft, Operation};
+use super::wait::{self, Seen};
+use super::which::{Deed, Told, chosen, each};
+use super::words;
+use crate::cli::Shell;
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::remote::{Danger, Form, Link};
+use crate::cli::screen;
+use crate::cli::table::human;
+use crate::client::Answer;
+
+/// Statuses of tasks that haven't ended.
+pub(super) const LIVING: &str = "created,queued,awaiting_business,running,recovering,stopping,stopped";
+
+/// Starts.
+///
+/// # Errors
+/// What the node refused.
+pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let deed = Deed {
+        verb: "start",
+        usual: "created,stopped",
+        danger: Danger::Ordinary,
+        is_dry: args.write.dry_run,
+    };
+    let ids = chosen(&link, &args.which, deed).await?;
+    let mut draft = Draft::default();
+    draft.put_option("start_at", args.start_at.as_ref())?;
+    draft.put_option("now", args.now.then_some(true))?;
+    let one = async |id: &str| {
+        let Some(answer) = draft.send(&link, &args.write, Operation::START, id).await? else {
+            return Ok(None);
+        };
+        let task: Value = answer.json()?;
+        let line = format!("{id}  {}{}", words::status(&task).0, because(&task));
+        if !args.wait {
+            return Ok(Some(Told::well(line, answer)));
+        }
+        tell(&link, &line)?;
+        let seen = wait::until(&link, id, wait::is_at_rest).await?;
+        let exit = wait::exit(&seen.task);
+        Ok(Some(Told { line: wait::outcome(&seen.task), answer: Some(seen.answer), exit }))
+    };
+    each(&link, &ids, one).await
+}
+
+/// Says a line to people on standard output, before the last one.
+pub(super) fn tell(link: &Link<'_>, line: &str) -> Result<(), Fault> {
+    match link.look.form {
+        Form::Table | Form::Wide => screen::put(line),
+        _ => Ok(()),
+    }
+}
+
+fn because(task: &Value) -> String {
+    task["status_text"].as_str().map(|text| format!("  {text}")).unwrap_or_default()
+}
+
+/// Stops.
+///
+/// # Errors
+/// What the node refused.
+pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let deed = Deed {
+        verb: "stop",
+        usual: "queued,awaiting_business,running,recovering",
+        danger: Danger::Ordinary,
+        is_dry: args.write.dry_run,
+    };
+    let ids = chosen(&link, &args.which, deed).await?;
+    let mut draft = Draft::default();
+    draft.put_option("now", args.now.then_some(true))?;
+    let one = async |id: &str| {
+        let begun = Instant::now();
+        let Some(answer) = draft.send(&link, &args.write, Operation::STOP, id).await? else {
+            return Ok(None);
+        };
+        let task: Value = answer.json()?;
+        if task["status"] != "stopping" {
+            return Ok(Some(Told::well(stopped(&task), answer)));
+        }
+        if !args.wait {
+            return Ok(Some(Told::well(stopping(&task), answer)));
+        }
+        tell(&link, &stopping(&task))?;
+        let Seen { answer, task } =
+            wait::until(&link, id, |task| task["status"] != "stopping" && task["status"] != "finalizing")
+                .await?;
+        let took = wait::seconds(begun.elapsed());
+        Ok(Some(Told::well(format!("drained in {took}\n{}", stopped(&task)), answer)))
+    };
+    each(&link, &ids, one).await
+}
+
+fn stopping(task: &Value) -> String {
+    let id = task["id"].as_str().unwrap_or_default();
+    let in_flight = human::count(task["counts"]["in_flight"].as_u64().unwrap_or(0));
+    let halt = task["live"]["high_water"].as_u64();
+    let halt = halt.map(|high| format!(", dispatch halted at index {}", human::count(high)));
+    format!("{id}  stopping: {in_flight} in flight{}", halt.unwrap_or_default())
+}
+
+/// Where it stands, what may repeat, and how it goes on.
+fn stopped(task: &Value) -> String {
+    let id = task["id"].as_str().unwrap_or_default();
+    if task["status"] != "stopped" {
+        return format!("{id}  {}{}", words::status(task).0, because(task));
+    }
+    let low = human::count(task["low_water"].as_u64().unwrap_or(0));
+    // The node names the items whose calls were cut off.
+    let repeats = task["status_text"].as_str().filter(|text| text.contains("may repeat"));
+    let repeats = repeats.map(|text| text.split_once("; ").map_or(text, |(_, items)| items));
+    format!(
+        "{id}  stopped at low water {low} ({})   go on: windrow task start {id}",
+        repeats.unwrap_or("nothing will repeat")
+    )
+}
+
+/// Cancels.
+///
+/// # Errors
+/// What the node refused; `Usage` without a yes.
+pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let deed = Deed { verb: "cancel", usual: LIVING, danger: Danger::Final, is_dry: args.write.dry_run };
+    let ids = chosen(&link, &args.which, deed).await?;
+    let line = |task: &Value| {
+        let left = task["counts"]["pending"].as_u64().unwrap_or(0);
+        let next = format!("{} items are left undone", human::count(left));
+        format!("{}   do it after all: windrow task clone {}", standing(task, &next), id_of(task))
+    };
+    plain(&link, &ids, args, Operation::CANCEL, line).await
+}
+
+/// Tries recovering tasks now.
+///
+/// # Errors
+/// What the node refused.
+pub(super) async fn recover(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let deed =
+        Deed { verb: "recover", usual: "recovering", danger: Danger::Ordinary, is_dry: args.write.dry_run };
+    let ids = chosen(&link, &args.which, deed).await?;
+    let line = |task: &Value| standing(task, "it is tried now, not later");
+    plain(&link, &ids, args, Operation::RECOVER, line).await
+}
+
+async fn plain(
+    link: &Link<'_>,
+    ids: &[String],
+    args: &PlainArgs,
+    operation: Operation,
+    line: impl Fn(&Value) -> String,
+) -> Result<Exit, Fault> {
+    let one = async |id: &str| {
+        let sent = Draft::default().send(link, &args.write, operation, id).await?;
+        sent.map(|answer| told(answer, &line)).transpose()
+    };
+    each(link, ids, one).await
+}
+
+fn told(answer: Answer, line: impl Fn(&Value) -> String) -> Result<Told, Fault> {
+    let task: Value = answer.json()?;
+    Ok(Told::well(line(&task), answer))
+}
+
+fn standing(task: &Value, next: &str) -> String {
+    format!("{}  {}: {next}", id_of(task), words::status(task).0)
+}
+
+fn id_of(task: &Value) -> &str {
+    task["id"].as_str().unwrap_or_default()
+}
+
+/// Finishes early.
+///
+/// # Errors
+/// What the node refused.
+pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let is_dry = args.write.dry_run;
+    let deed = Deed { verb: "finish", usual: "running,stopped", danger: Danger::Ordinary, is_dry };
+    let ids = chosen(&link, &args.which, deed).await?;
+    let mut draft = Draft::default();
+    draft.put_option("total", args.total)?;
+    let line = |task: &Value| {
+        let cut = task["finish_at"].as_u64();
+        let cut = cut.map(|cut| format!("items from index {} on are left out", human::count(cut)));
+        standing(task, &cut.unwrap_or_else(|| "what was not dispatched is left out".to_owned()))
+    };
+    let one = async |id: &str| {
+        let sent = draft.send(&link, &args.write, Operation::FINISH, id).await?;
+        sent.map(|answer| told(answer, line)).transpose()
+    };
+    each(&link, &ids, one).await
+}
+
+/// Deletes.
+///
+/// # Errors
+/// What the node refused; `Usage` without a yes.
+pub(super) async fn delete(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let is_dry = args.write.dry_run;
+    let deed = Deed { verb: "delete", usual: "finished,cancelled", danger: Danger::Final, is_dry };
+    let ids = chosen(&link, &args.which, deed).await?;
+    let one = async |id: &str| {
+        let sent = Draft::default().send(&link, &args.write, Operation::DELETE, id).await?;
+        // The API answers with nothing.
+        Ok(sent.map(|_| Told { line: format!("{id}  deleted"), answer: None, exit: Exit::Ok }))
+    };
+    each(&link, &ids, one).await
+}
+
+/// Says why not.
+///
+/// # Errors
+/// Always.
+pub(super) fn hand_over(args: &MoveArgs) -> Result<Exit, Fault> {
+    let to = args.node.as_ref().map(|node| format!(" to {node}")).unwrap_or_default();
+    Err(Fault::new(Exit::Conflict, format!("{} can't be moved{to}", args.task), "this version has one node")
+        .hint("windrow task stop and start let it wait in line anew"))
+}

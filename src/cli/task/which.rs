@@ -1,0 +1,165 @@
+//! Which tasks a command is about, and the same done to each of them.
+
+use std::num::NonZeroU32;
+
+use serde_json::Value;
+
+use super::args::steer::Which;
+use super::words;
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::remote::{Danger, Form, Link, Paging};
+use crate::cli::screen;
+use crate::cli::table::{clean, human};
+use crate::client::{Answer, Request};
+
+/// Tasks that are named in a question.
+const NAMED_MAX: usize = 5;
+
+/// What is done to tasks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deed {
+    /// `stop`
+    pub(super) verb: &'static str,
+    /// The statuses that it can be done to, for tasks that are picked without one.
+    pub(super) usual: &'static str,
+    /// Whether it can be undone.
+    pub(super) danger: Danger,
+    /// Whether it is only tried, which needs no yes.
+    pub(super) is_dry: bool,
+}
+
+/// What became of a task.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// A line for people.
+    pub(super) line: String,
+    /// The API's body for scripts; none where it has none.
+    pub(super) answer: Option<Answer>,
+    /// How the program ends, if this is all.
+    pub(super) exit: Exit,
+}
+
+impl Told {
+    /// All is well.
+    pub(super) fn well(line: String, answer: Answer) -> Told {
+        Told { line, answer: Some(answer), exit: Exit::Ok }
+    }
+}
+
+/// The numbers of the tasks that are meant; a person has agreed where that is needed.
+///
+/// # Errors
+/// `Usage` where a person must agree and there is none; else as [`Link::send`].
+pub(super) async fn chosen(link: &Link<'_>, which: &Which, deed: Deed) -> Result<Vec<String>, Fault> {
+    if !which.tasks.is_empty() {
+        let mut ids = Vec::with_capacity(which.tasks.len());
+        for address in &which.tasks {
+            let id = link.task(address).await?;
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        if deed.danger == Danger::Final {
+            agree(link, deed, &ids, &which.tasks.join(", "))?;
+        }
+        return Ok(ids);
+    }
+    let request = Request::get("/v1/tasks")
+        .query_option("business", which.business.as_deref())
+        .query("status", which.status.as_deref().unwrap_or(deed.usual))
+        .query_option("label", which.label.as_deref())
+        .query("sort", "id");
+    let found = link.list(request, Some(&Paging { limit: NonZeroU32::MIN, all: true })).await?.things()?;
+    let ids: Vec<String> = found.iter().filter_map(|task| task["id"].as_str()).map(str::to_owned).collect();
+    if ids.is_empty() {
+        link.say(&format!("no task to {}", deed.verb));
+        return Ok(ids);
+    }
+    agree(link, deed, &ids, &named(&found))?;
+    Ok(ids)
+}
+
+/// What cannot be undone is agreed to with the task's number, or with how many they are.
+fn agree(link: &Link<'_>, deed: Deed, ids: &[String], names: &str) -> Result<(), Fault> {
+    if deed.is_dry {
+        return Ok(());
+    }
+    let count = human::count(ids.len() as u64);
+    let question = match ids {
+        [_] => format!("{} {names}?", capital(deed.verb)),
+        _ => format!("{} {count} tasks ({names})?", capital(deed.verb)),
+    };
+    match (deed.danger, ids) {
+        (Danger::Ordinary, _) => link.confirm(deed.danger, &question),
+        (Danger::Final, [id]) => link.confirm_word(&format!("{question} It can't be undone."), id),
+        (Danger::Final, _) => link.confirm_word(&format!("{question} It can't be undone."), &count),
+    }
+}
+
+fn named(tasks: &[Value]) -> String {
+    let mut names: Vec<String> =
+        tasks.iter().take(NAMED_MAX).map(|task| clean(&words::address(task))).collect();
+    if tasks.len() > NAMED_MAX {
+        names.push("…".to_owned());
+    }
+    names.join(", ")
+}
+
+fn capital(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Does the same to each task. One that refuses doesn't keep the others from it; the exit code is the first refusal's.
+///
+/// # Errors
+/// The refusal of a task that is the only one; or when standard output can't be written.
+pub(super) async fn each<F>(link: &Link<'_>, ids: &[String], one: F) -> Result<Exit, Fault>
+where
+    F: AsyncFn(&str) -> Result<Option<Told>, Fault>,
+{
+    let mut exit = Exit::Ok;
+    let mut bodies = Vec::new();
+    for id in ids {
+        match one(id).await {
+            Err(fault) if ids.len() == 1 => return Err(fault),
+            Err(fault) => {
+                link.must_say(&format!("{id}  {fault}"));
+                exit = first(exit, fault.exit);
+            }
+            // A dry run, which has been printed.
+            Ok(None) => {}
+            Ok(Some(told)) => {
+                exit = first(exit, told.exit);
+                match link.look.form {
+                    Form::Table | Form::Wide => screen::put(&told.line)?,
+                    Form::Name => screen::put(id)?,
+                    Form::Json | Form::Ndjson | Form::Csv => bodies.extend(told.answer),
+                }
+            }
+        }
+    }
+    show(link, &bodies, ids.len() == 1)?;
+    Ok(exit)
+}
+
+fn first(one: Exit, other: Exit) -> Exit {
+    if one == Exit::Ok { other } else { one }
+}
+
+/// Prints bodies for scripts: the one verbatim, several a line each.
+fn show(link: &Link<'_>, bodies: &[Answer], is_one: bool) -> Result<(), Fault> {
+    match (link.look.form, bodies) {
+        (_, []) => Ok(()),
+        (Form::Csv, [.., last]) => {
+            let tasks = bodies.iter().map(Answer::json).collect::<Result<Vec<Value>, _>>()?;
+            screen::put(&super::TASKS.csv(&tasks, &link.times(last)))
+        }
+        (Form::Json, [body]) if is_one => screen::put(&body.text()),
+        _ => {
+            let lines = bodies.iter().map(|body| body.text().replace(['\n', '\r'], " ") + "\n");
+            screen::put(&lines.collect::<String>())
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Why a task is slower than its rate: every permit of a span has one cause, and each cause an advice.
+//!
+//! Pure arithmetic over what was counted. The sums are exact, in millionths of an item; what a person reads (items a
+//! second, slots by Little's law, predictions) are estimates.
+
+mod advice;
+mod causes;
+mod facts;
+mod hints;
+mod text;
+mod why;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use causes::{Cause, CauseKind};
+pub use facts::{Facts, Head, Latency, Live, Standing};
+pub use text::rate_text;
+
+use super::settings::RateLimit;
+use super::stall::StallReason;
+use super::tuning_patch::TuningPatch;
+
+/// What is missing below this share of the target is not worth an advice. (The promise is 99 %.)
+const MISSING_MIN: f64 = 0.01;
+/// A cause below this share of what is missing gets no advice of its own.
+const SHARE_MIN: f64 = 0.05;
+/// Advices, at most.
+const ADVICES_MAX: usize = 4;
+
+/// Why a task is as fast as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The time that this is about.
+    pub covered: Duration,
+    /// What the rate gave in it; none while no rate limits the task. Unit: millionths of an item.
+    pub target: Option<i64>,
+    /// What was settled in it. Unit: millionths of an item.
+    pub actual: i64,
+    /// Where the difference went, largest first: it is their exact sum. Empty without a target.
+    pub causes: Vec<Cause>,
+    /// Of a task without a rate: what it waits for, with the share of its time. Unit: millionths; largest first.
+    pub waits: Vec<(StallReason, u32)>,
+    /// One or two sentences.
+    pub why: String,
+    /// What would help, the best first.
+    pub advice: Vec<Advice>,
+}
+
+/// Something that would help, or why nothing does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// What it is about.
+    pub about: CauseKind,
+    /// A sentence.
+    pub text: String,
+    /// The settings to change, if that is what helps.
+    pub change: Option<Box<TuningPatch>>,
+    /// What the task would then settle. Unit: items per second.
+    pub predicted: Option<f64>,
+    /// Why no setting helps, or not all the way.
+    pub hindrance: Option<String>,
+}
+
+impl Explanation {
+    /// An amount over the span as items per second.
+    pub fn per_second(&self, micros: i64) -> f64 {
+        text::per_second(micros, self.covered)
+    }
+
+    /// What is missing; none without a target. Unit: millionths of an item.
+    pub fn missing(&self) -> Option<i64> {
+        self.target.map(|target| target.saturating_sub(self.actual))
+    }
+}
+
+/// Explains a span.
+pub fn explain(facts: &Facts) -> Explanation {
+    let actual = causes::micros(facts.settled);
+    let is_paced = matches!(facts.tuning.rate, RateLimit::Limited(_));
+    let causes = if is_paced { causes::of(facts) } else { Vec::new() };
+    let missing: i64 = causes.iter().map(|cause| cause.micros).sum();
+    let mut explanation = Explanation {
+        covered: facts.covered,
+        target: is_paced.then(|| actual.saturating_add(missing)),
+        actual,
+        causes,
+        waits: if is_paced { Vec::new() } else { facts.waits() },
+        why: String::new(),
+        advice: Vec::new(),
+    };
+    explanation.why = why::of(facts, &explanation);
+    explanation.advice = advice::of(facts, &explanation);
+    explanation
+}
+
+impl Explanation {
+    /// The causes that are worth a word, largest first.
+    fn main_causes(&self) -> impl Iterator<Item = &Cause> {
+        let (target, missing) = (self.target.unwrap_or(0), self.missing().unwrap_or(0));
+        let is_slow = missing as f64 >= MISSING_MIN * target as f64 && missing > 0;
+        let counts = move |cause: &&Cause| is_slow && cause.micros as f64 >= SHARE_MIN * missing as f64;
+        self.causes.iter().filter(counts)
+    }
+}

@@ -1,0 +1,63 @@
+//! What is known of a cause, beside how much it is.
+
+use super::causes::CauseKind;
+use super::facts::{Facts, Head};
+use super::text::{count, time};
+use crate::domain::lifecycle::Status;
+use crate::domain::stall::StallReason;
+
+/// A few words beside the numbers of a cause; empty where its title says all.
+pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
+    match kind {
+        CauseKind::Stall(reason) => stall(reason, facts),
+        CauseKind::Retries => retries(facts),
+        CauseKind::Returned => "granted, but the node could not send them in time".to_owned(),
+        CauseKind::Late => "nothing was in the way: the node came round too late".to_owned(),
+        CauseKind::Slowed => "the handler asked for a lower rate for a while".to_owned(),
+        CauseKind::InFlight => "left, and without a final verdict so far".to_owned(),
+        CauseKind::NotRunning(Status::Running) => format!("nothing of it ran for {}", time(facts.idle)),
+        CauseKind::NotRunning(status) => match &facts.standing.reason {
+            Some(reason) => format!("{status} ({reason})"),
+            None => status.to_string(),
+        },
+    }
+}
+
+fn stall(reason: StallReason, facts: &Facts) -> String {
+    let live = facts.live.clone().unwrap_or_default();
+    match reason {
+        StallReason::WindowFull => match live.head {
+            Some(head) => format!("held by {}", held_by(&head)),
+            None => format!("all {} items of it had left", count(live.window)),
+        },
+        StallReason::Concurrency => format!("{} items may be in flight", count(live.concurrency)),
+        StallReason::HandlerSlots => match live.handler_slots {
+            Some(slots) => format!("the handler works on {} items at once", count(slots)),
+            None => "the handler had no free slot".to_owned(),
+        },
+        StallReason::BackPressure => "429, 503 or a pause that the handler asked for".to_owned(),
+        StallReason::RetryWait => format!("{} items wait for their next attempt", count(live.troubled)),
+        StallReason::ParkedFull => format!("{} items are parked", count(live.parked)),
+        StallReason::SourceWait => "the rows were not there yet".to_owned(),
+        StallReason::Unsaved => "completions could not be saved fast enough".to_owned(),
+        StallReason::Checkpoint => "failures could not be written fast enough".to_owned(),
+        StallReason::Trust => "the node could not prove to the database that the task is its own".to_owned(),
+        StallReason::Canary => "everything but the canary is held back".to_owned(),
+        StallReason::Tail => "everything has left".to_owned(),
+        StallReason::SingleFile => "one item at a time, since the node ended again and again".to_owned(),
+    }
+}
+
+/// The item at the head of the window.
+pub(super) fn held_by(head: &Head) -> String {
+    let doing = if head.waits { ", which it waits for" } else { "" };
+    format!("#{} (attempt {}{doing}, {})", count(head.index.0), head.attempt, time(head.age))
+}
+
+fn retries(facts: &Facts) -> String {
+    let each = facts.attempts_per_item();
+    match &facts.worst_code {
+        Some((code, times)) => format!("{each:.2} attempts an item; most often {code} (×{})", count(*times)),
+        None => format!("{each:.2} attempts an item"),
+    }
+}

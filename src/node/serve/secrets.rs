@@ -1,0 +1,39 @@
+//! Looks at the start whether the key is the one that the stored secrets were sealed with: a lost key is heard of then,
+//! and not when the first call of each business fails.
+
+use crate::domain::business_secrets::BusinessSecrets;
+use crate::ports::StoreError;
+use crate::ports::vault::Unopenable;
+use crate::service::Parts;
+
+/// Businesses read at once.
+const PAGE: u32 = 200;
+
+/// Says in the log which businesses can't be called with this key. The node begins all the same: others' tasks can run,
+/// and the way to mend it leads through its API.
+pub(super) async fn check(parts: &Parts) -> Result<(), StoreError> {
+    let mut lost: Vec<String> = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page = parts.businesses.businesses(false, after.as_deref(), PAGE).await?;
+        for business in &page {
+            let place = BusinessSecrets::place(&business.slug);
+            let opened = business.sealed.as_ref().map(|sealed| parts.vault.open(&place, sealed));
+            if opened == Some(Err(Unopenable::OtherKey)) {
+                lost.push(business.slug.clone());
+            }
+        }
+        after = page.last().map(|business| business.slug.clone());
+        if page.len() < PAGE as usize {
+            break;
+        }
+    }
+    if !lost.is_empty() {
+        tracing::error!(
+            businesses = lost.join(", "),
+            "stored secrets were sealed with another key, so these businesses can't be called; put the old key back \
+             (auth.key_file, or `key` in the data directory); without it register them anew under other names"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! `windrow task failures`, `item`, `redrive`, `log`, `runs`, `revisions`, `report` and `export`.
+
+use serde_json::{Value, json};
+
+use crate::business::{Act, Business, Seen};
+use crate::program::Person;
+use crate::support::Node;
+
+fn refuse_some(seen: &Seen) -> Act {
+    let line = |code: &str, message: &str| json!({"result": "abandon", "code": code, "message": message});
+    match seen.items()[..] {
+        [(3 | 5, _)] => Act::json(200, line("NO_USER", "gone")),
+        [(7, _)] => Act::json(200, line("BAD", "\u{1b}[31mred")),
+        [(9, 1)] => Act::status(500),
+        _ => Act::ok(),
+    }
+}
+
+/// A task of 20 items of which three failed.
+async fn node_with_failures() -> (Business, Node) {
+    let business = Business::start(refuse_some).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    node.task("push", 20, json!({"name": "a", "start": true, "retry": {"backoff": "10ms..20ms"}})).await;
+    node.status("t1", "finished").await;
+    (business, node)
+}
+
+#[tokio::test]
+async fn failures_are_shown_by_code_and_by_item() {
+    let (_business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    let groups = person.windrow("task failures push/a").await.expect(0);
+    let lines: Vec<&str> = groups.stdout.lines().collect();
+    assert!(lines[0].starts_with("CODE") && lines[0].contains("COUNT"), "{}", groups.stdout);
+    assert!(lines[1].starts_with("NO_USER") && lines[1].contains("#3 gone"), "{}", groups.stdout);
+    assert!(lines[2].starts_with("BAD") && !groups.stdout.contains('\u{1b}'), "{:?}", groups.stdout);
+    assert!(groups.stderr.contains("windrow task redrive t1"), "{}", groups.stderr);
+    assert_eq!(person.windrow("task failures t1 -o name").await.expect(0).stdout, "NO_USER\nBAD\n");
+    let items = person.windrow("task failures t1 --items -o csv").await.expect(0).stdout;
+    assert!(items.starts_with("index,code,attempts,last,message,"), "{items}");
+    assert_eq!(items.lines().count(), 4);
+    let of_code = person.windrow("task failures t1 --code NO_USER -o name").await.expect(0).stdout;
+    let mut indexes: Vec<&str> = of_code.lines().collect();
+    indexes.sort_unstable();
+    assert_eq!(indexes, ["3", "5"]);
+    let body = person.windrow("task failures t1 -o json").await.expect(0).stdout;
+    let sent = node.admin.get("/v1/tasks/t1/failures/groups").await;
+    assert_eq!(body.trim_end().as_bytes(), &sent.body[..], "verbatim");
+    person.windrow("task failures t9").await.refused(3, &["t9"]);
+}
+
+#[tokio::test]
+async fn an_item_is_told_attempt_by_attempt() {
+    let (_business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    let card = person.windrow("task item t1 3").await.expect(0).stdout;
+    assert!(card.starts_with("#3  abandoned\n  attempt 1  ") && card.contains("NO_USER"), "{card}");
+    assert!(card.contains("message    gone"), "{card}");
+    assert_eq!(person.windrow("task item t1 3 -o json").await.expect(0).json()["state"], "abandoned");
+    person.windrow("task item t1 0").await.refused(3, &[]);
+    person.windrow("task item t1 99").await.refused(3, &[]);
+}
+
+#[tokio::test]
+async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
+    let (business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    person.windrow("task redrive t1").await.expect(2);
+    person.windrow("task redrive t1 --code NONE").await.refused(7, &["NONE"]);
+    business.becomes(|_| Act::ok());
+    let done = person.windrow("task redrive t1 --code NO_USER --rate 500/s --wait").await.expect(8).stdout;
+    assert!(done.starts_with("created  t2 (redrive of t1, 2 items, same idempotency keys)"), "{done}");
+    assert!(done.contains("t2  ✓ finished  2 / 2 in "), "{done}");
+    assert!(
+        done.ends_with("net result of t1: succeeded 17  skipped 0  made good 2  abandoned 1\n"),
+        "{done}"
+    );
+    let rest = person.windrow("task redrive t1 --indexes 7 --new-keys --wait").await.expect(0).stdout;
+    assert!(
+        rest.contains("new idempotency keys")
+            && rest.contains("made good 3  abandoned 0 or more (redrives share items)"),
+        "{rest}"
+    );
+    let mut again: Vec<u64> = business.items().iter().skip(21).map(|(index, _)| *index).collect();
+    again.sort_unstable();
+    assert_eq!(again, [3, 5, 7], "exactly those, by their own indexes");
+    let all = person.windrow("task redrive t1 --all -o name").await.expect(0).stdout;
+    assert_eq!(all, "t4\n");
+}
+
+#[tokio::test]
+async fn what_was_is_listed_and_reported() {
+    let (_business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    person.windrow("task set t1 --priority 4 --reason urgent").await;
+    let runs = person.windrow("task runs t1").await.expect(0).stdout;
+    assert!(runs.lines().next().unwrap().contains("RUN") && runs.contains("done"), "{runs}");
+    let changes = person.windrow("task revisions t1").await.expect(0).stdout;
+    assert!(
+        changes.contains("task.create") && changes.contains("task.finish") || changes.contains("task."),
+        "{changes}"
+    );
+    let actions = person.windrow("task revisions t1 -o ndjson").await.expect(0).stdout;
+    let found: Vec<Value> = actions.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(found.iter().any(|entry| entry["action"] == "task.create"), "{actions}");
+    let log = person.windrow("task log t1 --level info").await.expect(0);
+    assert!(log.stdout.contains(" error #3 ") && !log.stdout.contains(" t1 "), "{log:?}");
+    let text = person.windrow("task report t1").await.expect(0).stdout;
+    assert!(
+        text.contains("total 20  succeeded 17") && text.contains("✓ every item is accounted for"),
+        "{text}"
+    );
+    let markdown = person.windrow("task report t1 --format markdown").await.expect(0).stdout;
+    assert!(markdown.starts_with('#'), "{markdown}");
+    let body = person.windrow("task report t1 -o json").await.expect(0).json();
+    assert_eq!(body["net"]["still_failed"], 3);
+}
+
+#[tokio::test]
+async fn an_export_is_whole_and_never_overwrites() {
+    let (_business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    let lines = person.windrow("task export t1 failures").await.expect(0).stdout;
+    let indexes: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["index"].clone()).collect();
+    assert_eq!(indexes, [3, 5, 7]);
+    let done = person.windrow("task export t1 failures --format csv --out f.csv").await.expect(0);
+    assert!(done.stderr.starts_with("wrote ") && done.stdout.is_empty(), "{done:?}");
+    let text = std::fs::read_to_string(person.path("f.csv")).unwrap();
+    assert!(text.starts_with("index,code,") && text.lines().count() == 4, "{text}");
+    std::fs::write(person.path("f.csv"), "mine").unwrap();
+    person.windrow("task export t1 failures --format csv --out f.csv").await.refused(4, &["--force"]);
+    assert_eq!(std::fs::read_to_string(person.path("f.csv")).unwrap(), "mine");
+    person.windrow("task export t1 failures --format csv --out f.csv --force --quiet").await.expect(0);
+    assert_eq!(std::fs::read_to_string(person.path("f.csv")).unwrap(), text);
+    person.windrow("task export t1 log --format ndjson").await.expect(0);
+    person.windrow("task export t9 failures --out g.csv").await.refused(3, &["t9"]);
+    person.windrow("task export t1 failures --out none/g.csv").await.refused(1, &["none/g.csv"]);
+    let left: Vec<_> = std::fs::read_dir(person.path("")).unwrap().collect();
+    assert_eq!(left.len(), 1, "no half files: {left:?}");
+}

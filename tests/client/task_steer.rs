@@ -1,0 +1,245 @@
+//! `windrow task start`, `stop`, `cancel`, `finish`, `recover`, `set`, `delete` and `move`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::business::{Act, Business};
+use crate::program::Person;
+use crate::support::{Node, Recipe};
+
+async fn node_with(act: impl Fn() -> Act + Send + Sync + 'static) -> (Business, Node) {
+    let business = Business::start(move |_| act()).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    (business, node)
+}
+
+/// Why this was done, as the audit has it.
+async fn reason(node: &Node, task: &str, action: &str) -> Value {
+    let found = node.admin.get(&format!("/v1/tasks/{task}/revisions")).await.expect(200);
+    let entries = found["items"].as_array().unwrap();
+    let entry = entries.iter().find(|entry| entry["action"] == action);
+    entry.unwrap_or_else(|| panic!("{found:#}"))["reason"].clone()
+}
+
+#[tokio::test]
+async fn a_task_is_stopped_with_what_is_in_flight_and_goes_on_to_its_end() {
+    let (_business, node) = node_with(|| Act::ok().after(Duration::from_millis(300))).await;
+    let person = Person::admin(&node);
+    node.task("push", 1_000_000, json!({"rate": "50/s", "start": true})).await;
+    node.until("t1", "in flight", |task| task["counts"]["in_flight"].as_u64() > Some(0)).await;
+    let words = ["task", "stop", "t1", "--wait", "--reason", "complaints from region X"];
+    let done = person.run(&words, "").await.expect(0).stdout;
+    assert!(
+        done.starts_with("t1  stopping: ") && done.contains(" in flight, dispatch halted at index "),
+        "{done}"
+    );
+    assert!(
+        done.contains("\ndrained in ")
+            && done.contains("(nothing will repeat)   go on: windrow task start t1"),
+        "{done}"
+    );
+    assert_eq!(reason(&node, "t1", "task.stop").await, "complaints from region X");
+    let again = person.windrow("task stop t1").await.expect(0).stdout;
+    assert!(again.starts_with("t1  stopped at low water "), "{again}");
+    let cut = person.windrow("task finish t1").await.expect(0).stdout;
+    assert!(cut.contains("items from index ") || cut.contains("left out"), "{cut}");
+}
+
+#[tokio::test]
+async fn a_stop_that_cuts_calls_off_names_what_may_repeat() {
+    let (_business, node) = node_with(|| Act::ok().after(Duration::from_secs(600))).await;
+    let person = Person::admin(&node);
+    node.task("push", 3, json!({"rate": "50/s", "timeout": "900s", "start": true})).await;
+    node.until("t1", "in flight", |task| task["counts"]["in_flight"] == 3).await;
+    let done = person.windrow("task stop t1 --now --wait").await.expect(0).stdout;
+    assert!(done.contains("3 items were in flight and may repeat: #0"), "{done}");
+}
+
+#[tokio::test]
+async fn a_started_task_is_awaited_and_its_end_is_the_exit_code() {
+    let (business, node) = node_with(Act::ok).await;
+    let person = Person::admin(&node);
+    node.task("push", 20, json!({})).await;
+    let done = person.windrow("task start t1 --wait").await.expect(0).stdout;
+    assert!(done.starts_with("t1  ◌ queued") && done.contains("t1  ✓ finished  20 / 20 in "), "{done}");
+    person.windrow("task start t1").await.refused(4, &["finished"]);
+    business.becomes(|_| Act::json(200, json!({"result": "abandon", "code": "NO"})));
+    node.task("push", 20, json!({"error_budget": "5"})).await;
+    let stopped = person.windrow("task start t2 --wait").await.expect(9).stdout;
+    assert!(
+        stopped.contains("■ stopped (error budget)") && stopped.contains("go on: windrow task start t2"),
+        "{stopped}"
+    );
+    let body = person.windrow("task start t2 -o json").await.expect(0).json();
+    assert_eq!(body["id"], "t2");
+}
+
+#[tokio::test]
+async fn what_cant_be_undone_needs_a_yes_and_a_script_is_never_asked() {
+    let (_business, node) = node_with(Act::ok).await;
+    node.task("push", 20, json!({"name": "a"})).await;
+    node.task("push", 20, json!({"name": "b"})).await;
+    for person in [Person::admin(&node), Person::admin(&node).env("CI", "true")] {
+        for words in [["task", "cancel", "push/a"], ["task", "delete", "t1"]] {
+            person.run(&words, "y\nt1\nyes\n").await.refused(2, &["Nobody can be asked here", "--yes"]);
+        }
+        person.windrow("task cancel --business push").await.refused(2, &["Cancel 2 tasks (push/a, push/b)?"]);
+    }
+    let person = Person::admin(&node);
+    assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200)["status"], "created");
+    let done = person.windrow("task cancel push/a --yes --reason mistake").await.expect(0).stdout;
+    assert!(done.starts_with("t1  ✗ cancelled: 20 items are left undone"), "{done}");
+    assert_eq!(reason(&node, "t1", "task.cancel").await, "mistake");
+    person.windrow("task delete t2 --yes").await.refused(4, &["created"]);
+    assert_eq!(person.windrow("task delete t1 --yes --reason tidy").await.expect(0).stdout, "t1  deleted\n");
+    assert_eq!(node.admin.get("/v1/tasks/t1").await.status, 404);
+    let audit = node.admin.get("/v1/audit").await.expect(200);
+    let entry = &audit["items"][0];
+    assert_eq!(
+        (&entry["action"], &entry["reason"], &entry["source"]),
+        (&json!("task.delete"), &json!("tidy"), &json!("cli"))
+    );
+}
+
+#[tokio::test]
+async fn a_person_at_a_terminal_types_the_number_of_what_is_to_be_cancelled() {
+    let (_business, node) = node_with(Act::ok).await;
+    node.task("push", 20, json!({"name": "a"})).await;
+    let person = Person::admin(&node);
+    let words = ["task", "cancel", "push/a"];
+    let no = person.at_terminal(&words, "Type t1 to go on:", "y\n").await.expect(130);
+    assert!(
+        no.stdout.contains("Cancel push/a? It can't be undone.") && no.stdout.contains("nothing was done")
+    );
+    assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200)["status"], "created");
+    let yes = person.at_terminal(&words, "Type t1 to go on:", "t1\n").await.expect(0);
+    assert!(yes.stdout.contains("✗ cancelled"), "{}", yes.stdout);
+}
+
+#[tokio::test]
+async fn who_no_longer_waits_leaves_the_task_alone() {
+    let (_business, node) = node_with(Act::ok).await;
+    node.task("push", 1_000_000, json!({"rate": "10/s"})).await;
+    let person = Person::admin(&node);
+    let words = ["task", "start", "t1", "--wait"];
+    let done = person.at_terminal(&words, "running", "\u{3}").await.expect(130);
+    assert!(done.stdout.contains("t1 goes on untouched"), "{}", done.stdout);
+    assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200)["status"], "running");
+}
+
+#[tokio::test]
+async fn many_tasks_are_steered_at_once_after_a_yes() {
+    let (_business, node) = node_with(Act::ok).await;
+    let person = Person::admin(&node);
+    for (name, labels) in [("a", json!({"team": "x"})), ("b", json!({"team": "x"})), ("c", json!({}))] {
+        node.task("push", 2, json!({"name": name, "labels": labels})).await;
+    }
+    person
+        .windrow("task start --label team:x")
+        .await
+        .refused(2, &["Start 2 tasks (push/a, push/b)?", "--yes"]);
+    let started = person.windrow("task start --label team:x --yes --wait -o name").await.expect(0).stdout;
+    assert_eq!(started, "t1\nt2\n");
+    let ci = Person::admin(&node).env("CI", "1");
+    let rest = ci.windrow("task start --business push --wait -o ndjson").await.expect(0).stdout;
+    let ids: Vec<Value> =
+        rest.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone()).collect();
+    assert_eq!(ids, ["t3"], "those that have ended are left alone");
+    let none = person.windrow("task stop --business push --yes").await.expect(0);
+    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "no task to stop\n"));
+    let mixed = person.windrow("task clone t1 -o name").await.expect(0).stdout;
+    let both = person.windrow(&format!("task start t1 {}", mixed.trim())).await.expect(4);
+    assert!(both.stderr.starts_with("t1  error: "), "{}", both.stderr);
+    assert!(both.stdout.starts_with("t4  "), "the other one is started all the same: {}", both.stdout);
+    person.windrow("task start t1 --business push").await.expect(2);
+    person.windrow("task start").await.expect(2);
+}
+
+#[tokio::test]
+async fn settings_are_changed_from_what_they_were_to_what_they_are() {
+    let (_business, node) = node_with(Act::ok).await;
+    let person = Person::admin(&node);
+    node.task("push", 1_000_000, json!({"rate": "10/s", "labels": {"a": "1", "b": "2"}, "start": true}))
+        .await;
+    node.status("t1", "running").await;
+    let words = [
+        "task",
+        "set",
+        "t1",
+        "--rate",
+        "20/s",
+        "--max-attempts",
+        "7",
+        "--label",
+        "c=3",
+        "--unlabel",
+        "a",
+        "--reason",
+        "evening",
+    ];
+    let done = person.run(&words, "").await.expect(0).stdout;
+    for part in ["t1  ", "rate 10/s → 20/s", "max attempts ", " → 7", "label a 1 → none", "label c none → 3"]
+    {
+        assert!(done.contains(part), "{part}: {done}");
+    }
+    let task = node.admin.get("/v1/tasks/t1").await.expect(200);
+    assert_eq!((&task["rate"], &task["labels"]), (&json!("20/s"), &json!({"b": "2", "c": "3"})));
+    assert_eq!(reason(&node, "t1", "task.edit").await, "evening");
+    let named =
+        person.windrow("task set t1 --name night --priority -3 --deadline 2099-01-01T00:00:00Z").await;
+    assert!(named.expect(0).stdout.contains("name none → night"));
+    let bare = person.windrow("task set push/night --no-name --no-deadline -o json").await.expect(0).json();
+    assert_eq!(
+        (&bare["name"], &bare["deadline"], &bare["priority"]),
+        (&Value::Null, &Value::Null, &json!(-3))
+    );
+    person.windrow("task set t1").await.refused(2, &["no flag names a setting"]);
+    person.windrow("task set t1 --total 5").await.refused(4, &["total"]);
+    let many = person.windrow("task set --with-label b:2 --window 500 --yes").await.expect(0).stdout;
+    assert!(many.contains("window auto → 500"), "{many}");
+}
+
+#[tokio::test]
+async fn a_raise_that_doesnt_fit_says_what_would() {
+    let business = Business::willing().await;
+    let node = Recipe::new().config("[node]\ncapacity_rate = \"2000/s\"").start().await;
+    node.business("push", &business.url(), json!({})).await;
+    node.task("push", 1_000_000, json!({"rate": "500/s", "start": true})).await;
+    node.status("t1", "running").await;
+    let person = Person::admin(&node);
+    person.windrow("task set t1 --rate 5000/s").await.refused(4, &["--rate 2000/s on "]);
+}
+
+#[tokio::test]
+async fn a_dry_run_changes_nothing_whether_or_not_the_node_knows_one() {
+    let (business, node) = node_with(Act::ok).await;
+    let person = Person::admin(&node);
+    node.task("push", 20, json!({"name": "a"})).await;
+    let before = node.admin.get("/v1/tasks/t1").await.expect(200);
+    for words in
+        ["start t1", "cancel t1", "set t1 --rate 7/s --label x=y", "clone t1", "create push --total 3"]
+    {
+        let done = person.windrow(&format!("task {words} --dry-run")).await;
+        assert!(matches!(done.code, Some(0 | 4)), "{words}: {done:?}");
+        assert!(done.code == Some(0) || done.stderr.contains("in earnest"), "{words}: {done:?}");
+    }
+    assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200), before);
+    assert_eq!(person.windrow("task -o name").await.expect(0).stdout, "t1\n");
+    assert_eq!(business.items(), []);
+}
+
+#[tokio::test]
+async fn who_may_only_look_is_refused_and_a_task_stays_on_its_node() {
+    let (_business, node) = node_with(Act::ok).await;
+    node.task("push", 20, json!({})).await;
+    let viewer = node.client("viewer", None).await;
+    let person =
+        Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
+    person.windrow("task start t1").await.refused(5, &[]);
+    person.windrow("task stop t9").await.refused(5, &[]);
+    Person::admin(&node).windrow("task stop t9").await.refused(3, &["t9"]);
+    Person::admin(&node).windrow("task recover t1").await.refused(4, &["created"]);
+    person.windrow("task move t1 n2").await.refused(4, &["this version has one node"]);
+}

@@ -1,0 +1,70 @@
+//! The Chinese readme is the readme in another language: the same headings in the same order, the same commands word
+//! for word, the same tables, links and numbers of things.
+
+use super::page::{Block, Page};
+
+const ENGLISH: &str = "README.md";
+const CHINESE: &str = "README.zh-CN.md";
+
+/// The levels of the headings.
+fn headings(page: &Page) -> Vec<usize> {
+    let prose = page.prose();
+    let lines = prose.lines().filter(|line| line.starts_with('#'));
+    lines.map(|line| line.chars().take_while(|c| *c == '#').count()).collect()
+}
+
+/// A block without what may be translated: comments behind commands.
+fn core(block: &Block) -> (String, Option<String>, Vec<String>) {
+    let plain = |line: &String| {
+        let comment = block.language == "sh";
+        let code = if comment { line.split("  # ").next().unwrap_or_default() } else { line };
+        if comment && code.trim_start().starts_with('#') { String::new() } else { code.trim_end().to_owned() }
+    };
+    (block.language.clone(), block.mark.clone(), block.lines.iter().map(plain).collect())
+}
+
+/// Where it points, but to the other readme and to its own headings, which are translated.
+fn links(page: &Page) -> Vec<String> {
+    let own = |link: &String| !link.starts_with('#') && ![ENGLISH, CHINESE].contains(&link.as_str());
+    let mut links: Vec<String> = page.links().into_iter().filter(own).collect();
+    links.sort();
+    links
+}
+
+/// What stands in backticks in prose: flags, keys, paths.
+fn code(page: &Page) -> Vec<String> {
+    let prose = page.prose();
+    let mut words: Vec<String> = prose.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    words.sort();
+    words
+}
+
+fn is_chinese(c: char) -> bool {
+    ('\u{4e00}'..='\u{9fff}').contains(&c)
+}
+
+#[test]
+fn the_chinese_readme_keeps_step() {
+    let (english, chinese) = (Page::read(ENGLISH), Page::read(CHINESE));
+    assert_eq!(headings(&chinese), headings(&english), "the tree of headings");
+    for (at, (one, other)) in english.blocks.iter().zip(&chinese.blocks).enumerate() {
+        assert_eq!(core(other), core(one), "block {at} of {CHINESE}");
+    }
+    assert_eq!(chinese.blocks.len(), english.blocks.len(), "blocks");
+    assert_eq!(links(&chinese), links(&english), "links");
+    assert_eq!(code(&chinese), code(&english), "what stands in backticks");
+    let rows = |page: &Page| page.prose().lines().filter(|line| line.starts_with('|')).count();
+    assert_eq!(rows(&chinese), rows(&english), "rows of tables");
+}
+
+#[test]
+fn the_chinese_readme_is_translated() {
+    let page = Page::read(CHINESE);
+    let prose = page.prose();
+    let paragraphs =
+        prose.split("\n\n").filter(|text| text.chars().filter(|c| c.is_alphabetic()).count() > 40);
+    for paragraph in paragraphs.filter(|text| !text.starts_with("<!--")) {
+        let chinese = paragraph.chars().filter(|c| is_chinese(*c)).count();
+        assert!(chinese >= 10, "not translated: {paragraph}");
+    }
+}
