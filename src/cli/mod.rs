@@ -10,6 +10,8 @@
 //! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
 //! | `task`, `biz`, `node`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
+//! | `doctor` | what is wrong between here and the handlers; `checks` prints reports |
+//! | `db` | the database of a state directory on this machine |
 //! | `ctx` | which node that is |
 //! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
 //! | `table` | lists and cards for people, the same for scripts |
@@ -35,9 +37,12 @@
 pub mod api;
 pub mod args;
 pub mod biz;
+mod checks;
 pub mod choice;
 pub mod ctx;
+pub mod db;
 mod dev;
+pub mod doctor;
 pub mod exit;
 pub mod fault;
 mod handler;
@@ -154,6 +159,8 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Node(args) => on_client(node::node(&args, shell)),
         Command::Token(args) => on_client(token::token(&args, shell)),
         Command::Log(args) => on_client(log::log(&args, shell)),
+        Command::Doctor(args) => on_client(doctor::doctor(&args, shell)),
+        Command::Db(args) => on_client(db::db(&args, shell)),
         Command::Ctx(args) => ctx::ctx(&args, shell),
         Command::Api(args) => on_client(api::api(&args, shell)),
         Command::Openapi(args) => on_client(openapi::openapi(&args, shell)),
