@@ -17,6 +17,7 @@ mod program;
 mod support;
 
 mod api;
+mod completions;
 mod contexts;
 mod explains;
 mod faults;
