@@ -20,6 +20,7 @@ mod api;
 mod biz;
 mod biz_apply;
 mod config;
+mod completions;
 mod contexts;
 mod db;
 mod doctor;
