@@ -168,9 +168,9 @@ fn shipped_handlers_are_short() {
 #[test]
 fn flags_and_exit_codes_of_the_readme_are_those_of_the_program() {
     let shell = Shell::new();
-    let told = ["run", "try", "serve", "dev", "init", "exit-codes"]
-        .map(|topic| shell.output(&["help", topic]))
-        .concat();
+    let topics = ["run", "try", "serve", "dev", "init", "ctx add", "task create", "exit-codes"];
+    let told =
+        topics.map(|topic| shell.output(&format!("help {topic}").split(' ').collect::<Vec<_>>())).concat();
     let page = Page::read("README.md");
     let words = |text: &str| -> BTreeSet<String> {
         let ends = |c: char| !(c.is_ascii_lowercase() || c == '-');
