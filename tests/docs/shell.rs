@@ -72,6 +72,9 @@ impl Shell {
     pub(crate) fn run(&mut self, step: &Step, loose: bool) -> Result<(), String> {
         let mut child = self.start(&self.with_port(&step.command));
         if step.background {
+            // A server that prints a line a call would wait for a reader for ever.
+            let mut said = child.stdout.take().unwrap();
+            std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
             self.servers.push(child);
             let is_node = step.command.contains("windrow serve");
             return self.wait_for_answer(self.ports[usize::from(is_node)]);
