@@ -159,6 +159,23 @@ async fn many_tasks_are_steered_at_once_after_a_yes() {
 }
 
 #[tokio::test]
+async fn the_last_of_many_is_not_held_up_by_the_first() {
+    let (_business, node) = node_with(Act::ok).await;
+    let person = Person::admin(&node);
+    node.task("push", 1_000_000, json!({"rate": "10/s"})).await;
+    node.task("push", 5, json!({})).await;
+    let waits = person.windrow("task start t1 t2 --wait");
+    let other = async {
+        node.status("t2", "finished").await;
+        assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200)["status"], "running");
+        node.admin.post("/v1/tasks/t1/stop", json!({})).await.expect(202);
+    };
+    let (done, ()) = tokio::join!(waits, other);
+    let done = done.expect(9).stdout;
+    assert!(done.contains("t1  ■ stopped") && done.contains("t2  ✓ finished"), "{done}");
+}
+
+#[tokio::test]
 async fn settings_are_changed_from_what_they_were_to_what_they_are() {
     let (_business, node) = node_with(Act::ok).await;
     let person = Person::admin(&node);
