@@ -12,7 +12,7 @@ use super::draft::{Draft, Operation};
 use super::follow::{Made, follow};
 use super::set::difference;
 use super::which::{Told, each};
-use super::words;
+use super::{until, words};
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
@@ -53,21 +53,15 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     };
     let id = task["id"].as_str().unwrap_or_default().to_owned();
     let draft = change(&wanted, task)?;
-    let one = async |id: &str| {
-        if draft.is_empty() {
-            let seen = super::until::look(&link, id).await?;
-            return Ok(Some(Told::well(
-                format!("{id}  {}  is so already", words::address(task)),
-                seen.answer,
-            )));
-        }
-        let Some(answer) = draft.send(&link, &args.write, Operation::EDIT, id).await? else {
-            return Ok(None);
-        };
-        let line = format!("{id}  {}  {}", words::address(task), difference(task, &answer.json()?));
-        Ok(Some(Told::well(line, answer)))
+    let send = async |id: &str| match draft.is_empty() {
+        true => Ok(Some(until::look(&link, id).await?.answer)),
+        false => draft.send(&link, &args.write, Operation::EDIT, id).await,
     };
-    each(&link, &[id], one).await
+    let became = async |id: &str, answer: Answer| {
+        let line = format!("{id}  {}  {}", words::address(task), difference(task, &answer.json()?));
+        Ok(Told::well(line, answer))
+    };
+    each(&link, &[id], send, became).await
 }
 
 async fn made(link: &Link<'_>, answer: Answer) -> Result<Exit, Fault> {
