@@ -52,16 +52,19 @@ impl Exit {
             Exit::Rejected,
             "rejected: unusable input, a command that can't be started, or the business said no",
         ),
-        (Exit::WithFailures, "run: finished with failures"),
+        (Exit::WithFailures, "run, wait, watch: finished with failures"),
         (
             Exit::Stopped,
-            "run: stopped before finishing; also Ctrl-C, SIGTERM or SIGHUP, drained: the same command resumes",
+            "run, wait, watch: stopped or cancelled before finishing; run: also Ctrl-C, SIGTERM or SIGHUP, drained: the same command resumes",
         ),
-        (Exit::TimedOut, "waited long enough; the task still goes on"),
+        (Exit::TimedOut, "wait: waited long enough; the task still goes on"),
         (Exit::BadHandler, "try: the handler breaks the contract"),
         (Exit::Bug, "a mistake of windrow; please report it"),
         (Exit::Config, "invalid configuration (every fault is listed), or a database of a newer windrow"),
-        (Exit::Interrupted, "Ctrl-C before anything began; run: second Ctrl-C, calls in flight were cut off"),
+        (
+            Exit::Interrupted,
+            "Ctrl-C before anything began; wait, watch: the task goes on; run: second Ctrl-C, calls in flight were cut off",
+        ),
     ];
 }
 

@@ -39,6 +39,8 @@ pub struct Events<'a> {
     retry: Duration,
     /// Since when there is no connection.
     lost: Option<Instant>,
+    /// Whether to wait before the next attempt.
+    must_pause: bool,
 }
 
 impl Client {
@@ -46,8 +48,27 @@ impl Client {
     /// batches a second. It connects with the first [`Events::next`].
     pub fn events(&self, topics: &str, hz: u32) -> Events<'_> {
         let path = Request::get("/v1/events").query("topics", topics).query("hz", hz).path;
-        Events { client: self, path, open: None, reader: Reader::default(), retry: RETRY_DEFAULT, lost: None }
+        Events {
+            client: self,
+            path,
+            open: None,
+            reader: Reader::default(),
+            retry: RETRY_DEFAULT,
+            lost: None,
+            must_pause: false,
+        }
     }
+}
+
+/// What a listener hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Something happened.
+    Event(Event),
+    /// The connection is lost: what was heard grows old. It is taken up again.
+    Lost,
+    /// It is there again; what happened meanwhile follows.
+    Back,
 }
 
 impl Events<'_> {
@@ -57,20 +78,44 @@ impl Events<'_> {
     /// When the node refuses, or can't be reached for as long as a request may take.
     pub async fn next(&mut self) -> Result<Event, ClientError> {
         loop {
-            if let Some(event) = self.reader.event() {
+            if let Heard::Event(event) = self.hear().await? {
                 return Ok(event);
+            }
+        }
+    }
+
+    /// The next event, or that the connection went or came. Not cancel safe, as [`Events::next`].
+    ///
+    /// # Errors
+    /// As [`Events::next`].
+    pub async fn hear(&mut self) -> Result<Heard, ClientError> {
+        loop {
+            if let Some(event) = self.reader.event() {
+                return Ok(Heard::Event(event));
             }
             if let Some(retry) = self.reader.retry() {
                 self.retry = retry;
             }
-            match self.read().await {
-                Ok(Some(bytes)) => self.reader.push(&bytes).map_err(|why| self.strange(why))?,
-                Ok(None) => self.lose().await,
+            if std::mem::take(&mut self.must_pause) {
+                sleep(self.retry).await;
+            }
+            let is_news = match self.read().await {
+                Ok(Some(bytes)) => {
+                    self.reader.push(&bytes).map_err(|why| self.strange(why))?;
+                    match self.lost.take() {
+                        Some(_) => return Ok(Heard::Back),
+                        None => false,
+                    }
+                }
+                Ok(None) => self.lose(),
                 Err(error) if error.is_passing() && self.has_hope() => {
                     self.client.tap.note(&format!("{error}; again in {} ms", self.retry.as_millis()));
-                    self.lose().await;
+                    self.lose()
                 }
                 Err(error) => return Err(error),
+            };
+            if is_news {
+                return Ok(Heard::Lost);
             }
         }
     }
@@ -85,11 +130,7 @@ impl Events<'_> {
         }
         let Some(open) = &mut self.open else { return Ok(None) };
         // Silence longer than a request may take is no fault of a stream; longer than its keep-alive is.
-        let chunk = timeout(SILENCE_MAX, open.piece()).await.unwrap_or(Ok(None))?;
-        if chunk.is_some() {
-            self.lost = None;
-        }
-        Ok(chunk)
+        timeout(SILENCE_MAX, open.piece()).await.unwrap_or(Ok(None))
     }
 
     /// Whether it was connected not long ago.
@@ -97,11 +138,14 @@ impl Events<'_> {
         self.lost.is_none_or(|since| since.elapsed() < self.client.timeout)
     }
 
-    async fn lose(&mut self) {
+    /// Gives the connection up; whether it was there until now.
+    fn lose(&mut self) -> bool {
         self.open = None;
         self.reader.forget_half();
+        self.must_pause = true;
+        let is_new = self.lost.is_none();
         self.lost.get_or_insert_with(Instant::now);
-        sleep(self.retry).await;
+        is_new
     }
 
     fn strange(&self, why: String) -> ClientError {

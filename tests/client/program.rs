@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
+use tokio::sync::watch;
 
 use crate::support::{Node, PATIENCE};
 
@@ -51,61 +53,136 @@ impl Person {
         self.path(name).display().to_string()
     }
 
+    /// A program in the person's home, with their environment and all its streams piped.
+    pub(crate) fn command(&self, program: &str, words: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(words).current_dir(self.home.path()).env_clear();
+        command.env("HOME", self.home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    /// Begins `windrow` with these words and goes on.
+    pub(crate) fn start(&self, words: &[&str]) -> Running {
+        Running::of(self.command(env!("CARGO_BIN_EXE_windrow"), words))
+    }
+
     /// Runs `windrow` with these words, split at blanks, to its end; nobody is at a terminal.
     pub(crate) async fn windrow(&self, words: &str) -> Done {
         let words: Vec<&str> = words.split(' ').filter(|word| !word.is_empty()).collect();
         self.run(&words, "").await
     }
 
-    /// The same with words that have blanks, and with standard input.
-    pub(crate) async fn run(&self, words: &[&str], stdin: &str) -> Done {
-        self.done(Person::command(words), words, stdin).await
-    }
-
     /// Begins `windrow` with these words; it is killed when it is dropped.
     pub(crate) fn begin(&self, words: &[&str]) -> Child {
-        self.spawn(Person::command(words))
+        self.command(env!("CARGO_BIN_EXE_windrow"), words).spawn().unwrap()
     }
 
-    fn command(words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
-        command.args(words);
-        command
+    /// The same with words that have blanks, and with standard input, to its end.
+    pub(crate) async fn run(&self, words: &[&str], stdin: &str) -> Done {
+        done(self.begin(words), words, stdin).await
     }
 
     /// The same at a terminal, where these keys are pressed once a text was shown. All that is shown is in `stdout`.
     pub(crate) async fn at_terminal(&self, words: &[&str], text: &str, keys: &str) -> Done {
-        let mut command = Command::new("python3");
-        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/terminal.py")).arg(text);
-        command.arg(env!("CARGO_BIN_EXE_windrow")).args(words).env("KEYS", keys);
-        self.done(command, words, "").await
+        let terminal = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/terminal.py");
+        let all = [&[terminal, text, env!("CARGO_BIN_EXE_windrow")], words].concat();
+        let mut command = self.command("python3", &all);
+        done(command.env("KEYS", keys).env("TERM", "xterm").spawn().unwrap(), words, "").await
+    }
+}
+
+async fn done(mut child: Child, words: &[&str], stdin: &str) -> Done {
+    let mut input = child.stdin.take().unwrap();
+    // A program that reads nothing may have ended already.
+    input.write_all(stdin.as_bytes()).await.ok();
+    drop(input);
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+    let output = output.unwrap_or_else(|_| panic!("{words:?} never ended")).unwrap();
+    Done {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A program that is under way.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    stdout: watch::Receiver<String>,
+    stderr: watch::Receiver<String>,
+}
+
+impl Running {
+    pub(crate) fn of(mut command: Command) -> Running {
+        let mut child = command.spawn().unwrap();
+        let stdout = gathered(child.stdout.take().unwrap());
+        let stderr = gathered(child.stderr.take().unwrap());
+        Running { child, stdout, stderr }
     }
 
-    fn spawn(&self, mut command: Command) -> Child {
-        let keys = command.as_std().get_envs().find(|(name, _)| *name == "KEYS");
-        let keys = keys.and_then(|(_, value)| value.map(ToOwned::to_owned));
-        command.current_dir(self.home.path()).env_clear();
-        command.env("HOME", self.home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.envs(keys.into_iter().flat_map(|keys| [("KEYS", keys), ("TERM", "xterm".into())]));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        command.spawn().unwrap()
+    /// Waits until standard output has this text.
+    pub(crate) async fn says(&mut self, text: &str) {
+        let said = self.stdout.wait_for(|said| said.contains(text));
+        let said = tokio::time::timeout(PATIENCE, said).await.map(|said| said.is_ok());
+        assert_eq!(
+            said,
+            Ok(true),
+            "{text:?} never came:\n{}\n{}",
+            *self.stdout.borrow(),
+            *self.stderr.borrow()
+        );
     }
 
-    async fn done(&self, command: Command, words: &[&str], stdin: &str) -> Done {
-        let mut child = self.spawn(command);
-        let mut input = child.stdin.take().unwrap();
-        // A program that reads nothing may have ended already.
-        input.write_all(stdin.as_bytes()).await.ok();
-        drop(input);
-        let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-        let output = output.unwrap_or_else(|_| panic!("{words:?} never ended")).unwrap();
-        Done {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+    /// The same of standard error.
+    pub(crate) async fn tells(&mut self, text: &str) {
+        let said = self.stderr.wait_for(|said| said.contains(text));
+        let said = tokio::time::timeout(PATIENCE, said).await.map(|said| said.is_ok());
+        assert_eq!(
+            said,
+            Ok(true),
+            "{text:?} never came:\n{}\n{}",
+            *self.stdout.borrow(),
+            *self.stderr.borrow()
+        );
+    }
+
+    /// Types something.
+    pub(crate) async fn types(&mut self, text: &str) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(text.as_bytes()).await.unwrap();
+        input.flush().await.unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())).expect("it lives");
+        kill_process(id, signal).expect("the signal is sent");
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(mut self) -> Done {
+        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let status = status.unwrap_or_else(|_| panic!("it never ended:\n{}", *self.stderr.borrow())).unwrap();
+        // The streams are read to their ends, so that nothing of them is missing.
+        for stream in [&mut self.stdout, &mut self.stderr] {
+            while stream.changed().await.is_ok() {}
         }
+        let (stdout, stderr) = (self.stdout.borrow().clone(), self.stderr.borrow().clone());
+        Done { code: status.code(), stdout, stderr }
     }
+}
+
+fn gathered(mut stream: impl AsyncRead + Send + Unpin + 'static) -> watch::Receiver<String> {
+    let (sender, receiver) = watch::channel(String::new());
+    tokio::spawn(async move {
+        let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+        while let Ok(count @ 1..) = stream.read(&mut piece).await {
+            bytes.extend_from_slice(&piece[..count]);
+            sender.send_replace(String::from_utf8_lossy(&bytes).into_owned());
+        }
+    });
+    receiver
 }
 
 impl Done {

@@ -26,11 +26,12 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A directory with the examples in it, a home, and the program in the path.
 pub(crate) struct Shell {
+    /// First, so that they are ended before their directory goes.
+    servers: Vec<Running>,
     place: TempDir,
     ports: [u16; PORTS_TOLD.len()],
     /// Where clients look for a node, when it isn't where they look by themselves.
     server: Option<String>,
-    servers: Vec<Child>,
 }
 
 /// A program in a terminal of its own.
@@ -120,7 +121,9 @@ impl Shell {
     pub(crate) fn run(&mut self, step: &Step, loose: bool) -> Result<(), String> {
         let mut child = self.start(&self.with_port(&step.command));
         if step.background {
-            self.servers.push(child);
+            // Somebody has to read what it prints, or it stands still when the pipe is full.
+            let lines = lines_of(&mut child);
+            self.servers.push(Running { child, lines });
             return self.wait_for_answer(self.port_of(&step.command));
         }
         let lines = lines_of(&mut child);
@@ -279,12 +282,6 @@ fn answers(port: u16) -> bool {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     asked.is_ok() && stream.read(&mut [0; 1]).is_ok_and(|count| count > 0)
-}
-
-impl Drop for Shell {
-    fn drop(&mut self) {
-        self.servers.iter_mut().for_each(end);
-    }
 }
 
 fn lines_of(child: &mut Child) -> Receiver<String> {

@@ -18,8 +18,9 @@ pub(crate) const SECTION: &str = "Five minutes";
 const PROMISED: Duration = Duration::from_secs(300);
 
 struct Tour {
-    shell: Shell,
+    /// First, so that what runs is ended before its directory goes.
     terminals: BTreeMap<String, Running>,
+    shell: Shell,
 }
 
 impl Tour {

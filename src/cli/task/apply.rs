@@ -55,7 +55,7 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     let draft = change(&wanted, task)?;
     let one = async |id: &str| {
         if draft.is_empty() {
-            let seen = super::wait::look(&link, id).await?;
+            let seen = super::until::look(&link, id).await?;
             return Ok(Some(Told::well(
                 format!("{id}  {}  is so already", words::address(task)),
                 seen.answer,

@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use self::look::{ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs};
 use self::make::{ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
 use self::steer::{FinishArgs, MoveArgs, PlainArgs, SetArgs, StartArgs, StopArgs};
+use super::{explain, wait, watch};
 use crate::cli::remote::{Paging, Remote};
 
 /// `windrow task`
@@ -73,6 +74,15 @@ pub enum Verb {
     /// Make a task as a file says, or change it to what the file says
     #[command(after_help = make::APPLY_EXAMPLES)]
     Apply(ApplyArgs),
+    /// Wait until tasks are over
+    #[command(after_help = wait::EXAMPLES)]
+    Wait(wait::WaitArgs),
+    /// Watch a task as it goes on
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(watch::WatchArgs),
+    /// Why a task is as fast as it is, and what would help
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::ExplainArgs),
 }
 
 /// `windrow task list`

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::args::make::{Begin, Then};
 use super::steer::tell;
-use super::wait::{self, Seen};
+use super::until::{self, Seen};
 use super::words;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
@@ -55,9 +55,9 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
     let mut p95 = None;
     let watched = |task: &Value| {
         p95 = task["live"]["latency_p95_seconds"].as_f64().or(p95);
-        wait::is_at_rest(task)
+        until::is_at_rest(task)
     };
-    let mut seen = wait::until(link, &id, watched).await?;
+    let mut seen = until::until(link, &id, watched).await?;
     if seen.task["stop_reason"] == "canary_done" && seen.task["status"] == "stopped" {
         report(link, &seen.task, p95).await?;
         match decide(link, &seen.task, asks).await? {
@@ -68,7 +68,7 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
                     print(link, &answer, &answer.json()?)?;
                     return Ok(Followed { exit: Exit::Ok, ended: None });
                 }
-                seen = wait::until(link, &id, wait::is_at_rest).await?;
+                seen = until::until(link, &id, until::is_at_rest).await?;
             }
             Decision::Stay(exit) => {
                 print(link, &seen.answer, &seen.task)?;
@@ -81,9 +81,9 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
 }
 
 fn end(link: &Link<'_>, seen: Seen) -> Result<Followed, Fault> {
-    tell(link, &wait::outcome(&seen.task))?;
+    tell(link, &until::outcome(&seen.task))?;
     print(link, &seen.answer, &seen.task)?;
-    Ok(Followed { exit: wait::exit(&seen.task), ended: Some(seen.task) })
+    Ok(Followed { exit: until::exit(&seen.task), ended: Some(seen.task) })
 }
 
 /// Prints the body for scripts.
@@ -100,7 +100,7 @@ fn print(link: &Link<'_>, answer: &Answer, task: &Value) -> Result<(), Fault> {
 async fn report(link: &Link<'_>, task: &Value, p95: Option<f64>) -> Result<(), Fault> {
     let (done, _) = words::done(task);
     let p95 = p95.map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0)).unwrap_or_default();
-    tell(link, &format!("canary   {} items   {}{p95}", human::count(done), wait::counts(task)))?;
+    tell(link, &format!("canary   {} items   {}{p95}", human::count(done), until::counts(task)))?;
     let id = task["id"].as_str().unwrap_or_default();
     let groups: Value = link.get(&format!("/v1/tasks/{}/failures/groups", segment(id))).await?.json()?;
     for group in groups["items"].as_array().into_iter().flatten() {

@@ -5,6 +5,8 @@ pub mod args;
 mod columns;
 mod create;
 mod draft;
+mod ending;
+pub mod explain;
 mod export;
 mod failures;
 mod follow;
@@ -17,7 +19,9 @@ mod rows;
 mod set;
 mod show;
 mod steer;
-mod wait;
+mod until;
+pub mod wait;
+pub mod watch;
 mod which;
 pub mod words;
 
@@ -57,5 +61,8 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::Report(args)) => report::report(args, shell).await,
         Some(Verb::Export(args)) => export::export(args, shell).await,
         Some(Verb::Apply(args)) => apply::apply(args, shell).await,
+        Some(Verb::Explain(args)) => explain::explain(args, shell).await,
+        Some(Verb::Wait(args)) => wait::wait(args, shell).await,
+        Some(Verb::Watch(args)) => watch::watch(args, shell).await,
     }
 }

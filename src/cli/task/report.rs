@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::args::look::{ReportArgs, ReportForm};
-use super::wait::seconds;
+use super::until::seconds;
 use super::words;
 use crate::cli::Shell;
 use crate::cli::exit::Exit;

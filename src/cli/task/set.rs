@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::args::steer::SetArgs;
 use super::draft::{Draft, Operation, Sent, json};
 use super::steer::LIVING;
-use super::wait::{self, Seen};
+use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
@@ -49,7 +49,7 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let deed = Deed { verb: "change", usual: LIVING, danger: Danger::Ordinary, is_dry: args.write.dry_run };
     let ids = chosen(&link, &args.which(), deed).await?;
     let one = async |id: &str| {
-        let before = wait::look(&link, id).await?;
+        let before = until::look(&link, id).await?;
         let Some((before, answer)) = change(&link, args, &draft, before).await? else { return Ok(None) };
         let after: Value = answer.json()?;
         Ok(Some(Told::well(format!("{id}  {}", difference(&before, &after)), answer)))
@@ -93,7 +93,7 @@ async fn change(
         match draft.send_if(link, &args.write, Operation::EDIT, &id, tag).await? {
             Sent::Done(answer) => return Ok(Some((before.task, answer))),
             Sent::Planned => return Ok(None),
-            Sent::Met => before = wait::look(link, &id).await?,
+            Sent::Met => before = until::look(link, &id).await?,
         }
     }
     Err(Fault::new(Exit::Conflict, "the labels weren't changed", "others change the task all the time")

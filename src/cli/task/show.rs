@@ -14,7 +14,8 @@ use crate::cli::table::{Card, Tone, human};
 use crate::client::segment;
 
 /// The terms that add up to the total, in the order in which they are read.
-const TERMS: [&str; 7] = ["succeeded", "skipped", "abandoned", "in_flight", "parked", "pending", "excluded"];
+pub(super) const TERMS: [&str; 7] =
+    ["succeeded", "skipped", "abandoned", "in_flight", "parked", "pending", "excluded"];
 /// Settings, in the order of `config.toml`.
 const SETTINGS: [&str; 8] =
     ["rate", "burst", "concurrency", "window", "batch", "timeout", "error_budget", "ordered"];
@@ -81,7 +82,8 @@ fn next(task: &Value, times: &Times) -> Option<String> {
     Some(format!("{} {}", next["action"].as_str()?, times.text(next["at"].as_str()?)))
 }
 
-fn counts(task: &Value) -> String {
+/// The terms that add up to the total.
+pub(super) fn counts(task: &Value) -> String {
     let terms = TERMS.iter().filter_map(|name| Some((name, task["counts"][*name].as_u64()?)));
     // What never happens in most tasks is named only where it did.
     let terms = terms.filter(|(name, number)| *number > 0 || !["parked", "excluded"].contains(name));

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::args::steer::{FinishArgs, MoveArgs, PlainArgs, StartArgs, StopArgs};
 use super::draft::{Draft, Operation};
-use super::wait::{self, Seen};
+use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
 use super::words;
 use crate::cli::Shell;
@@ -45,9 +45,9 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
             return Ok(Some(Told::well(line, answer)));
         }
         tell(&link, &line)?;
-        let seen = wait::until(&link, id, wait::is_at_rest).await?;
-        let exit = wait::exit(&seen.task);
-        Ok(Some(Told { line: wait::outcome(&seen.task), answer: Some(seen.answer), exit }))
+        let seen = until::until(&link, id, until::is_at_rest).await?;
+        let exit = until::exit(&seen.task);
+        Ok(Some(Told { line: until::outcome(&seen.task), answer: Some(seen.answer), exit }))
     };
     each(&link, &ids, one).await
 }
@@ -93,9 +93,9 @@ pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> 
         }
         tell(&link, &stopping(&task))?;
         let Seen { answer, task } =
-            wait::until(&link, id, |task| task["status"] != "stopping" && task["status"] != "finalizing")
+            until::until(&link, id, |task| task["status"] != "stopping" && task["status"] != "finalizing")
                 .await?;
-        let took = wait::seconds(begun.elapsed());
+        let took = until::seconds(begun.elapsed());
         Ok(Some(Told::well(format!("drained in {took}\n{}", stopped(&task)), answer)))
     };
     each(&link, &ids, one).await

@@ -1,179 +1,153 @@
-//! Waiting for what becomes of a task, and how that is told.
+//! `windrow task wait`: until tasks are over, for scripts.
 
 use std::time::Duration;
 
+use clap::Args;
+use futures_util::StreamExt;
+use futures_util::stream;
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
-use super::words;
+use super::ending::{Goal, line, worse};
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::human;
+use crate::cli::remote::{Form, Link, Remote};
+use crate::cli::signals::Signals;
+use crate::cli::{Shell, screen};
 use crate::client::{Answer, Request, segment};
+use crate::domain::settings_text::parse_span;
 
-/// How long a node is asked to hold an answer back; less than a request may take.
-const HOLD_MAX: Duration = Duration::from_secs(15);
-/// The same where somebody watches how far it is.
-const HOLD_SHOWN: Duration = Duration::from_secs(1);
-/// Cells of the bar.
-const BAR_CELLS: usize = 24;
+/// Examples under `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  windrow task wait t42 --timeout 2h && ./next-step.sh
+  windrow task wait push/black-friday push/cyber-monday
 
-/// A task as it was when the wait was over.
-#[derive(Debug)]
-pub(super) struct Seen {
-    /// The API's body, verbatim.
-    pub(super) answer: Answer,
-    /// The same, read.
-    pub(super) task: Value,
+Exit codes: 0 finished, 8 with failures, 9 stopped or cancelled, 10 it was waited long enough; of several tasks the worst.";
+
+/// The longest time that a node is asked to hold an answer back.
+const HOLD_MAX: Duration = Duration::from_secs(20);
+/// Tasks that are asked after at the same time.
+const AT_ONCE: usize = 16;
+/// Between two attempts to find a node that is away.
+const AGAIN_EVERY: Duration = Duration::from_secs(1);
+
+/// `windrow task wait`
+// `--timeout` is how long is waited; what a request may take has another name here.
+#[derive(Debug, Args)]
+#[command(mut_arg("request_timeout", |arg| arg.long("request-timeout")))]
+pub struct WaitArgs {
+    /// The tasks: t42, or business/name
+    #[arg(required = true, value_name = "TASK")]
+    pub tasks: Vec<String>,
+    /// Wait no longer than this; 0s looks once
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub timeout: Option<Duration>,
+    /// What is waited for
+    #[arg(long = "for", value_enum, value_name = "GOAL", default_value_t = Goal::Finished)]
+    pub goal: Goal,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
 }
 
-/// Looks at a task.
+/// Waits for tasks and prints a line for each.
 ///
 /// # Errors
-/// As [`Link::send`].
-pub(super) async fn look(link: &Link<'_>, id: &str) -> Result<Seen, Fault> {
-    let answer = link.get(&format!("/v1/tasks/{}", segment(id))).await?;
-    let task = answer.json()?;
-    Ok(Seen { answer, task })
-}
-
-/// Waits until the task fits, and shows on a terminal how far it is.
-///
-/// # Errors
-/// `Interrupted` at Ctrl-C: the task goes on. Else as [`Link::send`].
-pub(super) async fn until(
-    link: &Link<'_>,
-    id: &str,
-    mut fits: impl FnMut(&Value) -> bool,
-) -> Result<Seen, Fault> {
-    let meter = link.meter();
-    let hold = if meter.is_live() { HOLD_SHOWN } else { HOLD_MAX };
-    let hold = hold.min(link.timeout() / 2).as_millis();
-    let path = format!("/v1/tasks/{}", segment(id));
-    let wait = async {
-        let mut tag: Option<String> = None;
-        loop {
-            let request = Request::get(&path).query("wait", format!("{hold}ms"));
-            let answer = link.send(request.query_option("unless", tag.as_deref())).await?;
-            let task: Value = answer.json()?;
-            if fits(&task) {
-                return Ok(Seen { answer, task });
-            }
-            meter.show(&progress(&task));
-            tag = answer.header("etag").map(str::to_owned);
-        }
-    };
+/// As [`Link::send`]; `Unreachable` only when the node is away for longer than a request may take.
+pub(super) async fn wait(args: &WaitArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
+    let link = Link::open(&args.remote, shell)?;
     tokio::select! {
-        seen = wait => seen,
-        _ = tokio::signal::ctrl_c() => Err(Fault::new(
-            Exit::Interrupted,
-            "no longer waiting",
-            format!("it was interrupted; {id} goes on untouched"),
-        )
-        .hint(format!("windrow task show {id}, or windrow task stop {id}"))),
+        exit = wait_for_all(args, &link) => exit,
+        () = signals.stop() => {
+            link.say(&format!("{}: untouched, it goes on", args.tasks.join(", ")));
+            Ok(Exit::Interrupted)
+        }
     }
 }
 
-fn progress(task: &Value) -> String {
-    let (done, total) = words::done(task);
-    format!(
-        "{}  {} {} {}  {} / {}",
-        task["id"].as_str().unwrap_or_default(),
-        words::status(task).0,
-        human::bar(done, total, BAR_CELLS),
-        human::percent_text(done, total),
-        human::count(done),
-        human::count(total),
-    )
-}
-
-/// Whether nothing becomes of it by itself any more.
-pub(super) fn is_at_rest(task: &Value) -> bool {
-    matches!(task["status"].as_str(), Some("finished" | "cancelled" | "stopped"))
-}
-
-/// The exit code of a task whose end was awaited.
-pub(super) fn exit(task: &Value) -> Exit {
-    match task["status"].as_str() {
-        Some("finished") if task["counts"]["abandoned"].as_u64() == Some(0) => Exit::Ok,
-        Some("finished") => Exit::WithFailures,
-        _ => Exit::Stopped,
+async fn wait_for_all(args: &WaitArgs, link: &Link<'_>) -> Result<Exit, Fault> {
+    let deadline = args.timeout.map(|span| Instant::now() + span);
+    let mut ids = Vec::new();
+    for address in &args.tasks {
+        ids.push(link.task(address).await?);
     }
-}
-
-/// `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  skipped 2  abandoned 1`, and what to do about it.
-pub(super) fn outcome(task: &Value) -> String {
-    let id = task["id"].as_str().unwrap_or_default();
-    let (done, total) = words::done(task);
-    let took = took(task).map(|took| format!(" in {took}")).unwrap_or_default();
-    let mut text = format!(
-        "{id}  {}  {} / {}{took}   {}",
-        words::status(task).0,
-        human::count(done),
-        human::count(total),
-        counts(task)
-    );
-    if let Some(why) = task["status_text"].as_str() {
-        text += &format!("\n  because {why}");
+    let waits = stream::iter(ids).map(|id| Wait { args, link, id, deadline, lost: None }.end());
+    let mut waits = Box::pin(waits.buffer_unordered(AT_ONCE));
+    let mut worst = Exit::Ok;
+    while let Some(end) = waits.next().await {
+        let (answer, exit) = end?;
+        let task = answer.json()?;
+        screen::put(&match link.look.form {
+            Form::Json | Form::Ndjson => answer.text().replace(['\n', '\r'], " "),
+            Form::Name => task["id"].as_str().unwrap_or_default().to_owned(),
+            Form::Table | Form::Wide | Form::Csv => line(&task),
+        })?;
+        if exit == Exit::TimedOut {
+            link.hint("it goes on; the time that was given to wait is over");
+        }
+        worst = worse(worst, exit);
     }
-    let has_failures = task["counts"]["abandoned"].as_u64().is_some_and(|count| count > 0);
-    match task["status"].as_str() {
-        Some("finished") if has_failures => text += &format!("\n  failures: windrow task failures {id}"),
-        Some("stopped") => text += &format!("\n  go on: windrow task start {id}"),
-        _ => {}
-    }
-    text
+    Ok(worst)
 }
 
-/// `succeeded 997  skipped 2  abandoned 1`
-pub(super) fn counts(task: &Value) -> String {
-    let count = |name: &str| human::count(task["counts"][name].as_u64().unwrap_or(0));
-    let terms = ["succeeded", "skipped", "abandoned"];
-    terms.map(|name| format!("{name} {}", count(name))).join("  ")
+/// The wait for one task.
+struct Wait<'a> {
+    args: &'a WaitArgs,
+    link: &'a Link<'a>,
+    id: String,
+    deadline: Option<Instant>,
+    /// Since when the node is away.
+    lost: Option<Instant>,
 }
 
-/// From its first start to its end.
-fn took(task: &Value) -> Option<String> {
-    let at = |name: &str| chrono::DateTime::parse_from_rfc3339(task[name].as_str()?).ok();
-    let took = (at("finished_at")? - at("started_at")?).to_std().ok()?;
-    Some(seconds(took))
-}
-
-/// `1.9 s`; above two minutes `12m`.
-pub(super) fn seconds(span: Duration) -> String {
-    if span.as_secs() < 120 { format!("{:.1} s", span.as_secs_f64()) } else { human::span(span) }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn task(status: &str, abandoned: u64) -> Value {
-        json!({"id": "t1", "status": status, "total": 5, "status_text": null, "result": "with_failures",
-            "counts": {"succeeded": 5 - abandoned, "skipped": 0, "abandoned": abandoned, "excluded": 0},
-            "started_at": "2026-11-20T17:00:00.000Z", "finished_at": "2026-11-20T17:00:02.100Z"})
-    }
-
-    #[test]
-    fn the_exit_code_says_how_it_ended() {
-        for (status, abandoned, code) in [
-            ("finished", 0, Exit::Ok),
-            ("finished", 2, Exit::WithFailures),
-            ("stopped", 0, Exit::Stopped),
-            ("cancelled", 0, Exit::Stopped),
-        ] {
-            assert_eq!(exit(&task(status, abandoned)), code, "{status} {abandoned}");
+impl Wait<'_> {
+    /// The task as it was when the wait ended, and how.
+    async fn end(mut self) -> Result<(Answer, Exit), Fault> {
+        let mut seen: Option<u64> = None;
+        loop {
+            let answer = match self.link.client.send(self.request(seen)).await {
+                Ok(answer) => answer,
+                // Somebody who was there a moment ago comes back; who never was, is told at once.
+                Err(error) if seen.is_some() && error.is_passing() && self.has_hope() => {
+                    sleep(AGAIN_EVERY).await;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if self.lost.take().is_some() {
+                self.link.say("the node is back");
+            }
+            let task: Value = answer.json()?;
+            if let Some(exit) = self.args.goal.reached(&task) {
+                return Ok((answer, exit));
+            }
+            if self.left() == Some(Duration::ZERO) {
+                return Ok((answer, Exit::TimedOut));
+            }
+            seen = Some(task["version"].as_u64().unwrap_or_default());
         }
     }
 
-    #[test]
-    fn an_end_is_told_in_a_line_with_what_to_do() {
-        assert_eq!(
-            outcome(&task("finished", 2)),
-            "t1  ✓ finished (with failures)  5 / 5 in 2.1 s   succeeded 3  skipped 0  abandoned 2\n  failures: windrow task failures t1"
-        );
-        assert!(outcome(&task("stopped", 0)).ends_with("\n  go on: windrow task start t1"));
+    fn request(&self, seen: Option<u64>) -> Request {
+        let request = Request::get(&format!("/v1/tasks/{}", segment(&self.id)));
+        let Some(version) = seen else { return request };
+        let limit = HOLD_MAX.min(self.args.remote.timeout * 2 / 3);
+        let hold = self.left().map_or(limit, |left| left.min(limit)).max(Duration::from_millis(1));
+        request.query("wait", format!("{}ms", hold.as_millis())).query("unless", version)
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether the node is worth another attempt.
+    fn has_hope(&mut self) -> bool {
+        let since = *self.lost.get_or_insert_with(|| {
+            self.link.say("the node is away; it is asked again every second");
+            Instant::now()
+        });
+        since.elapsed() < self.args.remote.timeout && self.left() != Some(Duration::ZERO)
     }
 }

@@ -1,0 +1,111 @@
+//! How a task that is waited for ends the command: the contract of `wait` and `watch` with scripts.
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+use super::{show, words};
+use crate::cli::exit::Exit;
+use crate::cli::table::clean;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Goal {
+    /// That it is over
+    #[default]
+    Finished,
+    /// That it runs, or is over
+    Running,
+    /// That it rests
+    Stopped,
+}
+
+impl Goal {
+    /// How the command ends with a task that stands there; none while it has to wait. What can't come any more isn't
+    /// waited for: a task that stopped doesn't finish by itself.
+    pub(super) fn reached(self, task: &Value) -> Option<Exit> {
+        let is_wanted = match self {
+            Goal::Finished => false,
+            Goal::Running => task["status"] == "running",
+            Goal::Stopped => task["status"] == "stopped",
+        };
+        if is_wanted { Some(Exit::Ok) } else { ended(task) }
+    }
+}
+
+/// How the command ends with a task that doesn't go on by itself; none while it does.
+pub(super) fn ended(task: &Value) -> Option<Exit> {
+    match task["status"].as_str()? {
+        "finished" if task["counts"]["abandoned"].as_u64().unwrap_or(0) > 0 => Some(Exit::WithFailures),
+        "finished" => Some(Exit::Ok),
+        "stopped" | "cancelled" => Some(Exit::Stopped),
+        _ => None,
+    }
+}
+
+/// Of two tasks the one whose end matters more.
+pub(super) fn worse(one: Exit, other: Exit) -> Exit {
+    const ORDER: [Exit; 4] = [Exit::Ok, Exit::WithFailures, Exit::Stopped, Exit::TimedOut];
+    let rank = |exit| ORDER.iter().position(|known| *known == exit);
+    if rank(one) >= rank(other) { one } else { other }
+}
+
+/// A task in one line.
+pub(super) fn line(task: &Value) -> String {
+    let (done, total) = words::done(task);
+    let percent = crate::cli::table::human::percent_text(done, total);
+    let id = task["id"].as_str().unwrap_or_default();
+    let text = format!(
+        "{}  {id}  {}  {percent}  {}",
+        words::address(task),
+        words::status(task).0,
+        show::counts(task)
+    );
+    clean(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn task(status: &str, abandoned: u64) -> Value {
+        json!({"id": "t1", "business": "push", "status": status, "total": 10,
+            "counts": {"succeeded": 10 - abandoned, "abandoned": abandoned}})
+    }
+
+    #[test]
+    fn a_task_that_is_over_says_how_the_command_ends() {
+        assert_eq!(ended(&task("finished", 0)), Some(Exit::Ok));
+        assert_eq!(ended(&task("finished", 2)), Some(Exit::WithFailures));
+        assert_eq!(ended(&task("stopped", 2)), Some(Exit::Stopped));
+        assert_eq!(ended(&task("cancelled", 0)), Some(Exit::Stopped));
+        for status in ["created", "queued", "awaiting_business", "running", "recovering", "stopping"] {
+            assert_eq!(ended(&task(status, 2)), None, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_cant_come_any_more_isnt_waited_for() {
+        assert_eq!(Goal::Running.reached(&task("running", 0)), Some(Exit::Ok));
+        assert_eq!(Goal::Running.reached(&task("finished", 1)), Some(Exit::WithFailures));
+        assert_eq!(Goal::Running.reached(&task("stopped", 0)), Some(Exit::Stopped));
+        assert_eq!(Goal::Running.reached(&task("queued", 0)), None);
+        assert_eq!(Goal::Stopped.reached(&task("stopped", 0)), Some(Exit::Ok));
+        assert_eq!(Goal::Stopped.reached(&task("finished", 0)), Some(Exit::Ok));
+        assert_eq!(Goal::Finished.reached(&task("running", 0)), None);
+    }
+
+    #[test]
+    fn the_worst_end_is_told() {
+        assert_eq!(worse(Exit::Ok, Exit::WithFailures), Exit::WithFailures);
+        assert_eq!(worse(Exit::Stopped, Exit::WithFailures), Exit::Stopped);
+        assert_eq!(worse(Exit::Stopped, Exit::TimedOut), Exit::TimedOut);
+        assert_eq!(worse(Exit::Ok, Exit::Ok), Exit::Ok);
+    }
+
+    #[test]
+    fn a_line_has_the_name_the_status_and_the_numbers() {
+        assert_eq!(line(&task("finished", 2)), "push t1  t1  ✓ finished  100%  succeeded 8  abandoned 2");
+    }
+}

@@ -1,0 +1,168 @@
+//! What comes from the node: the stream of events, what is asked once a second, and what keys order.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::keys::Order;
+use super::state::News;
+use crate::cli::fault::Fault;
+use crate::cli::remote::Link;
+use crate::client::{ClientError, Heard, Request};
+use crate::domain::settings::RateLimit;
+
+/// Batches of events a second. (`ux.md` §2.4.)
+const HZ: u32 = 4;
+/// Between two looks at the window and the series.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Of how long the series are.
+const SERIES: Duration = Duration::from_secs(60);
+/// The reason that the audit has of what is done here.
+const REASON: &str = "watch";
+
+/// The node's time, from what it said at first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeTime {
+    at_ms: i64,
+    since: Instant,
+}
+
+impl NodeTime {
+    pub(super) fn new(at_ms: i64) -> NodeTime {
+        NodeTime { at_ms, since: Instant::now() }
+    }
+
+    /// Unit: milliseconds since 1970.
+    pub(super) fn now_ms(&self) -> i64 {
+        let passed = i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.at_ms.saturating_add(passed)
+    }
+}
+
+/// One task of a node.
+#[derive(Clone, Copy)]
+pub(super) struct Feed<'a> {
+    pub(super) link: &'a Link<'a>,
+    pub(super) id: &'a str,
+    pub(super) time: NodeTime,
+}
+
+impl Feed<'_> {
+    /// Tells of every event, for as long as the node is there.
+    ///
+    /// # Errors
+    /// When the node refuses, or is away for longer than a request may take.
+    pub(super) async fn follow(&self, news: &mpsc::Sender<News>) -> Result<Infallible, Fault> {
+        let mut events = self.link.client.events(&format!("task:{}", self.id), HZ);
+        loop {
+            let heard = match events.hear().await? {
+                Heard::Event(event) => News::Event(event),
+                Heard::Lost => News::Lost,
+                Heard::Back => News::Back,
+            };
+            tell(news, heard).await;
+        }
+    }
+
+    /// Looks at the window and the series again and again. That the node is away, the stream tells.
+    pub(super) async fn look(&self, news: &mpsc::Sender<News>) -> Infallible {
+        let mut ticks = interval(LOOK_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Some(window) = self.seen(Request::get(&self.path("/window"))).await {
+                tell(news, News::Window(window)).await;
+            }
+            let from = self.time.now_ms().saturating_sub(SERIES.as_millis() as i64);
+            let from = DateTime::from_timestamp_millis(from)
+                .map(|time| time.to_rfc3339_opts(SecondsFormat::Millis, true));
+            let series = Request::get(&self.path("/stats")).query_option("from", from);
+            if let Some(stats) = self.seen(series).await {
+                tell(news, News::Stats(stats)).await;
+            }
+        }
+    }
+
+    /// Does what is ordered, one thing after the other.
+    pub(super) async fn obey(
+        &self,
+        mut orders: mpsc::Receiver<Order>,
+        news: &mpsc::Sender<News>,
+    ) -> Infallible {
+        while let Some(order) = orders.recv().await {
+            match self.done(order).await {
+                Ok(found) => {
+                    for found in found {
+                        tell(news, found).await;
+                    }
+                }
+                Err(error) => tell(news, News::Refused(refusal(error))).await,
+            }
+        }
+        std::future::pending().await
+    }
+
+    async fn done(&self, order: Order) -> Result<Vec<News>, ClientError> {
+        Ok(match order {
+            Order::Quit => Vec::new(),
+            Order::Look => {
+                let task = self.link.client.get(&self.path("")).await?.json()?;
+                let runs = Request::get(&self.path("/runs")).query("limit", 1);
+                let runs = self.seen(runs).await.map(News::Run);
+                std::iter::once(News::Task(task)).chain(runs).collect()
+            }
+            Order::Stop => {
+                let task = self.link.client.post(&self.path("/stop"), &json!({"reason": REASON})).await?;
+                vec![
+                    News::Task(task.json()?),
+                    News::Said("stopping: what is in flight may finish".to_owned()),
+                ]
+            }
+            Order::Rate(rate) => self.rate(rate).await?,
+            Order::Failures => {
+                let groups = self.link.client.get(&self.path("/failures/groups")).await?;
+                vec![News::Failures(groups.json()?)]
+            }
+            Order::Explain => {
+                let request = Request::get(&self.path("/explain")).accept("text/plain");
+                vec![News::Explained(self.link.client.send(request).await?.text())]
+            }
+        })
+    }
+
+    async fn rate(&self, rate: RateLimit) -> Result<Vec<News>, ClientError> {
+        let change = json!({"rate": rate.to_string(), "reason": REASON});
+        let task: Value = self.link.client.patch(&self.path(""), &change).await?.json()?;
+        Ok(vec![News::Task(task), News::Said(format!("rate {rate}"))])
+    }
+
+    async fn seen(&self, request: Request) -> Option<Value> {
+        let seen = match self.link.client.send(request).await {
+            Ok(answer) => answer.json(),
+            Err(error) => Err(error),
+        };
+        seen.inspect_err(|error| tracing::debug!(%error, "not seen; the next look shows it")).ok()
+    }
+
+    fn path(&self, rest: &str) -> String {
+        format!("/v1/tasks/{}{rest}", self.id)
+    }
+}
+
+/// What was refused, in one line.
+fn refusal(error: ClientError) -> String {
+    let fault = Fault::from(error);
+    let hint = fault.hint.map(|hint| format!("; try {hint}")).unwrap_or_default();
+    format!("not done: {}: {}{hint}", fault.what, fault.because.join("; "))
+}
+
+/// Whoever listens has ended: nothing is to be told any more.
+async fn tell(news: &mpsc::Sender<News>, found: News) {
+    if news.send(found).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

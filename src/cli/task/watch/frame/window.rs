@@ -1,0 +1,90 @@
+//! The window in characters: a cell an item, or several where there is no room, and the item that it waits for.
+
+use std::time::Duration;
+
+use console::measure_text_width;
+
+use super::super::state::{State, Window};
+use super::flow::{Sheet, flow, piece};
+use crate::cli::table::{Tone, human};
+
+/// Shards that are drawn.
+const SHARDS_MAX: usize = 4;
+/// From when on an item holds the window. Unit: seconds.
+const HELD_FROM: f64 = 1.0;
+/// A cell of several items shows the last of these that any of them is: letter, sign, word, colour.
+const CELLS: [(char, char, &str, Tone); 5] = [
+    ('S', '█', "settled", Tone::Good),
+    ('P', '░', "free", Tone::Dim),
+    ('F', '▓', "in flight", Tone::Wait),
+    ('R', '▒', "retry", Tone::Warn),
+    ('A', '✕', "abandoned", Tone::Bad),
+];
+
+pub(super) fn windows(state: &State, sheet: &Sheet) -> Vec<String> {
+    let mut lines: Vec<String> =
+        state.windows.iter().take(SHARDS_MAX).filter_map(|window| strip(window, sheet)).collect();
+    if let Some(more) = state.windows.len().checked_sub(SHARDS_MAX).filter(|more| *more > 0) {
+        lines.push(format!(" … and {more} more shards"));
+    }
+    lines
+}
+
+/// Of all shards the item that holds its window longest.
+pub(super) fn held(state: &State, sheet: &Sheet) -> Vec<String> {
+    let heads = state.windows.iter().filter_map(|window| window.head.as_ref());
+    let oldest = heads.max_by(|one, other| one.age_seconds.total_cmp(&other.age_seconds));
+    let Some(head) = oldest.filter(|head| head.age_seconds >= HELD_FROM) else { return Vec::new() };
+    let age = human::span(Duration::try_from_secs_f64(head.age_seconds).unwrap_or(Duration::MAX));
+    let text = format!("held by #{} (attempt {}, {age})", human::count(head.index), head.attempt);
+    flow(&[piece(text, Tone::Warn)], 1, [1, 1], sheet)
+}
+
+pub(super) fn legend(state: &State, sheet: &Sheet) -> Vec<String> {
+    if state.windows.iter().all(|window| window.cells.is_empty()) {
+        return Vec::new();
+    }
+    let pieces = CELLS.map(|(_, sign, word, _)| piece(format!("{sign} {word}"), Tone::Dim));
+    flow(&pieces, 2, [1, 1], sheet)
+}
+
+/// ` window 389,329 │█▓░│ +1,200`; none where nothing is in motion.
+fn strip(window: &Window, sheet: &Sheet) -> Option<String> {
+    let label = format!(" window {} ", human::count(window.low_water));
+    let ahead = format!(" +{}", human::count(window.high_water.saturating_sub(window.low_water)));
+    let used = measure_text_width(&label) + measure_text_width(&ahead) + 2;
+    let room = sheet.width.checked_sub(used).filter(|room| *room > 0)?;
+    let ranks = scaled(&window.cells, room);
+    let mut text = label + "│";
+    for same in ranks.chunk_by(|one, next| one == next) {
+        let (_, sign, _, tone) = CELLS[same[0]];
+        let signs: String = std::iter::repeat_n(sign, same.len()).collect();
+        text += &tone.paint(&signs, sheet.colours);
+    }
+    (!ranks.is_empty()).then(|| text + "│" + &ahead)
+}
+
+/// At most `room` cells, by their rank in `CELLS`; each of several has the highest of theirs.
+fn scaled(cells: &[char], room: usize) -> Vec<usize> {
+    let rank = |letter: &char| CELLS.iter().position(|(known, ..)| known == letter).unwrap_or(0);
+    let count = cells.len().min(room);
+    let part = |at: usize| at * cells.len() / count;
+    (0..count).map(|at| cells[part(at)..part(at + 1)].iter().map(rank).max().unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_never_lost_when_they_are_drawn_together() {
+        let cells: Vec<char> = "SSSSSSRSSSSSSSSSSSSPPPPP".chars().collect();
+        for room in 1..40 {
+            let ranks = scaled(&cells, room);
+            assert_eq!(ranks.len(), room.min(cells.len()));
+            assert_eq!(ranks.iter().filter(|rank| **rank == 3).count(), 1, "{room}");
+        }
+        assert!(scaled(&[], 10).is_empty());
+        assert_eq!(scaled(&['Z'], 10), vec![0]);
+    }
+}

@@ -1,0 +1,219 @@
+//! What keys do: a pure step from a state and a key to the next state and what is to be done.
+
+use std::time::Duration;
+
+use super::state::{Panel, State};
+use crate::domain::settings::{Rate, RateLimit};
+
+/// A key that means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Quit,
+    Stop,
+    Faster,
+    Slower,
+    Failures,
+    Explain,
+    Help,
+    Yes,
+    /// Any other.
+    Other,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Nothing more; the task goes on.
+    Quit,
+    /// Stop the task.
+    Stop,
+    /// Give the task this rate.
+    Rate(RateLimit),
+    /// Look the failures up.
+    Failures,
+    /// Have it explained.
+    Explain,
+    /// Look at the whole task.
+    Look,
+}
+
+impl Key {
+    /// The keys in what a terminal sent. What begins with an escape, an arrow for instance, is one key.
+    pub(super) fn read(bytes: &[u8]) -> Vec<Key> {
+        if bytes.first() == Some(&0x1b) {
+            return vec![Key::Other];
+        }
+        bytes.iter().map(|byte| Key::of(*byte)).collect()
+    }
+
+    fn of(byte: u8) -> Key {
+        match byte {
+            b'q' | b'Q' => Key::Quit,
+            b's' | b'S' => Key::Stop,
+            b'+' | b'=' => Key::Faster,
+            b'-' | b'_' => Key::Slower,
+            b'f' | b'F' => Key::Failures,
+            b'e' | b'E' => Key::Explain,
+            b'?' | b'h' => Key::Help,
+            b'y' | b'Y' => Key::Yes,
+            _ => Key::Other,
+        }
+    }
+}
+
+impl State {
+    /// A key was pressed.
+    pub(super) fn press(&mut self, key: Key) -> Option<Order> {
+        self.note = None;
+        if std::mem::take(&mut self.asks) {
+            if key == Key::Yes {
+                self.note = Some("stopping …".to_owned());
+                return Some(Order::Stop);
+            }
+            self.note = Some("it goes on".to_owned());
+            return None;
+        }
+        match key {
+            Key::Quit => Some(Order::Quit),
+            Key::Stop => {
+                self.asks = true;
+                None
+            }
+            Key::Faster => self.step(true),
+            Key::Slower => self.step(false),
+            Key::Failures => self.toggle(Panel::Failures(None), Order::Failures),
+            Key::Explain => self.toggle(Panel::Explain(None), Order::Explain),
+            Key::Help => {
+                let is_open = self.panel == Panel::Help;
+                self.panel = if is_open { Panel::Closed } else { Panel::Help };
+                None
+            }
+            Key::Yes => None,
+            Key::Other => {
+                self.panel = Panel::Closed;
+                None
+            }
+        }
+    }
+
+    fn toggle(&mut self, panel: Panel, order: Order) -> Option<Order> {
+        if std::mem::discriminant(&self.panel) == std::mem::discriminant(&panel) {
+            self.panel = Panel::Closed;
+            return None;
+        }
+        self.panel = panel;
+        Some(order)
+    }
+
+    /// Ten percent faster or slower than what was asked for last.
+    fn step(&mut self, is_up: bool) -> Option<Order> {
+        let present = self.wanted.or_else(|| self.task["rate"].as_str()?.parse().ok());
+        let Some(next) = present.and_then(|rate| stepped(rate, is_up)) else {
+            let id = self.id();
+            self.note = Some(format!("it has no rate to change; windrow task set {id} --rate 100/s"));
+            return None;
+        };
+        self.note = Some(format!("rate → {next} …"));
+        self.wanted = Some(next);
+        Some(Order::Rate(next))
+    }
+}
+
+/// Ten percent more or less, at least one item. A rate of a few items is first written over ten times its period, so
+/// that a step is never more than ten percent.
+fn stepped(rate: RateLimit, is_up: bool) -> Option<RateLimit> {
+    let RateLimit::Limited(rate) = rate else { return None };
+    let (mut items, mut period_ns) = (rate.items(), rate.period_ns());
+    if items < 10 {
+        items *= 10;
+        period_ns = period_ns.checked_mul(10)?;
+    }
+    let step = items / 10;
+    let items = if is_up { items.checked_add(step)? } else { items - step };
+    Rate::new(items, Duration::from_nanos(period_ns)).map(RateLimit::Limited)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::table::times::TimeStyle;
+
+    fn state(rate: &str) -> State {
+        State::new(json!({"id": "t1", "status": "running", "rate": rate}), 0, TimeStyle::Utc)
+    }
+
+    fn press(state: &mut State, keys: &[u8]) -> Vec<Order> {
+        Key::read(keys).into_iter().filter_map(|key| state.press(key)).collect()
+    }
+
+    fn rate(text: &str) -> Order {
+        Order::Rate(text.parse().expect("a rate"))
+    }
+
+    #[test]
+    fn a_stop_is_asked_for_once_and_needs_a_yes() {
+        let mut state = state("5/s");
+        assert_eq!(press(&mut state, b"s"), []);
+        assert!(state.asks);
+        assert_eq!(press(&mut state, b"n"), []);
+        assert_eq!(state.note.as_deref(), Some("it goes on"));
+        assert_eq!(press(&mut state, b"y"), [], "nobody asked");
+        assert_eq!(press(&mut state, b"sy"), [Order::Stop]);
+        assert_eq!(press(&mut state, b"sq"), [], "an answer that is no yes is a no");
+        assert_eq!(press(&mut state, b"q"), [Order::Quit]);
+    }
+
+    #[test]
+    fn each_press_is_ten_percent_of_what_was_asked_last() {
+        let mut state = state("500/s");
+        assert_eq!(press(&mut state, b"++-"), [rate("550/s"), rate("605/s"), rate("545/s")]);
+        state.task = json!({"id": "t1", "rate": "1/m"});
+        state.wanted = None;
+        assert_eq!(press(&mut state, b"+"), [rate("11/10m")]);
+        state.wanted = None;
+        assert_eq!(press(&mut state, b"-"), [rate("9/10m")]);
+    }
+
+    #[test]
+    fn small_rates_never_reach_nothing_and_large_ones_have_an_end() {
+        let mut rate: RateLimit = "1/s".parse().expect("a rate");
+        for _ in 0..200 {
+            match stepped(rate, false) {
+                Some(next) => rate = next,
+                None => break,
+            }
+            assert!(matches!(rate, RateLimit::Limited(rate) if rate.items() > 0));
+        }
+        assert_eq!(stepped("1000000000/s".parse().expect("a rate"), true), None);
+    }
+
+    #[test]
+    fn what_has_no_rate_says_how_it_gets_one() {
+        let mut state = state("unlimited");
+        assert_eq!(press(&mut state, b"+"), []);
+        assert!(state.note.expect("a note").contains("windrow task set t1 --rate"));
+    }
+
+    #[test]
+    fn panels_open_and_close() {
+        let mut state = state("5/s");
+        assert_eq!(press(&mut state, b"f"), [Order::Failures]);
+        assert_eq!(press(&mut state, b"e"), [Order::Explain]);
+        assert_eq!(state.panel, Panel::Explain(None));
+        assert_eq!(press(&mut state, b"e"), []);
+        assert_eq!(state.panel, Panel::Closed);
+        press(&mut state, b"?");
+        assert_eq!(state.panel, Panel::Help);
+        press(&mut state, b"\x1b");
+        assert_eq!(state.panel, Panel::Closed);
+    }
+
+    #[test]
+    fn an_arrow_is_one_key_and_orders_nothing() {
+        let mut state = state("5/s");
+        assert_eq!(press(&mut state, b"\x1b[A"), []);
+        assert_eq!(press(&mut state, "é\0\r".as_bytes()), []);
+    }
+}

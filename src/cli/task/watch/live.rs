@@ -1,0 +1,134 @@
+//! The live picture on a terminal.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::feed::Feed;
+use super::frame::frame;
+use super::keys::{Key, Order};
+use super::state::{News, State};
+use super::terminal::{Terminal, read_keys};
+use crate::cli::Shell;
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::task::ending::ended;
+
+/// Between two pictures; keys are answered at once.
+const DRAW_EVERY: Duration = Duration::from_millis(250);
+/// News that wait to be taken in.
+const NEWS_MAX: usize = 256;
+/// Keys and orders that wait.
+const KEYS_MAX: usize = 64;
+
+/// Watches until the task is over, or somebody quits; none then.
+///
+/// # Errors
+/// When the node is away for too long or refuses, or the terminal is gone.
+pub(super) async fn live(feed: Feed<'_>, mut state: State, shell: &Shell) -> Result<Option<Exit>, Fault> {
+    let mut terminal = Terminal::take(feed.link.look.paper.colours, shell).map_err(lost)?;
+    state.has_keys = terminal.has_keys();
+    let (news, heard) = mpsc::channel(NEWS_MAX);
+    let (keys, pressed) = mpsc::channel(KEYS_MAX);
+    let (orders, ordered) = mpsc::channel(KEYS_MAX);
+    let has_keys = state.has_keys;
+    let typed = async {
+        if has_keys {
+            read_keys(&keys).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let picture = Picture { terminal: &mut terminal, state, orders, feed };
+    let followed = async {
+        let Err(fault) = feed.follow(&news).await;
+        fault
+    };
+    // Each of them goes on for as long as the picture does.
+    let exit = tokio::select! {
+        exit = picture.show(heard, pressed) => exit,
+        fault = followed => Err(fault),
+        never = feed.look(&news) => match never {},
+        never = feed.obey(ordered, &news) => match never {},
+        () = typed => Ok(None),
+    };
+    drop(terminal);
+    exit
+}
+
+fn lost(error: io::Error) -> Fault {
+    Fault::new(Exit::Failed, "the terminal can't be used", error.to_string())
+        .hint("`windrow task watch T | cat` needs none")
+}
+
+struct Picture<'a> {
+    terminal: &'a mut Terminal,
+    state: State,
+    orders: mpsc::Sender<Order>,
+    feed: Feed<'a>,
+}
+
+impl Picture<'_> {
+    async fn show(
+        mut self,
+        mut heard: mpsc::Receiver<News>,
+        mut pressed: mpsc::Receiver<Key>,
+    ) -> Result<Option<Exit>, Fault> {
+        let mut ticks = interval(DRAW_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.order(Order::Look);
+        loop {
+            tokio::select! {
+                Some(news) = heard.recv() => {
+                    if let Some(exit) = self.hear(news)? {
+                        return Ok(Some(exit));
+                    }
+                }
+                Some(key) = pressed.recv() => {
+                    match self.state.press(key) {
+                        Some(Order::Quit) => return Ok(None),
+                        Some(order) => self.order(order),
+                        None => {}
+                    }
+                    self.draw()?;
+                }
+                _ = ticks.tick() => self.draw()?,
+            }
+        }
+    }
+
+    /// Takes news in; the exit code when the task is over.
+    fn hear(&mut self, news: News) -> Result<Option<Exit>, Fault> {
+        // Numbers of a task that is over are those that the node shows of it, not those on their way before.
+        let is_whole = matches!(news, News::Task(_));
+        if self.state.hear(news) {
+            self.order(Order::Look);
+        }
+        if self.state.task.is_null() {
+            return Err(super::gone(self.feed.id));
+        }
+        match ended(&self.state.task).filter(|_| is_whole) {
+            Some(exit) => {
+                self.state.has_keys = false;
+                self.draw()?;
+                Ok(Some(exit))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Who presses keys faster than a node answers loses some.
+    fn order(&mut self, order: Order) {
+        if self.orders.try_send(order).is_err() {
+            self.state.wanted = None;
+            self.state.note = Some("too many keys at once; the last ones were forgotten".to_owned());
+        }
+    }
+
+    fn draw(&mut self) -> Result<(), Fault> {
+        self.state.now_ms = self.feed.time.now_ms();
+        let lines = frame(&self.state, &self.terminal.sheet());
+        self.terminal.draw(&lines).map_err(lost)
+    }
+}

@@ -1,0 +1,111 @@
+//! `windrow task watch`: a task as it goes on.
+//!
+//! `state` takes in what `feed` brings from the node, `frame` draws it, `keys` says what keys do: three pure parts.
+//! `live` puts them on a `terminal`; `plain` does without one.
+
+mod feed;
+mod frame;
+mod keys;
+mod live;
+mod plain;
+mod state;
+mod tail;
+mod terminal;
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use clap::Args;
+
+use self::feed::{Feed, NodeTime};
+use self::state::State;
+use super::ending::{ended, line};
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::remote::{Form, Link, Remote};
+use crate::cli::signals::Signals;
+use crate::cli::{Shell, screen};
+use crate::client::segment;
+use crate::domain::settings_text::parse_span;
+
+/// Examples under `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  windrow task watch t42                            # keys: q quit, s stop, + - rate, f failures, e explain, ? help
+  windrow task watch push/black-friday --every 1m > log.txt
+  windrow task watch t42 -o ndjson | grep '\"event\":\"failure\"'
+
+It ends with the task. Exit codes: 0 finished, or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
+Ctrl-C touches the task.";
+
+/// `windrow task watch`
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// Without a terminal: how often a line is printed
+    #[arg(long, value_name = "SPAN", value_parser = every, default_value = "5s")]
+    pub every: Duration,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+fn every(text: &str) -> Result<Duration, String> {
+    match parse_span(text) {
+        Ok(Duration::ZERO) => Err("there is nothing between 0s and 0s; 1s is often enough".to_owned()),
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Watches a task until it is over.
+///
+/// # Errors
+/// As [`Link::send`]; `Unreachable` only when the node is away for longer than a request may take.
+pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
+    let link = Link::open(&args.remote, shell)?;
+    let id = link.task(&args.task).await?;
+    let answer = link.get(&format!("/v1/tasks/{}", segment(&id))).await?;
+    let time = NodeTime::new(link.now_ms(&answer));
+    let state = State::new(answer.json()?, time.now_ms(), link.look.style);
+    let is_live = is_live(args, &link, shell);
+    if let Some(exit) = ended(&state.task).filter(|_| is_live) {
+        screen::put(&line(&state.task))?;
+        return Ok(exit);
+    }
+    let feed = Feed { link: &link, id: &id, time };
+    let watched = async {
+        match is_live {
+            true => Box::pin(live::live(feed, state, shell)).await,
+            false => Box::pin(plain::plain(feed, state, args.every)).await.map(Some),
+        }
+    };
+    let goes_on =
+        || link.say(&format!("{id} is untouched, it goes on; windrow task watch {id} shows it again"));
+    tokio::select! {
+        end = watched => Ok(end?.unwrap_or_else(|| {
+            goes_on();
+            Exit::Ok
+        })),
+        () = signals.stop() => {
+            goes_on();
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+/// Whether there is a terminal for a live picture, and nothing else is wanted of it.
+fn is_live(args: &WatchArgs, link: &Link<'_>, shell: &Shell) -> bool {
+    let is_terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
+    // Lines of -v would tear the picture.
+    let is_wanted = link.look.form == Form::Table && !link.look.is_quiet && args.remote.verbose == 0;
+    is_terminal && is_wanted && shell.var("TERM") != Some("dumb")
+}
+
+/// The task was deleted meanwhile.
+fn gone(id: &str) -> Fault {
+    Fault::new(Exit::NotFound, "there is no such task any more", format!("{id} was deleted"))
+        .hint("windrow task list")
+}

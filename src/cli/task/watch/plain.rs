@@ -1,0 +1,141 @@
+//! The watch without a terminal: a line now and then, a line for each change of the status; or the events as they are.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::feed::Feed;
+use super::keys::Order;
+use super::state::{News, State};
+use crate::cli::exit::Exit;
+use crate::cli::fault::Fault;
+use crate::cli::remote::Form;
+use crate::cli::screen;
+use crate::cli::task::ending::{ended, line};
+use crate::cli::task::words;
+use crate::client::Event;
+
+/// News that wait to be taken in.
+const NEWS_MAX: usize = 64;
+
+/// Watches until the task is over.
+///
+/// # Errors
+/// When the node is away for too long or refuses, or standard output can't be written.
+pub(super) async fn plain(feed: Feed<'_>, state: State, every: Duration) -> Result<Exit, Fault> {
+    let (news, heard) = mpsc::channel(NEWS_MAX);
+    let (orders, ordered) = mpsc::channel(NEWS_MAX);
+    let lines = Lines { feed, state, orders, status: String::new(), has_begun: false };
+    let followed = async {
+        let Err(fault) = feed.follow(&news).await;
+        fault
+    };
+    tokio::select! {
+        exit = lines.tell(heard, every) => exit,
+        fault = followed => Err(fault),
+        never = feed.obey(ordered, &news) => match never {},
+    }
+}
+
+struct Lines<'a> {
+    feed: Feed<'a>,
+    state: State,
+    orders: mpsc::Sender<Order>,
+    /// The status that was told last.
+    status: String,
+    /// Whether an event came.
+    has_begun: bool,
+}
+
+impl Lines<'_> {
+    async fn tell(mut self, mut heard: mpsc::Receiver<News>, every: Duration) -> Result<Exit, Fault> {
+        let mut ticks = interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick is at once, and would tell what the first line tells.
+        ticks.tick().await;
+        let wants_events = self.feed.link.look.form == Form::Ndjson;
+        if let Some(exit) = ended(&self.state.task).filter(|_| !wants_events) {
+            return self.last().map(|()| exit);
+        }
+        self.say()?;
+        self.look();
+        loop {
+            tokio::select! {
+                Some(news) = heard.recv() => {
+                    if let Some(exit) = self.hear(news)? {
+                        return Ok(exit);
+                    }
+                }
+                _ = ticks.tick() => self.say()?,
+            }
+        }
+    }
+
+    fn hear(&mut self, news: News) -> Result<Option<Exit>, Fault> {
+        if let (News::Event(event), Form::Ndjson) = (&news, self.feed.link.look.form) {
+            screen::put(&object(event).to_string())?;
+        }
+        match &news {
+            News::Lost => self.feed.link.say("the node is away; the numbers are old"),
+            News::Back => self.feed.link.say("the node is back"),
+            News::Said(text) | News::Refused(text) => self.feed.link.say(text),
+            _ => {}
+        }
+        self.has_begun |= matches!(news, News::Event(_));
+        let is_whole = match &news {
+            News::Task(_) => self.has_begun || self.feed.link.look.form != Form::Ndjson,
+            News::Event(event) => event.event == "snapshot",
+            _ => false,
+        };
+        if self.state.hear(news) {
+            self.look();
+        }
+        if self.state.task.is_null() {
+            return Err(super::gone(self.feed.id));
+        }
+        if let Some(exit) = ended(&self.state.task).filter(|_| is_whole) {
+            self.last()?;
+            return Ok(Some(exit));
+        }
+        if words::status(&self.state.task).0 != self.status && ended(&self.state.task).is_none() {
+            self.say()?;
+        }
+        Ok(None)
+    }
+
+    /// The line of now.
+    fn say(&mut self) -> Result<(), Fault> {
+        self.status = words::status(&self.state.task).0;
+        let look = &self.feed.link.look;
+        if look.is_quiet || !matches!(look.form, Form::Table | Form::Wide | Form::Csv) {
+            return Ok(());
+        }
+        let rate = self.state.task["actual_rate"].as_f64().filter(|_| self.state.task["status"] == "running");
+        let rate = rate.map(|rate| format!("  {}", crate::domain::explain::rate_text(rate)));
+        let stale = self.state.lost_at_ms.map_or("", |_| "  (old: the node is away)");
+        screen::put(&format!("{}{}{stale}", line(&self.state.task), rate.unwrap_or_default()))
+    }
+
+    /// The line of the end.
+    fn last(&mut self) -> Result<(), Fault> {
+        match self.feed.link.look.form {
+            Form::Table | Form::Wide | Form::Csv => screen::put(&line(&self.state.task)),
+            Form::Json => screen::put(&self.state.task.to_string()),
+            Form::Name => screen::put(self.state.id()),
+            Form::Ndjson => Ok(()),
+        }
+    }
+
+    fn look(&mut self) {
+        // With that many looks on their way, one of them sees it.
+        self.orders.try_send(Order::Look).ok();
+    }
+}
+
+/// An event as one object.
+fn object(event: &Event) -> Value {
+    let whole: Value = serde_json::from_str(&event.data).unwrap_or_else(|_| json!({ "data": event.data }));
+    json!({"event": event.event, "id": event.id, "topic": whole["topic"], "data": whole["data"]})
+}

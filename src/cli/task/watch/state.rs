@@ -1,0 +1,351 @@
+//! What the watch knows, as values: fed by news, drawn by `frame`, steered by `keys`. No terminal, no network, no clock.
+
+use std::collections::VecDeque;
+
+use serde_json::{Map, Value, json};
+
+use super::tail::{Told, told};
+use crate::cli::table::times::TimeStyle;
+use crate::client::Event;
+use crate::domain::settings::RateLimit;
+
+/// Lines of what happened that are kept; a high terminal shows no more.
+const TAIL_MAX: usize = 50;
+/// Cells of a window that are looked at; a node sends no more. (`ux.md` §3.3.)
+const CELLS_MAX: usize = 20_000;
+/// Points that errors are averaged over: about the window of an error budget. Unit: seconds.
+const ERRORS_OVER: usize = 10;
+
+/// What came in.
+#[derive(Clone, Debug)]
+pub(super) enum News {
+    /// An event of the stream.
+    Event(Event),
+    /// The stream broke off.
+    Lost,
+    /// The stream goes on.
+    Back,
+    /// The task as the node shows it; null when it is gone.
+    Task(Value),
+    /// Its newest run.
+    Run(Value),
+    /// What it did in the last minute.
+    Stats(Value),
+    /// Where the items of its window stand.
+    Window(Value),
+    /// Its failures, by code.
+    Failures(Value),
+    /// Why it is as fast as it is.
+    Explained(String),
+    /// Something was done: what to say.
+    Said(String),
+    /// Something was refused: what to say.
+    Refused(String),
+}
+
+/// What lies open below the numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Panel {
+    /// Nothing.
+    #[default]
+    Closed,
+    /// The keys.
+    Help,
+    /// The failures by code; none while they are on their way.
+    Failures(Option<Vec<Value>>),
+    /// The explanation; none while it is on its way.
+    Explain(Option<String>),
+}
+
+/// How fast it went lately.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pace {
+    /// Settled items per second, a point a second, oldest first.
+    pub(super) points: Vec<f64>,
+    /// What the rate gave in the last of them.
+    pub(super) target: Option<f64>,
+    /// How long calls took. Unit: seconds.
+    pub(super) p50: Option<f64>,
+    /// The same of 95 of 100.
+    pub(super) p95: Option<f64>,
+    /// Failed attempts per second.
+    pub(super) errors: Option<f64>,
+}
+
+/// The window of a shard.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Window {
+    pub(super) low_water: u64,
+    pub(super) high_water: u64,
+    /// A letter a cell: S, P, F, R, A.
+    pub(super) cells: Vec<char>,
+    pub(super) head: Option<Head>,
+}
+
+/// The item that low water waits for.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) index: u64,
+    pub(super) attempt: u64,
+    pub(super) age_seconds: f64,
+}
+
+/// What the watch knows.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// The task as the node shows it, with what events said since.
+    pub(super) task: Value,
+    /// Its newest run, while that lasts: the number and the node.
+    pub(super) run: Option<(u64, String)>,
+    pub(super) pace: Pace,
+    pub(super) windows: Vec<Window>,
+    /// What happened, newest last.
+    pub(super) tail: VecDeque<Told>,
+    /// Since when nothing is heard. Unit: milliseconds since 1970.
+    pub(super) lost_at_ms: Option<i64>,
+    /// The node's time. Unit: milliseconds since 1970.
+    pub(super) now_ms: i64,
+    pub(super) style: TimeStyle,
+    /// The answer to the last key.
+    pub(super) note: Option<String>,
+    /// Whether it was asked if the task shall stop.
+    pub(super) asks: bool,
+    pub(super) panel: Panel,
+    /// The rate that was asked for and isn't confirmed yet.
+    pub(super) wanted: Option<RateLimit>,
+    /// Whether keys can be pressed.
+    pub(super) has_keys: bool,
+}
+
+impl State {
+    /// What is known at first.
+    pub(super) fn new(task: Value, now_ms: i64, style: TimeStyle) -> State {
+        State {
+            task,
+            run: None,
+            pace: Pace::default(),
+            windows: Vec::new(),
+            tail: VecDeque::new(),
+            lost_at_ms: None,
+            now_ms,
+            style,
+            note: None,
+            asks: false,
+            panel: Panel::Closed,
+            wanted: None,
+            has_keys: false,
+        }
+    }
+
+    /// The task's number.
+    pub(super) fn id(&self) -> &str {
+        self.task["id"].as_str().unwrap_or_default()
+    }
+
+    /// Takes in what came; true when the task should be looked at as a whole.
+    pub(super) fn hear(&mut self, news: News) -> bool {
+        match news {
+            News::Event(event) => return self.hear_event(&event),
+            News::Lost => self.lost_at_ms = Some(self.now_ms),
+            News::Back => {
+                self.lost_at_ms = None;
+                return true;
+            }
+            News::Task(task) => {
+                let rate = task["rate"].as_str().and_then(|rate| rate.parse().ok());
+                self.wanted = self.wanted.filter(|wanted| Some(*wanted) != rate);
+                self.task = task;
+            }
+            News::Run(runs) => self.run = newest_run(&runs),
+            News::Stats(stats) => self.pace = pace(&stats),
+            News::Window(window) => {
+                self.windows = window["shards"].as_array().into_iter().flatten().map(read_window).collect();
+            }
+            News::Failures(groups) => {
+                if matches!(self.panel, Panel::Failures(_)) {
+                    self.panel = Panel::Failures(groups["items"].as_array().cloned());
+                }
+            }
+            News::Explained(text) => {
+                if matches!(self.panel, Panel::Explain(_)) {
+                    self.panel = Panel::Explain(Some(text));
+                }
+            }
+            News::Said(text) => self.note = Some(text),
+            News::Refused(text) => {
+                self.wanted = None;
+                self.note = Some(text);
+            }
+        }
+        false
+    }
+
+    fn hear_event(&mut self, event: &Event) -> bool {
+        let Ok(whole) = serde_json::from_str::<Value>(&event.data) else { return false };
+        let data = &whole["data"];
+        match event.event.as_str() {
+            "snapshot" => self.task = data.clone(),
+            "stats" => self.merge_numbers(data),
+            "status" => {
+                self.merge(
+                    data,
+                    &["status", "result", "stop_reason", "status_reason", "status_text", "since"],
+                );
+                return true;
+            }
+            kind => {
+                if let Some(told) = told(kind, data) {
+                    self.tell(told);
+                }
+                return kind == "audit";
+            }
+        }
+        false
+    }
+
+    fn tell(&mut self, told: Told) {
+        if self.tail.len() == TAIL_MAX {
+            self.tail.pop_front();
+        }
+        self.tail.push_back(told);
+    }
+
+    fn merge(&mut self, data: &Value, names: &[&str]) {
+        let Some(task) = self.task.as_object_mut() else { return };
+        for name in names {
+            if let Some(value) = data.get(*name) {
+                task.insert((*name).to_owned(), value.clone());
+            }
+        }
+    }
+
+    fn merge_numbers(&mut self, data: &Value) {
+        self.merge(data, &["total", "counts", "low_water", "actual_rate", "rate"]);
+        let live = match data["window"] {
+            Value::Null => Value::Null,
+            _ => {
+                let names = ["high_water", "window", "concurrency", "latency_p95_seconds", "stall"];
+                let members = names.map(|name| (name.to_owned(), data[name].clone()));
+                Value::Object(members.into_iter().collect::<Map<String, Value>>())
+            }
+        };
+        self.merge(&json!({ "live": live }), &["live"]);
+    }
+}
+
+fn newest_run(runs: &Value) -> Option<(u64, String)> {
+    let run = runs["items"].get(0).filter(|run| run["ended_at"].is_null())?;
+    Some((run["run"].as_u64()?, run["node"].as_str()?.to_owned()))
+}
+
+fn pace(stats: &Value) -> Pace {
+    let series = &stats["series"];
+    let numbers = |name: &str| -> Vec<f64> {
+        series[name].as_array().into_iter().flatten().map(|n| n.as_f64().unwrap_or(0.0)).collect()
+    };
+    let errors = numbers("errors");
+    let last = &errors[errors.len().saturating_sub(ERRORS_OVER)..];
+    Pace {
+        points: numbers("rate"),
+        target: series["target"].as_array().and_then(|targets| targets.last()?.as_f64()),
+        p50: stats["latency"]["p50"].as_f64(),
+        p95: stats["latency"]["p95"].as_f64(),
+        errors: (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64),
+    }
+}
+
+fn read_window(shard: &Value) -> Window {
+    let head = &shard["head"];
+    let head = match (head["index"].as_u64(), head["age_seconds"].as_f64()) {
+        (Some(index), Some(age_seconds)) => {
+            Some(Head { index, attempt: head["attempt"].as_u64().unwrap_or(0), age_seconds })
+        }
+        _ => None,
+    };
+    Window {
+        low_water: shard["low_water"].as_u64().unwrap_or(0),
+        high_water: shard["high_water"].as_u64().unwrap_or(0),
+        cells: cells(shard["cells"].as_str().unwrap_or_default()),
+        head,
+    }
+}
+
+/// `F1S2` to F, S, S.
+fn cells(text: &str) -> Vec<char> {
+    let mut cells = Vec::new();
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        rest = &rest[letter.len_utf8()..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let count: usize = rest[..digits].parse().unwrap_or(0);
+        rest = &rest[digits..];
+        cells.extend(std::iter::repeat_n(letter, count.min(CELLS_MAX - cells.len())));
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, data: Value) -> News {
+        let data = json!({"topic": "task:t1", "data": data}).to_string();
+        News::Event(Event { id: "1".to_owned(), event: kind.to_owned(), data })
+    }
+
+    fn state() -> State {
+        State::new(json!({"id": "t1", "status": "running", "rate": "5/s"}), 0, TimeStyle::Utc)
+    }
+
+    #[test]
+    fn events_change_what_they_are_about_and_nothing_else() {
+        let mut state = state();
+        let stats = json!({"counts": {"succeeded": 3}, "rate": "9/s", "window": 40, "stall": "window"});
+        assert!(!state.hear(event("stats", stats)));
+        assert_eq!((&state.task["rate"], &state.task["status"]), (&json!("9/s"), &json!("running")));
+        assert_eq!(state.task["live"]["window"], 40);
+        assert!(state.hear(event("status", json!({"status": "stopped", "stop_reason": "operator"}))));
+        assert_eq!((&state.task["status"], &state.task["rate"]), (&json!("stopped"), &json!("9/s")));
+        state.hear(event("stats", json!({"window": null})));
+        assert_eq!(state.task["live"], Value::Null);
+        state.hear(event("snapshot", json!({"id": "t1", "status": "finished"})));
+        assert_eq!(state.task, json!({"id": "t1", "status": "finished"}));
+    }
+
+    #[test]
+    fn what_cant_be_read_changes_nothing() {
+        let mut state = state();
+        let before = state.task.clone();
+        state.hear(News::Event(Event { id: "1".into(), event: "stats".into(), data: "{".into() }));
+        state.hear(event("later", json!({"x": 1})));
+        assert_eq!((state.task, state.tail.len()), (before, 0));
+    }
+
+    #[test]
+    fn silence_has_a_beginning_and_an_end() {
+        let mut state = state();
+        state.now_ms = 7;
+        state.hear(News::Lost);
+        assert_eq!(state.lost_at_ms, Some(7));
+        assert!(state.hear(News::Back), "what was missed is looked up");
+        assert_eq!(state.lost_at_ms, None);
+    }
+
+    #[test]
+    fn runs_of_cells_are_read_and_bounded() {
+        assert_eq!(cells("F1S2R10").len(), 13);
+        assert_eq!(cells("F1S2")[..], ['F', 'S', 'S']);
+        assert_eq!(cells("S99999999999999999999").len(), 0, "no number that a node sends");
+        assert_eq!(cells("S999999999").len(), CELLS_MAX);
+        assert_eq!(cells("é3x"), ['é', 'é', 'é']);
+    }
+
+    #[test]
+    fn the_tail_is_bounded() {
+        let mut state = state();
+        for index in 0..100 {
+            state.hear(event("log", json!({"at": "2026-11-20T17:02:11Z", "level": "info", "index": index})));
+        }
+        assert_eq!(state.tail.len(), TAIL_MAX);
+    }
+}
