@@ -118,9 +118,10 @@ impl Picture<'_> {
         }
     }
 
-    /// Who presses keys faster than a node answers loses some.
+    /// Who presses keys faster than a node answers loses some. Of that many looks one more sees nothing else.
     fn order(&mut self, order: Order) {
-        if self.orders.try_send(order).is_err() {
+        let is_look = order == Order::Look;
+        if self.orders.try_send(order).is_err() && !is_look {
             self.state.wanted = None;
             self.state.note = Some("too many keys at once; the last ones were forgotten".to_owned());
         }
