@@ -3,6 +3,7 @@
 //! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
 
 pub mod bootstrap;
+pub mod database;
 pub mod dev;
 pub mod fair_share;
 pub mod handler_log;

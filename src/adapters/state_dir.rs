@@ -91,7 +91,12 @@ impl StateDir {
 
     /// The database.
     pub fn database(&self) -> PathBuf {
-        self.path.join("windrow.db")
+        StateDir::database_in(&self.path)
+    }
+
+    /// The database of a directory, whoever holds it.
+    pub fn database_in(directory: &Path) -> PathBuf {
+        directory.join("windrow.db")
     }
 
     /// Where standard input is kept while it is worked through. Not made here.

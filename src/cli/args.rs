@@ -9,7 +9,7 @@ pub use super::run::args::{Output, RunArgs, Tunes};
 pub use super::serve::args::ServeArgs;
 pub use super::settings::args::{ConfigArgs, ConfigVerb};
 pub use super::trial::args::TryArgs;
-use super::{api, biz, ctx, log, node, openapi, run, serve, task, token, trial, version};
+use super::{api, biz, ctx, db, doctor, log, node, openapi, run, serve, task, token, trial, version};
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
 #[derive(Debug, Parser)]
@@ -43,6 +43,12 @@ pub enum Command {
     /// Search the data log of all tasks, or follow it
     #[command(after_help = log::EXAMPLES)]
     Log(Box<log::LogArgs>),
+    /// Look at everything between here and the handlers, and say what is wrong
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(Box<doctor::DoctorArgs>),
+    /// Look after the database of a state directory on this machine: status, migrate, backup, check
+    #[command(after_help = db::args::EXAMPLES)]
+    Db(db::args::DbArgs),
     /// Contexts: which server is asked, and with which token; without a verb it lists them
     Ctx(ctx::args::CtxArgs),
     /// Call the API as it is, with the context's server and token

@@ -73,7 +73,7 @@ pub struct LogFlags {
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
     /// Lines with this text in their message, whatever the case of its letters
-    #[arg(long)]
+    #[arg(long, visible_alias = "search")]
     pub text: Option<String>,
     /// Who wrote it
     #[arg(long, value_enum)]
@@ -82,8 +82,11 @@ pub struct LogFlags {
     #[arg(long)]
     pub code: Option<String>,
     /// Lines of the last 10m, 2h, 3d …, or since a time (RFC 3339)
-    #[arg(long, value_name = "SPAN|TIME")]
+    #[arg(long, visible_alias = "from", value_name = "SPAN|TIME")]
     pub since: Option<String>,
+    /// Lines before a span ago, or before a time (RFC 3339)
+    #[arg(long, visible_alias = "to", value_name = "SPAN|TIME", conflicts_with = "follow")]
+    pub until: Option<String>,
     /// Go on with what is written from now on, until Ctrl-C
     #[arg(short, long)]
     pub follow: bool,
@@ -115,7 +118,8 @@ pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
         let fault = Fault::new(Exit::Usage, "a log isn't followed like that", because);
         return Err(fault.hint("-o table or -o ndjson"));
     }
-    let from = flags.since.as_deref().map(since).transpose()?;
+    let from = flags.since.as_deref().map(|text| moment("--since", text)).transpose()?;
+    let to = flags.until.as_deref().map(|text| moment("--until", text)).transpose()?;
     let request = match task {
         Some(task) => Request::get(&format!("/v1/tasks/{}/logs", segment(&link.task(task).await?))),
         None => Request::get("/v1/logs"),
@@ -127,6 +131,7 @@ pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
         .query_option("origin", flags.origin.as_ref().map(word))
         .query_option("code", flags.code.as_deref());
     let first = request.clone().query_option("from", from.and_then(written));
+    let first = first.query_option("to", to.and_then(written));
     let listed = link.list(first, Some(&flags.paging)).await?;
     let mut things = listed.things()?;
     if !flags.follow && !matches!(form, Form::Table | Form::Wide) {
@@ -145,7 +150,7 @@ pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
         }
         return Ok(Exit::Ok);
     }
-    if !screen::feed(&text)? {
+    if !screen::put_piece(text.as_bytes())? {
         return Ok(Exit::Ok);
     }
     let last = things.iter().map(number).max().unwrap_or(0);
@@ -157,15 +162,15 @@ fn word<T: ValueEnum>(value: &T) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// Since when. Unit: milliseconds since 1970.
-fn since(text: &str) -> Result<i64, Fault> {
+/// A time, or a span before now. Unit: milliseconds since 1970.
+fn moment(flag: &str, text: &str) -> Result<i64, Fault> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.timestamp_millis());
     }
     let ago = parse_span(text).ok().and_then(|span| i64::try_from(span.as_millis()).ok());
     let at = ago.map(|ago| SystemClock::new().wall().0.saturating_sub(ago));
     at.filter(|at| written(*at).is_some()).ok_or_else(|| {
-        Fault::new(Exit::Usage, "this is no time", format!("--since {text:?}"))
+        Fault::new(Exit::Usage, "this is no time", format!("{flag} {text:?}"))
             .hint("a span such as 10m, or a time such as 2026-11-20T17:03:40Z")
     })
 }
@@ -187,12 +192,12 @@ mod tests {
 
     #[test]
     fn a_log_begins_at_a_time_or_a_span_ago() {
-        assert_eq!(since("1970-01-01T00:00:01Z"), Ok(1000));
+        assert_eq!(moment("--since", "1970-01-01T00:00:01Z"), Ok(1000));
         let now = SystemClock::new().wall().0;
-        let ago = now - since("10m").expect("a span");
+        let ago = now - moment("--since", "10m").expect("a span");
         assert!((590_000..=600_000).contains(&ago), "{ago}");
         for bad in ["", "yesterday", "-3m", "99999999999999999999d"] {
-            assert_eq!(since(bad).expect_err("no time").exit, Exit::Usage, "{bad:?}");
+            assert_eq!(moment("--since", bad).expect_err("no time").exit, Exit::Usage, "{bad:?}");
         }
         assert_eq!(written(1000).as_deref(), Some("1970-01-01T00:00:01.000Z"));
     }

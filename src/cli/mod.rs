@@ -10,10 +10,12 @@
 //! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
 //! | `task`, `biz`, `node`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
+//! | `doctor` | what is wrong between here and the handlers; `checks` prints reports |
+//! | `db` | the database of a state directory on this machine |
 //! | `ctx` | which node that is |
 //! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
 //! | `table` | lists and cards for people, the same for scripts |
-//! | `help` | topics, completions |
+//! | `help`, `completion` | topics; what a word may become |
 //! | `source`, `handler`, `place` | makes what a job needs from flags |
 //! | `screen`, `signals` | standard error, Ctrl-C |
 //! | `fault`, `exit` | errors in three parts, exit codes |
@@ -35,9 +37,13 @@
 pub mod api;
 pub mod args;
 pub mod biz;
+mod checks;
 pub mod choice;
+mod completion;
 pub mod ctx;
+pub mod db;
 mod dev;
+pub mod doctor;
 pub mod exit;
 pub mod fault;
 mod handler;
@@ -105,9 +111,18 @@ impl Shell {
 
 /// Reads the command line and does what it says.
 pub fn main() -> ExitCode {
+    if completion::answer(std::env::args_os().collect(), quiet_shell) {
+        return ExitCode::SUCCESS;
+    }
     let cli = Cli::parse();
     let done = catch_unwind(AssertUnwindSafe(|| execute(cli)));
     done.unwrap_or(Exit::Bug).into()
+}
+
+/// The surroundings of somebody who is to be told nothing.
+fn quiet_shell() -> Shell {
+    let screen = Arc::new(Screen::plain());
+    Shell { env: process_env().collect(), environment: process_env_os(), screen }
 }
 
 fn execute(cli: Cli) -> Exit {
@@ -154,6 +169,8 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Node(args) => on_client(node::node(&args, shell)),
         Command::Token(args) => on_client(token::token(&args, shell)),
         Command::Log(args) => on_client(log::log(&args, shell)),
+        Command::Doctor(args) => on_client(doctor::doctor(&args, shell)),
+        Command::Db(args) => on_client(db::db(&args, shell)),
         Command::Ctx(args) => ctx::ctx(&args, shell),
         Command::Api(args) => on_client(api::api(&args, shell)),
         Command::Openapi(args) => on_client(openapi::openapi(&args, shell)),

@@ -239,20 +239,6 @@ pub(super) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     }
 }
 
-/// The same for lines that never end; false when nobody reads them any more.
-///
-/// # Errors
-/// As [`put`].
-pub(super) fn feed(text: &str) -> Result<bool, Fault> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Fault::new(Exit::Failed, "the answer can't be printed", error.to_string())
-            .hint("check where standard output goes")),
-    }
-}
-
 fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
     let level = match talk.verbose {
         0 => "warn",

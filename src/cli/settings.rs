@@ -1,6 +1,9 @@
 //! `windrow config`: checks and prints configurations.
 
 pub(super) mod args;
+mod shown;
+
+use std::path::{Path, PathBuf};
 
 use super::Shell;
 use super::args::{ConfigArgs, ConfigVerb};
@@ -9,10 +12,10 @@ use super::fault::Fault;
 use super::run::load;
 use super::screen;
 use super::serve::serviceable;
-use crate::config::{AuthMode, Config};
+use crate::config::{AuthMode, Config, DOCUMENTED};
 
-/// Every key with its default, as it stands in the repository.
-const DOCUMENTED: &str = include_str!("../../config.toml");
+/// What is read when no file is named.
+const FILE_DEFAULT: &str = "config.toml";
 
 /// Obeys.
 ///
@@ -21,18 +24,23 @@ const DOCUMENTED: &str = include_str!("../../config.toml");
 pub(super) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> {
     let text = match &args.verb {
         ConfigVerb::Check { file } => {
+            let file = chosen(file.as_deref());
             // What the service manager asks before a start must be what the start itself will find.
-            let config = serviceable(load(Some(file), shell)?).map_err(|faults| Fault::of_config(&faults))?;
-            format!("{} is sound\n{}", file.display(), needs(&config))
+            let config =
+                serviceable(load(file.as_deref(), shell)?).map_err(|faults| Fault::of_config(&faults))?;
+            let name = file.map_or_else(|| "the default".to_owned(), |file| file.display().to_string());
+            format!("{name} is sound\n{}", needs(&config))
         }
         ConfigVerb::Default => DOCUMENTED.to_owned(),
-        ConfigVerb::Show { file } => {
-            let config = load(file.as_deref(), shell)?;
-            let shown = serde_json::to_string_pretty(&config.task_defaults.tuning);
-            shown.map_err(|error| Fault::bug(error.to_string()))?
-        }
+        ConfigVerb::Show(args) => return shown::show(args, shell),
     };
     screen::print(&text).map(|()| Exit::Ok)
+}
+
+/// The file that is meant: the one that is named, else the one that a node would read.
+fn chosen(file: Option<&Path>) -> Option<PathBuf> {
+    let here = Path::new(FILE_DEFAULT);
+    file.map(Path::to_owned).or_else(|| here.exists().then(|| here.to_owned()))
 }
 
 /// What a node with this configuration needs of its machine.

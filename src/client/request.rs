@@ -22,6 +22,8 @@ pub struct Request {
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+    /// It is sent once: the first answer is the one that is wanted.
+    pub(super) once: bool,
     /// What is wrong with it; told when it is sent, so that requests can be written in one line.
     fault: Option<String>,
 }
@@ -35,7 +37,7 @@ impl Request {
             let key = uuid::Uuid::now_v7().to_string();
             headers.extend(HeaderValue::try_from(key).ok().map(|key| (KEY, key)));
         }
-        Request { method, path: path.to_owned(), headers, body: Bytes::new(), fault: None }
+        Request { method, path: path.to_owned(), headers, body: Bytes::new(), once: false, fault: None }
     }
 
     /// A GET.
@@ -104,6 +106,13 @@ impl Request {
         self.header(header::ACCEPT.as_str(), kind)
     }
 
+    /// Isn't tried again, whatever comes of it: for who wants to know how it is now.
+    #[must_use]
+    pub fn once(mut self) -> Request {
+        self.once = true;
+        self
+    }
+
     /// With a header, instead of one of the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Request {
@@ -114,6 +123,16 @@ impl Request {
             _ => self.fault = Some(format!("{name:?}: {value:?} is no header")),
         }
         self
+    }
+
+    /// Its method.
+    pub fn method(&self) -> &str {
+        self.method.as_str()
+    }
+
+    /// Its path, without the query.
+    pub fn path(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
     }
 
     /// What is wrong with it, if anything.

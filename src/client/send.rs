@@ -69,6 +69,7 @@ impl Client {
             let failed = match self.once(&request, deadline).await {
                 Ok(answer) => match self.asks_for_patience(&answer) {
                     None => return Ok(answer),
+                    Some(_) if request.once => return Ok(answer),
                     Some(pause) if Instant::now() + pause >= deadline => return Ok(answer),
                     Some(pause) => Failed {
                         error: self.refusal(&answer),
@@ -79,7 +80,7 @@ impl Client {
                 },
                 Err(failed) => failed,
             };
-            let may_repeat = failed.is_undone || request.is_repeatable();
+            let may_repeat = !request.once && (failed.is_undone || request.is_repeatable());
             let is_over = failed.is_absent && attempt >= CONNECTS_MAX;
             let pause = failed.wait.unwrap_or(wait);
             if !may_repeat || is_over || !failed.error.is_passing() || Instant::now() + pause >= deadline {

@@ -45,7 +45,8 @@ pub fn process_env_os() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     std::env::vars_os().collect()
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
+/// A file that can't be read.
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
     Fault {
         key: "config".to_owned(),
         origin: Origin::File(path.to_owned()),

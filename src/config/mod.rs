@@ -18,6 +18,7 @@ mod load;
 mod read;
 mod reload;
 mod sections;
+mod shown;
 mod values;
 
 pub use fault::{Fault, Origin};
@@ -28,6 +29,7 @@ pub use sections::{
     Auth, Cluster, Command, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node,
     Retention, Store, TaskDefaults, Telemetry,
 };
+pub use shown::{DOCUMENTED, Shown, shown};
 pub use values::{
     ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
 };

@@ -19,9 +19,9 @@ use self::compose::Ingredients;
 pub use self::error::ServeError;
 use super::bootstrap::{self, Bootstrap};
 use super::min_level::MinLevel;
-use super::{Node, Runtimes, StateDir, Store};
+use super::{Node, Runtimes, StateDir, Store, database};
 use crate::actors::context::ServingNow;
-use crate::config::{Config, StoreUrl};
+use crate::config::Config;
 use crate::domain::capacity::Capacity;
 use crate::domain::settings::{Auto, RateLimit};
 use crate::http::metrics::watch;
@@ -84,7 +84,7 @@ impl Serve {
             .local_addr()
             .map_err(|cause| ServeError::Listen { address: config.http.listen, cause })?;
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
-        let store = Arc::new(Store::open(&database(&config, &state)).await?);
+        let store = Arc::new(Store::open(&database::path(&config)).await?);
         let min_level = MinLevel::new(config.data_log.min_level);
         let ingredients = Ingredients {
             config: &config,
@@ -237,14 +237,6 @@ fn name(config: &Config) -> Result<String, ServeError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_sound = !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(is_plain);
     if is_sound { Ok(name) } else { Err(ServeError::Name(name)) }
-}
-
-fn database(config: &Config, state: &StateDir) -> PathBuf {
-    match &config.store.url {
-        StoreUrl::Sqlite(path) => path.clone(),
-        // Servers are refused when the configuration is checked.
-        StoreUrl::Auto | StoreUrl::Postgres(_) | StoreUrl::MySql(_) => state.database(),
-    }
 }
 
 /// How other nodes reach this one.

@@ -27,7 +27,11 @@ fn help_of_run_has_examples() {
 #[test]
 fn completions_are_those_of_the_shell() {
     let done = Place::new().windrow(&["completions", "bash"]).expect(0);
-    assert!(done.stdout.contains("complete ") && done.stdout.contains("--failures-out"));
+    assert!(
+        done.stdout.contains("complete ") && done.stdout.contains("WINDROW_COMPLETE="),
+        "{}",
+        done.stdout
+    );
 }
 
 #[test]
@@ -42,7 +46,12 @@ fn the_default_configuration_is_the_documented_one_and_sound() {
     place.windrow(&["config", "check", "config.toml"]).expect(0);
     let shown =
         place.windrow_with(&["config", "show"], "", &[("WINDROW_TASK_DEFAULTS__RATE", "7/s")]).expect(0);
-    assert!(shown.stdout.contains(r#""rate": "7/s""#), "{}", shown.stdout);
+    assert!(shown.stdout.contains("\ntask_defaults.rate = \"7/s\"\n"), "{}", shown.stdout);
+    // What is shown is a configuration itself.
+    place.write("shown.toml", &shown.stdout);
+    let again = place.windrow(&["config", "show", "shown.toml"]).expect(0);
+    assert_eq!(again.stdout, shown.stdout);
+    place.windrow(&["config", "check", "shown.toml"]).expect(0);
 }
 
 #[test]

@@ -169,3 +169,33 @@ async fn a_viewer_looks_and_changes_nothing() {
         viewer.windrow(&format!("biz {words}")).await.refused(5, &["admin"]);
     }
 }
+
+#[tokio::test]
+async fn what_is_only_tried_changes_nothing() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let before = node.admin.get("/v1/businesses/push").await.expect(200);
+    let person = Person::admin(&node);
+    for words in ["edit push --rate 7/s", "archive push", "register new --url http://127.0.0.1:9/"] {
+        let done = person.windrow(&format!("biz {words} --dry-run")).await.expect(0);
+        assert!(done.stderr.contains("dry run: nothing was changed"), "{words}: {}", done.stderr);
+        assert!(
+            serde_json::from_str::<Value>(&done.stdout).unwrap()["name"].is_string(),
+            "{words}: {}",
+            done.stdout
+        );
+        let plan = person.windrow(&format!("biz {words} --dry-run -o json")).await.expect(0).json();
+        assert_eq!(plan["dry_run"], true, "{words}");
+    }
+    let list =
+        json!([{"name": "push", "pool": "batch"}, {"name": "new", "url": "http://127.0.0.1:9/"}]).to_string();
+    let done = person.run(&["biz", "apply", "-f", "-", "--dry-run"], &list).await.expect(0);
+    assert!(done.stdout.contains("\"batch\"") && done.stdout.contains("\"new\""), "{}", done.stdout);
+    assert_eq!(node.admin.get("/v1/businesses/push").await.expect(200), before);
+    node.admin.get("/v1/businesses/new").await.problem(404, "not-found");
+    assert_eq!(business.seen().len(), 0, "no handler was called");
+    person.windrow("biz edit push --default speed=9 --dry-run").await.refused(7, &["speed"]);
+    // A secret can't be tried: the node says so, or would make it in earnest.
+    person.windrow("biz rotate-secret push --dry-run").await.refused(4, &["in earnest"]);
+}

@@ -52,6 +52,8 @@ async fn a_log_is_narrowed() {
         ("--origin system", 0),
         ("--since 1h", 3),
         ("--since 2999-01-01T00:00:00Z", 0),
+        ("--until 1h", 0),
+        ("--until 2999-01-01T00:00:00Z", 3),
         ("--task t2", 1),
         ("--limit 2", 2),
     ] {
@@ -59,6 +61,8 @@ async fn a_log_is_narrowed() {
         assert_eq!(text.lines().count(), count, "{words}");
     }
     assert_eq!(person.windrow("log --origin system").await.expect(0).stderr, "no lines\n");
+    let one = person.windrow("task log push/one --search UPSTREAM").await.expect(0).stdout;
+    assert!(one.ends_with(" warn  #1,234 slow upstream\n") && one.lines().count() == 1, "{one}");
     person.windrow("log --since yesterday").await.refused(2, &["10m"]);
     person.windrow("log --task t99").await.refused(3, &["t99"]);
     person.windrow("log --follow -o json").await.refused(2, &["-o ndjson"]);

@@ -89,3 +89,20 @@ async fn what_was_set_is_printed_before_and_after() {
     person.windrow(&format!("node set {name} --log-filter a=b=c")).await.refused(7, &["/log_filter"]);
     person.windrow("node set gone --capacity 1/s").await.refused(3, &["gone"]);
 }
+
+#[tokio::test]
+async fn what_is_only_tried_changes_nothing() {
+    let node = Node::start().await;
+    let (person, name) = (Person::admin(&node), name(&node).await);
+    let read = async || {
+        let mut seen = node.admin.get("/v1/nodes").await.expect(200)["items"][0].clone();
+        (seen["last_seen"], seen["uptime_seconds"]) = (json!(null), json!(null));
+        seen
+    };
+    let before = read().await;
+    for words in [format!("drain {name}"), format!("set {name} --capacity 4321/s --log-filter warn")] {
+        let plan = person.windrow(&format!("node {words} --dry-run -o json")).await.expect(0).json();
+        assert_eq!(plan["dry_run"], true, "{words}");
+    }
+    assert_eq!(read().await, before);
+}

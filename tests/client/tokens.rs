@@ -70,3 +70,15 @@ async fn a_token_is_revoked_with_a_yes_only() {
     assert_eq!(audit["items"][0]["reason"], "lost");
     person.windrow("token revoke 999 --yes").await.refused(3, &["999"]);
 }
+
+#[tokio::test]
+async fn what_is_only_tried_changes_nothing() {
+    let node = Node::start().await;
+    let person = Person::admin(&node);
+    let before = node.admin.get("/v1/tokens").await.expect(200);
+    let done = person.windrow("token create --role viewer --name wall --dry-run").await.expect(0);
+    assert_eq!((&done.json()["name"], done.json().get("token")), (&json!("wall"), None), "{}", done.stdout);
+    let id = &before["items"][0]["id"];
+    person.windrow(&format!("token revoke {id} --dry-run")).await.expect(0);
+    assert_eq!(node.admin.get("/v1/tokens").await.expect(200), before);
+}

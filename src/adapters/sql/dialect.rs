@@ -97,6 +97,24 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
     })
 }
 
+/// A connection that only looks: nothing is made, nothing is brought up to date, nobody is kept from writing.
+pub(super) async fn look(path: &Path) -> Result<DatabaseConnection, StoreError> {
+    let file = path.to_owned();
+    let mut options = ConnectOptions::new("sqlite::memory:");
+    options.max_connections(1).min_connections(1).sqlx_logging(false);
+    options.acquire_timeout(ACQUIRE_TIMEOUT).idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    options.map_sqlx_sqlite_opts(move |sqlite| {
+        sqlite
+            .in_memory(false)
+            .shared_cache(false)
+            .filename(&file)
+            .create_if_missing(false)
+            .read_only(true)
+            .busy_timeout(BUSY_TIMEOUT)
+    });
+    Database::connect(options).await.map_err(error)
+}
+
 /// Whether a connection is outside of every transaction; one that isn't is thrown away, and another opened.
 ///
 /// When a disk is full, SQLite rolls back by itself; sqlx's own rollback fails then, and sqlx believes for ever that
@@ -135,14 +153,20 @@ pub(super) async fn migrate(writer: &DatabaseConnection) -> Result<(), StoreErro
 /// doesn't know.
 async fn is_step_missing<C: ConnectionTrait>(db: &C) -> Result<bool, StoreError> {
     let done = steps_done(db).await?;
-    let known: BTreeSet<String> = Migrator::migrations().iter().map(|step| step.name().to_owned()).collect();
+    let known: BTreeSet<String> = steps_known().into_iter().collect();
     match done.difference(&known).next() {
         Some(unknown) => Err(StoreError::NewerSchema(unknown.clone())),
         None => Ok(known.len() > done.len()),
     }
 }
 
-async fn steps_done<C: ConnectionTrait>(db: &C) -> Result<BTreeSet<String>, StoreError> {
+/// The steps of this program, in their order.
+pub(super) fn steps_known() -> Vec<String> {
+    Migrator::migrations().iter().map(|step| step.name().to_owned()).collect()
+}
+
+/// The steps that a database has.
+pub(super) async fn steps_done<C: ConnectionTrait>(db: &C) -> Result<BTreeSet<String>, StoreError> {
     let backend = db.get_database_backend();
     let table = format!("SELECT name FROM sqlite_master WHERE type = 'table' AND name = '{STEPS_DONE}'");
     if db.query_one_raw(Statement::from_string(backend, table)).await.map_err(error)?.is_none() {

@@ -17,6 +17,7 @@ mod entity;
 mod failure_groups;
 mod failure_list;
 mod idempotency;
+pub mod inspect;
 mod items;
 mod node_audit;
 mod outbox;

@@ -3,14 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::args::{ChangeArgs, RegisterArgs};
-use super::check::{failed, lines};
 use super::list::BUSINESSES;
 use super::path;
 use super::show::card;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::{Form, Link, Write};
-use crate::cli::{Shell, screen};
+use crate::cli::{Shell, checks, screen};
 use crate::client::{Answer, ClientError, Problem, Request};
 
 /// Registers a business.
@@ -27,7 +26,8 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
     } else if matches!(link.look.form, Form::Table | Form::Wide) {
         // A handler that passed may have been warned of something.
         let report = link.send(Request::post(&format!("{}/check", path(&args.name)))).await?.json()?;
-        lines(&report["checks"], false).iter().for_each(|line| link.say(line));
+        let report = report["checks"].as_array().map(Vec::as_slice).unwrap_or_default();
+        checks::lines(report, false).iter().for_each(|line| link.say(line));
     }
     link.say(&format!("registered {}", args.name));
     tell_secret(&link, shell, &answer)
@@ -71,10 +71,15 @@ pub(super) async fn send(
 
 /// The report on standard error, and what it comes to.
 fn broken(name: &str, problem: &Problem, shell: &Shell) -> Fault {
-    let report = problem.more.get("check_report").cloned().unwrap_or_default();
-    lines(&report, false).iter().for_each(|line| shell.screen.must_say(line));
-    Fault::new(Exit::BadHandler, format!("{name} is not registered: {}", failed(&report)), &*problem.detail)
-        .hint("mend the handler; --force registers it all the same")
+    let report = problem.more.get("check_report").and_then(Value::as_array);
+    let report = report.map(Vec::as_slice).unwrap_or_default();
+    checks::lines(report, false).iter().for_each(|line| shell.screen.must_say(line));
+    Fault::new(
+        Exit::BadHandler,
+        format!("{name} is not registered: {}", checks::failed(report)),
+        &*problem.detail,
+    )
+    .hint("mend the handler; --force registers it all the same")
 }
 
 /// The secret, on standard output in every form but two, which have no place for it.

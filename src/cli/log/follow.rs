@@ -51,7 +51,7 @@ pub(super) async fn follow(
         place.now_ms = listed.now_ms;
         place.last = new.last().map_or(place.last, number);
         let text: String = new.iter().map(|line| lines::told(link, line, names_task, place.now_ms)).collect();
-        if !text.is_empty() && !screen::feed(&text)? {
+        if !text.is_empty() && !screen::put_piece(text.as_bytes())? {
             return Ok(Exit::Ok);
         }
     }

@@ -48,7 +48,8 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
         }
         // Looks that aren't drawn over one another stand apart.
         let end = if terminal.is_term() || link.look.form == Form::Ndjson { "\n" } else { "\n\n" };
-        if !screen::feed(&format!("{}{end}", text.trim_end_matches('\n')))? {
+        let text = format!("{}{end}", text.trim_end_matches('\n'));
+        if !screen::put_piece(text.as_bytes())? {
             return Ok(Exit::Ok);
         }
         tokio::time::sleep(args.every).await;

@@ -72,18 +72,40 @@ impl Link<'_> {
     /// Sends a change. None is the answer to a dry run, which is printed then.
     ///
     /// # Errors
-    /// As [`Link::send`]; `Failed` when a change was only to be tried, and the node made it.
+    /// As [`Link::send`]; `Conflict` where a change is only to be tried, and the node can't do that.
     pub async fn change(&self, write: &Write, request: Request) -> Result<Option<Answer>, Fault> {
-        let answer = self.send(request).await?;
         if !write.dry_run {
-            return Ok(Some(answer));
+            return self.send(request).await.map(Some);
         }
+        // A node that knows no dry run of it would make the change.
+        let document: Value = self.get("/openapi.json").await?.json()?;
+        if !can_be_tried(&document, request.method(), request.path()) {
+            let because = format!("this node would do {} {} in earnest", request.method(), request.path());
+            return Err(Fault::new(Exit::Conflict, "it can't be tried", because)
+                .hint("a newer node, or without --dry-run"));
+        }
+        let answer = self.send(request).await?;
         if self.show_plan(&answer)? {
             return Ok(None);
         }
-        Err(Fault::new(Exit::Failed, "the change was made", "this node can't try changes, and didn't say so")
-            .hint("look at what it is now; leave --dry-run out with this version of the node"))
+        Err(Fault::bug("the node says that it can try this, but it answered as if it had done it"))
     }
+}
+
+/// Whether the API's description knows a dry run of an operation.
+fn can_be_tried(document: &Value, method: &str, path: &str) -> bool {
+    let paths = document["paths"].as_object().into_iter().flatten();
+    let operations = paths.filter(|(template, _)| fits(template, path));
+    let parameters = operations.filter_map(|(_, item)| item[method.to_lowercase()]["parameters"].as_array());
+    parameters.flatten().any(|parameter| parameter["name"] == "dry_run")
+}
+
+/// Whether a path is one of a template's: `/v1/nodes/n1/drain` of `/v1/nodes/{node}/drain`.
+fn fits(template: &str, path: &str) -> bool {
+    let (templates, parts): (Vec<&str>, Vec<&str>) =
+        (template.split('/').collect(), path.split('/').collect());
+    let fits = |(template, part): (&&str, &&str)| template == part || template.starts_with('{');
+    templates.len() == parts.len() && templates.iter().zip(&parts).all(fits)
 }
 
 #[cfg(test)]
@@ -100,5 +122,20 @@ mod tests {
         let lines: Vec<String> = differences(&before, &after).iter().map(Difference::line).collect();
         assert_eq!(lines, ["defaults.batch  – → 2", "defaults.rate  5/s → –", "hooks.validate  – → {}"]);
         assert_eq!(differences(&before, &before), []);
+    }
+
+    #[test]
+    fn only_what_the_node_describes_is_tried() {
+        let dry = json!({"parameters": [{"name": "node"}, {"name": "dry_run"}]});
+        let document = json!({"paths": {
+            "/v1/nodes/{node}/drain": {"post": dry}, "/v1/nodes/{node}": {"patch": {"parameters": []}},
+        }});
+        assert!(can_be_tried(&document, "POST", "/v1/nodes/n1/drain"));
+        assert!(!can_be_tried(&document, "POST", "/v1/nodes/n1/undrain"));
+        assert!(
+            !can_be_tried(&document, "PATCH", "/v1/nodes/n1")
+                && !can_be_tried(&document, "POST", "/v1/nodes")
+        );
+        assert!(!can_be_tried(&json!({}), "POST", "/v1/nodes/n1/drain"));
     }
 }

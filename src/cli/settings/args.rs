@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::cli::remote::View;
+
 /// `windrow config`
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
@@ -17,14 +19,24 @@ pub struct ConfigArgs {
 pub enum ConfigVerb {
     /// Check a file and the environment for `windrow serve`; lists every fault at once, or what the node will need
     Check {
-        /// The file
-        file: PathBuf,
+        /// The file; without it ./config.toml if there is one
+        file: Option<PathBuf>,
     },
     /// Print every key with its default, unit and reason
     Default,
-    /// Print the live settings that tasks have by default, from a file and the environment
-    Show {
-        /// The file
-        file: Option<PathBuf>,
-    },
+    /// Print every key with the value that holds, from a file and the environment; secrets are masked
+    Show(ShowArgs),
+}
+
+/// `windrow config show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The file; without it ./config.toml if there is one
+    pub file: Option<PathBuf>,
+    /// With where each value comes from: the default, the file, or a variable
+    #[arg(long)]
+    pub origin: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: View,
 }

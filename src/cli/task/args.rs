@@ -61,7 +61,7 @@ pub enum Verb {
     Item(ItemArgs),
     /// Do failures again, in a task of their own
     Redrive(Box<RedriveArgs>),
-    /// Show lines of a task's log, the newest first
+    /// Show a task's log, the newest line last, or follow it
     Log(LogArgs),
     /// List the runs of a task, the newest first
     Runs(PagesArgs),

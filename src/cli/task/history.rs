@@ -1,15 +1,15 @@
-//! `windrow task runs`, `revisions` and `log`: what was.
+//! `windrow task runs` and `revisions`: what was.
 
 use serde_json::Value;
 
-use super::args::look::{LogArgs, PagesArgs};
+use super::args::look::PagesArgs;
 use super::failures::{column, number};
 use super::set::difference_but;
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::Link;
-use crate::cli::table::{Cell, Keep, Listing, Side, Tone, human};
+use crate::cli::table::{Cell, Keep, Listing, Side, Tone};
 use crate::client::{Request, segment};
 
 /// Runs.
@@ -52,40 +52,12 @@ const REVISIONS: Listing = Listing {
     none: "nothing was changed",
 };
 
-/// Lines of a log.
-const LINES: Listing = Listing {
-    columns: &[
-        column("AT", Side::Left, Keep::Always, 7, |line, times| Cell::time(line, "at", times)),
-        column("LEVEL", Side::Left, Keep::Always, 5, |line, _| level(line)),
-        column("INDEX", Side::Right, Keep::Rank(40), 6, |line, _| match line["index"].as_u64() {
-            Some(index) => Cell::new(format!("#{}", human::count(index))).plain(index.to_string()),
-            None => Cell::nothing(),
-        }),
-        column("CODE", Side::Left, Keep::Rank(30), 6, |line, _| Cell::member(line, "code")),
-        column("MESSAGE", Side::Left, Keep::Always, 16, |line, _| Cell::member(line, "message")),
-        column("ORIGIN", Side::Left, Keep::Wide, 6, |line, _| Cell::member(line, "origin")),
-        column("EXTRA", Side::Left, Keep::Wide, 6, |line, _| Cell::member(line, "extra")),
-    ],
-    name: |line| line["number"].to_string(),
-    none: "no lines",
-};
-
 fn change(entry: &Value) -> Cell {
     let (before, after) = (&entry["before"], &entry["after"]);
     if !before.is_object() || !after.is_object() {
         return Cell::nothing();
     }
     Cell::new(difference_but(before, after, &[]))
-}
-
-fn level(line: &Value) -> Cell {
-    let tone = match line["level"].as_str() {
-        Some("error") => Tone::Bad,
-        Some("warn") => Tone::Warn,
-        Some("debug") => Tone::Dim,
-        _ => Tone::Plain,
-    };
-    Cell::member(line, "level").tone(tone)
 }
 
 /// Lists runs.
@@ -110,23 +82,4 @@ async fn pages(args: &PagesArgs, shell: &Shell, what: &str, listing: &Listing) -
     let request = Request::get(&format!("/v1/tasks/{}/{what}", segment(&id)));
     let listed = link.list(request, Some(&args.paging)).await?;
     link.show_list(listing, &listed, &listed.things()?)
-}
-
-/// Shows lines of the log.
-///
-/// # Errors
-/// As [`Link::send`].
-pub(super) async fn log(args: &LogArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
-    let id = link.task(&args.task).await?;
-    let request = Request::get(&format!("/v1/tasks/{}/logs", segment(&id)))
-        .query_option("level", args.level.as_deref())
-        .query_option("index", args.index)
-        .query_option("q", args.search.as_deref())
-        .query_option("origin", args.origin.as_deref())
-        .query_option("code", args.code.as_deref())
-        .query_option("from", args.from.as_deref())
-        .query_option("to", args.to.as_deref());
-    let listed = link.list(request, Some(&args.paging)).await?;
-    link.show_list(&LINES, &listed, &listed.things()?)
 }

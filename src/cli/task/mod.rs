@@ -30,6 +30,7 @@ pub use self::columns::TASKS;
 use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;
+use super::log;
 
 /// Does what the verb says; without one it lists.
 ///
@@ -54,7 +55,7 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::Failures(args)) => failures::failures(args, shell).await,
         Some(Verb::Item(args)) => item::item(args, shell).await,
         Some(Verb::Redrive(args)) => redrive::redrive(args, shell).await,
-        Some(Verb::Log(args)) => history::log(args, shell).await,
+        Some(Verb::Log(args)) => log::show(&args.flags, Some(&args.task), shell).await,
         Some(Verb::Runs(args)) => history::runs(args, shell).await,
         Some(Verb::Revisions(args)) => history::revisions(args, shell).await,
         Some(Verb::Report(args)) => report::report(args, shell).await,

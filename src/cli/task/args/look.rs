@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::log::LogFlags;
 use crate::cli::remote::{Paging, Remote, Write};
 
 /// `windrow task failures`
@@ -42,33 +43,9 @@ pub struct ItemArgs {
 pub struct LogArgs {
     /// The task: t42, or business/name
     pub task: String,
-    /// This level or above: debug, info, warn, error
-    #[arg(long, value_name = "LEVEL", help_heading = "Which")]
-    pub level: Option<String>,
-    /// About this item
-    #[arg(long, value_name = "N", help_heading = "Which")]
-    pub index: Option<u64>,
-    /// With this text in the message
-    #[arg(long, value_name = "TEXT", help_heading = "Which")]
-    pub search: Option<String>,
-    /// Of business or system
-    #[arg(long, value_name = "ORIGIN", help_heading = "Which")]
-    pub origin: Option<String>,
-    /// With this code of windrow's own lines
-    #[arg(long, value_name = "CODE", help_heading = "Which")]
-    pub code: Option<String>,
-    /// Written at or after this time (RFC 3339)
-    #[arg(long, value_name = "TIME", help_heading = "Which")]
-    pub from: Option<String>,
-    /// Written before this time (RFC 3339)
-    #[arg(long, value_name = "TIME", help_heading = "Which")]
-    pub to: Option<String>,
-    /// How many.
+    /// Which lines, and how.
     #[command(flatten)]
-    pub paging: Paging,
-    /// How the node is reached.
-    #[command(flatten)]
-    pub remote: Remote,
+    pub flags: LogFlags,
 }
 
 /// `windrow task runs` and `revisions`

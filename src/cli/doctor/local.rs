@@ -1,0 +1,91 @@
+//! What is looked at on this machine: the configuration and the state directory of a node.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::told;
+use crate::cli::Shell;
+use crate::cli::checks::{Outcome, line};
+use crate::cli::db::args::Place;
+use crate::cli::db::configured;
+use crate::cli::fault::Fault;
+use crate::cli::serve::serviceable;
+use crate::cli::table::human;
+use crate::config::Config;
+use crate::node::database::{self, Inspection, Room};
+
+/// Less room than this is worth a look. Unit: bytes.
+const ROOM_WARN: u64 = 1_000_000_000;
+/// With less room than this a node stands still soon. Unit: bytes.
+const ROOM_FAIL: u64 = 100_000_000;
+
+/// Looks at the state directory that is named; at none that isn't.
+pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Vec<Value>) {
+    if place.config.is_none() && place.data_dir.is_none() {
+        return;
+    }
+    let config = match configured(place, shell) {
+        Ok(config) => config,
+        Err(fault) => return report.push(told("configuration", &fault)),
+    };
+    report.push(match serviceable(config.clone()) {
+        Ok(_) => line("configuration", Outcome::Ok, "sound", None),
+        Err(faults) => told("configuration", &Fault::of_config(&faults)),
+    });
+    report.push(database(&config).await);
+    report.push(room(&config.node.data_dir));
+}
+
+async fn database(config: &Config) -> Value {
+    let path = database::path(config);
+    if !path.exists() {
+        let detail = format!("{} isn't there yet", path.display());
+        return line("schema", Outcome::Ok, detail, None);
+    }
+    match schema(&path).await {
+        Ok(schema) if !schema.unknown.is_empty() => {
+            let detail = format!("the database is newer: {}", schema.unknown.join(", "));
+            line("schema", Outcome::Fail, detail, Some("use the newer windrow"))
+        }
+        Ok(schema) if !schema.pending.is_empty() => {
+            let detail = format!("steps are missing: {}", schema.pending.join(", "));
+            line(
+                "schema",
+                Outcome::Warn,
+                detail,
+                Some("the node's next start does them, or windrow db migrate"),
+            )
+        }
+        Ok(schema) => line("schema", Outcome::Ok, format!("up to date ({} steps)", schema.done.len()), None),
+        Err(fault) => told("schema", &fault),
+    }
+}
+
+async fn schema(path: &Path) -> Result<database::Schema, Fault> {
+    let inspection = Inspection::open(path).await?;
+    let schema = inspection.schema().await?;
+    inspection.close().await?;
+    Ok(schema)
+}
+
+fn room(directory: &Path) -> Value {
+    match database::room(directory) {
+        Ok(Room { free, total }) => {
+            let detail =
+                format!("{} of {} free in {}", human::bytes(free), human::bytes(total), directory.display());
+            let outcome = match free {
+                ..ROOM_FAIL => Outcome::Fail,
+                ..ROOM_WARN => Outcome::Warn,
+                _ => Outcome::Ok,
+            };
+            let advice =
+                (outcome != Outcome::Ok).then_some("make room; [retention] in config.toml says what is kept");
+            line("disk", outcome, detail, advice)
+        }
+        Err(error) => {
+            let detail = format!("{}: {error}", directory.display());
+            line("disk", Outcome::Fail, detail, Some("check node.data_dir and its permissions"))
+        }
+    }
+}
