@@ -47,7 +47,8 @@ pub struct DoctorArgs {
 /// # Errors
 /// When standard output can't be written: everything else is part of the report.
 pub(super) async fn doctor(args: &DoctorArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let remote = Remote { server: args.url.clone().or(args.remote.server.clone()), ..args.remote.clone() };
+    let remote =
+        Remote { server: args.url.clone().or_else(|| args.remote.server.clone()), ..args.remote.clone() };
     let mut report = vec![contexts(shell)];
     let mut is_unreachable = false;
     match Link::open(&remote, shell) {

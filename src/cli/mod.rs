@@ -30,7 +30,8 @@
 //! Result<Exit, Fault>`. There, `Link::open(&args.remote, shell)?` is the way to the node: `link.task("business/name")`
 //! addresses a task, `link.send(Request::post(…))` asks (its errors are faults with their exit codes already),
 //! `link.list` reads pages, `link.show_list`, `link.show_one` and `link.show_plan` print what `-o` asks for, `link.say`
-//! and `link.hint` talk on standard error, `link.confirm` asks before what can't be undone.
+//! and `link.hint` talk on standard error, `link.confirm` asks a person, `link.confirm_word` before what can't be undone.
+//! A change of a task is a `task::draft::Draft`: it knows reasons and dry runs; `task::which` does it to many.
 //!
 //! A new noun: a folder like `biz/`, a line each in `Command` (`args.rs`) and in `obey` below.
 

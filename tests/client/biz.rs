@@ -120,11 +120,15 @@ async fn a_business_is_shown_as_a_card_and_verbatim() {
     let body = person.windrow("biz show push -o json").await.expect(0).stdout;
     assert_eq!(body.trim_end().as_bytes(), &node.admin.get("/v1/businesses/push").await.body[..], "verbatim");
     person.windrow("biz show gone").await.refused(3, &["gone"]);
+    node.business("plain", &business.url(), json!({})).await;
+    let plain = person.windrow("biz show plain").await.expect(0).stdout;
+    assert!(plain.starts_with("plain\n"), "{plain}");
     let table = person.windrow("biz list").await.expect(0).stdout;
-    assert!(table.starts_with("NAME  DISPLAY NAME  HANDLER "), "{table}");
+    assert!(table.starts_with("NAME   DISPLAY NAME  HANDLER "), "{table}");
     let rows = person.windrow("biz list -o csv").await.expect(0).stdout;
     assert!(
-        rows.starts_with("name,display_name,handler,pool,revision,updated,archived\npush,Push,"),
+        rows.contains("name,display_name,handler,pool,revision,updated,archived\nplain,,")
+            && rows.contains("\npush,Push,"),
         "{rows}"
     );
 }

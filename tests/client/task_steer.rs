@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::business::{Act, Business};
 use crate::program::Person;
 use crate::support::{Node, Recipe};
+use crate::wire::scripted;
 
 async fn node_with(act: impl Fn() -> Act + Send + Sync + 'static) -> (Business, Node) {
     let business = Business::start(move |_| act()).await;
@@ -44,7 +45,7 @@ async fn a_task_is_stopped_with_what_is_in_flight_and_goes_on_to_its_end() {
     let again = person.windrow("task stop t1").await.expect(0).stdout;
     assert!(again.starts_with("t1  stopped at low water "), "{again}");
     let cut = person.windrow("task finish t1").await.expect(0).stdout;
-    assert!(cut.contains("items from index ") || cut.contains("left out"), "{cut}");
+    assert!(cut.starts_with("t1  ✓ finished (early): items from index "), "{cut}");
 }
 
 #[tokio::test]
@@ -158,6 +159,23 @@ async fn many_tasks_are_steered_at_once_after_a_yes() {
 }
 
 #[tokio::test]
+async fn the_last_of_many_is_not_held_up_by_the_first() {
+    let (_business, node) = node_with(Act::ok).await;
+    let person = Person::admin(&node);
+    node.task("push", 1_000_000, json!({"rate": "10/s"})).await;
+    node.task("push", 5, json!({})).await;
+    let waits = person.windrow("task start t1 t2 --wait");
+    let other = async {
+        node.status("t2", "finished").await;
+        assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200)["status"], "running");
+        node.admin.post("/v1/tasks/t1/stop", json!({})).await.expect(202);
+    };
+    let (done, ()) = tokio::join!(waits, other);
+    let done = done.expect(9).stdout;
+    assert!(done.contains("t1  ■ stopped") && done.contains("t2  ✓ finished"), "{done}");
+}
+
+#[tokio::test]
 async fn settings_are_changed_from_what_they_were_to_what_they_are() {
     let (_business, node) = node_with(Act::ok).await;
     let person = Person::admin(&node);
@@ -228,6 +246,23 @@ async fn a_dry_run_changes_nothing_whether_or_not_the_node_knows_one() {
     assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200), before);
     assert_eq!(person.windrow("task -o name").await.expect(0).stdout, "t1\n");
     assert_eq!(business.items(), []);
+}
+
+#[tokio::test]
+async fn a_plan_is_shown_as_what_would_be_another() {
+    const TASK: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
+        {\"id\":\"t1\",\"rate\":\"5/s\",\"version\":1}";
+    const DOCUMENT: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
+        {\"paths\":{\"/v1/tasks/{task}\":{\"patch\":{\"parameters\":[{\"name\":\"dry_run\"}]}}}}";
+    const PLAN: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
+        {\"dry_run\":true,\"would\":{\"id\":\"t1\",\"rate\":\"7/s\",\"version\":2}}";
+    let (url, asked) = scripted(&[TASK, DOCUMENT, PLAN, TASK]).await;
+    let person = Person::new().env("WINDROW_SERVER", &url);
+    let done = person.windrow("task set t1 --rate 7/s --dry-run").await.expect(0);
+    assert_eq!(done.stdout, "t1  rate 5/s → 7/s\n");
+    assert!(done.stderr.contains("dry run: nothing was changed"), "{}", done.stderr);
+    let asked = asked.await.unwrap();
+    assert!(asked[2].starts_with("PATCH /v1/tasks/t1?dry_run=true "), "{}", asked[2]);
 }
 
 #[tokio::test]

@@ -255,7 +255,8 @@ fn publish(part: &Path, to: &Path) -> Result<(), BackupError> {
         Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(part, to).map_err(fault)?,
         Err(cause) => return Err(fault(cause)),
     }
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(fault)
 }
 

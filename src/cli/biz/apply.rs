@@ -45,6 +45,9 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     Ok(Exit::Ok)
 }
 
+/// A business's name, and what the file says of it.
+type Wanted = (String, Map<String, Value>);
+
 /// What came of one business.
 struct Applied {
     lines: Vec<String>,
@@ -120,7 +123,7 @@ fn replace(body: &mut Map<String, Value>, before: &Value, table: &str) {
 }
 
 /// The businesses of a file, each with its name.
-fn wanted(file: &Path) -> Result<Vec<(String, Map<String, Value>)>, Fault> {
+fn wanted(file: &Path) -> Result<Vec<Wanted>, Fault> {
     let bad = |because: String| {
         Fault::new(Exit::Rejected, "the file can't be applied", format!("{}: {because}", file.display()))
             .hint("`windrow biz show NAME -o json` is an example; `windrow biz apply --help` says more")
@@ -137,7 +140,7 @@ fn wanted(file: &Path) -> Result<Vec<(String, Map<String, Value>)>, Fault> {
     businesses(parsed).map_err(bad)
 }
 
-fn businesses(parsed: Value) -> Result<Vec<(String, Map<String, Value>)>, String> {
+fn businesses(parsed: Value) -> Result<Vec<Wanted>, String> {
     let all = match parsed {
         Value::Array(all) => all,
         Value::Object(mut table) => match (table.len(), table.remove("business")) {

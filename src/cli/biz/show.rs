@@ -41,6 +41,10 @@ const fn column(
 }
 
 fn changed(revision: &Value) -> Cell {
+    // At its beginning everything did.
+    if revision["action"] == "business.create" {
+        return Cell::nothing();
+    }
     let members = revision["diff"].as_array().into_iter().flatten();
     let pointers = members.filter_map(|one| one["pointer"].as_str());
     let mut names: Vec<String> =
@@ -76,9 +80,12 @@ pub(super) async fn revisions(args: &RevisionsArgs, shell: &Shell) -> Result<Exi
 pub(super) fn card(business: &Value, times: &Times) -> Card {
     let text = |name: &str| business[name].as_str().filter(|text| !text.is_empty());
     let command = text("command").map(|command| format!("command {command}"));
-    let mut card = Card::new()
-        .title(text("name").unwrap_or_default(), Tone::Strong)
-        .title(text("display_name").unwrap_or_default(), Tone::Plain)
+    let card = Card::new().title(text("name").unwrap_or_default(), Tone::Strong);
+    let card = match text("display_name") {
+        Some(name) => card.title(name, Tone::Plain),
+        None => card,
+    };
+    let mut card = card
         .line("handler", text("url").map(str::to_owned).or(command).unwrap_or_default())
         .maybe("pool", text("pool"));
     for (label, name) in [

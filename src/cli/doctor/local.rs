@@ -76,7 +76,7 @@ fn room(directory: &Path) -> Value {
                 format!("{} of {} free in {}", human::bytes(free), human::bytes(total), directory.display());
             let outcome = match free {
                 ..ROOM_FAIL => Outcome::Fail,
-                ..ROOM_WARN => Outcome::Warn,
+                ROOM_FAIL..ROOM_WARN => Outcome::Warn,
                 _ => Outcome::Ok,
             };
             let advice =

@@ -148,7 +148,8 @@ async fn store(link: &Link<'_>) -> Value {
             let cluster = answer.json().unwrap_or_default();
             let text = |name: &str| cluster[name].as_str().unwrap_or("?");
             let nodes = cluster["nodes"].as_array().map_or(0, Vec::len);
-            let detail = format!("{} on {}, nodes {nodes}", text("store"), text("database"));
+            let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+            let detail = format!("{} {}, {nodes}", text("database"), text("store"));
             line("store", Outcome::Ok, detail, None)
         }
         Err(fault) => told("store", &fault),

@@ -82,7 +82,7 @@ impl Link<'_> {
         if !can_be_tried(&document, request.method(), request.path()) {
             let because = format!("this node would do {} {} in earnest", request.method(), request.path());
             return Err(Fault::new(Exit::Conflict, "it can't be tried", because)
-                .hint("a newer node, or without --dry-run"));
+                .hint("leave --dry-run out; a newer node may know more"));
         }
         let answer = self.send(request).await?;
         if self.show_plan(&answer)? {

@@ -12,7 +12,7 @@ use super::draft::{Draft, Operation};
 use super::follow::{Made, follow};
 use super::set::difference;
 use super::which::{Told, each};
-use super::words;
+use super::{until, words};
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
@@ -53,21 +53,15 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     };
     let id = task["id"].as_str().unwrap_or_default().to_owned();
     let draft = change(&wanted, task)?;
-    let one = async |id: &str| {
-        if draft.is_empty() {
-            let seen = super::until::look(&link, id).await?;
-            return Ok(Some(Told::well(
-                format!("{id}  {}  is so already", words::address(task)),
-                seen.answer,
-            )));
-        }
-        let Some(answer) = draft.send(&link, &args.write, Operation::EDIT, id).await? else {
-            return Ok(None);
-        };
-        let line = format!("{id}  {}  {}", words::address(task), difference(task, &answer.json()?));
-        Ok(Some(Told::well(line, answer)))
+    let send = async |id: &str| match draft.is_empty() {
+        true => Ok(Some(until::look(&link, id).await?.answer)),
+        false => draft.send(&link, &args.write, Operation::EDIT, id).await,
     };
-    each(&link, &[id], one).await
+    let became = async |id: &str, answer: Answer| {
+        let line = format!("{id}  {}  {}", words::address(task), difference(task, &answer.json()?));
+        Ok(Told::well(line, answer))
+    };
+    each(&link, &[id], send, became).await
 }
 
 async fn made(link: &Link<'_>, answer: Answer) -> Result<Exit, Fault> {
@@ -231,7 +225,7 @@ mod tests {
 
     fn task() -> Value {
         json!({"business": "push", "name": "x", "rate": "500/s", "window": "auto", "batch": 1, "timeout": "3s",
-            "retry": {"max_attempts": 5, "backoff": "1s..1m x2 jitter 20%", "on_exhausted": "abandon"},
+            "retry": {"max_attempts": 5, "backoff": "1s..60s x2 jitter 20%", "on_exhausted": "abandon"},
             "labels": {"a": "b"}, "source": {"type": "range"}, "total": 10, "send_params": false,
             "deadline": "2026-11-20T17:00:00.000Z", "params": null})
     }
@@ -239,7 +233,7 @@ mod tests {
     #[test]
     fn what_is_so_already_is_not_sent_however_it_is_written() {
         let file = json!({"business": "push", "name": "x", "rate": "500/1s", "timeout": "3000ms",
-            "retry": {"backoff": "1s..60s x2 jitter 20%"}, "labels": {"a": "b"}, "start": true,
+            "retry": {"backoff": "1000ms..60s x2 jitter 20%"}, "labels": {"a": "b"}, "start": true,
             "source": {"type": "range", "total": 10}, "deadline": "2026-11-20T18:00:00+01:00", "shards": 1});
         assert!(change(&wanted(&file), &task()).expect("a change").is_empty());
     }

@@ -48,13 +48,15 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let deed = Deed { verb: "change", usual: LIVING, danger: Danger::Ordinary, is_dry: args.write.dry_run };
     let ids = chosen(&link, &args.which(), deed).await?;
-    let one = async |id: &str| {
+    let send = async |id: &str| {
         let before = until::look(&link, id).await?;
-        let Some((before, answer)) = change(&link, args, &draft, before).await? else { return Ok(None) };
-        let after: Value = answer.json()?;
-        Ok(Some(Told::well(format!("{id}  {}", difference(&before, &after)), answer)))
+        change(&link, args, &draft, before).await
     };
-    each(&link, &ids, one).await
+    let became = async |id: &str, (before, answer): (Value, Answer)| {
+        let after: Value = answer.json()?;
+        Ok(Told::well(format!("{id}  {}", difference(&before, &after)), answer))
+    };
+    each(&link, &ids, send, became).await
 }
 
 fn draft(args: &SetArgs) -> Result<Draft, Fault> {

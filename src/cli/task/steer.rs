@@ -35,21 +35,19 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
     let mut draft = Draft::default();
     draft.put_option("start_at", args.start_at.as_ref())?;
     draft.put_option("now", args.now.then_some(true))?;
-    let one = async |id: &str| {
-        let Some(answer) = draft.send(&link, &args.write, Operation::START, id).await? else {
-            return Ok(None);
-        };
+    let send = async |id: &str| draft.send(&link, &args.write, Operation::START, id).await;
+    let became = async |id: &str, answer: Answer| {
         let task: Value = answer.json()?;
         let line = format!("{id}  {}{}", words::status(&task).0, because(&task));
         if !args.wait {
-            return Ok(Some(Told::well(line, answer)));
+            return Ok(Told::well(line, answer));
         }
         tell(&link, &line)?;
         let seen = until::until(&link, id, until::is_at_rest).await?;
         let exit = until::exit(&seen.task);
-        Ok(Some(Told { line: until::outcome(&seen.task), answer: Some(seen.answer), exit }))
+        Ok(Told { line: until::outcome(&seen.task), answer: Some(seen.answer), exit })
     };
-    each(&link, &ids, one).await
+    each(&link, &ids, send, became).await
 }
 
 /// Says a line to people on standard output, before the last one.
@@ -79,26 +77,23 @@ pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> 
     let ids = chosen(&link, &args.which, deed).await?;
     let mut draft = Draft::default();
     draft.put_option("now", args.now.then_some(true))?;
-    let one = async |id: &str| {
-        let begun = Instant::now();
-        let Some(answer) = draft.send(&link, &args.write, Operation::STOP, id).await? else {
-            return Ok(None);
-        };
+    let begun = Instant::now();
+    let send = async |id: &str| draft.send(&link, &args.write, Operation::STOP, id).await;
+    let became = async |id: &str, answer: Answer| {
         let task: Value = answer.json()?;
         if task["status"] != "stopping" {
-            return Ok(Some(Told::well(stopped(&task), answer)));
+            return Ok(Told::well(stopped(&task), answer));
         }
         if !args.wait {
-            return Ok(Some(Told::well(stopping(&task), answer)));
+            return Ok(Told::well(stopping(&task), answer));
         }
         tell(&link, &stopping(&task))?;
-        let Seen { answer, task } =
-            until::until(&link, id, |task| task["status"] != "stopping" && task["status"] != "finalizing")
-                .await?;
+        let is_over = |task: &Value| task["status"] != "stopping" && task["status"] != "finalizing";
+        let Seen { answer, task } = until::until(&link, id, is_over).await?;
         let took = until::seconds(begun.elapsed());
-        Ok(Some(Told::well(format!("drained in {took}\n{}", stopped(&task)), answer)))
+        Ok(Told::well(format!("drained in {took}\n{}", stopped(&task)), answer))
     };
-    each(&link, &ids, one).await
+    each(&link, &ids, send, became).await
 }
 
 fn stopping(task: &Value) -> String {
@@ -161,11 +156,9 @@ async fn plain(
     operation: Operation,
     line: impl Fn(&Value) -> String,
 ) -> Result<Exit, Fault> {
-    let one = async |id: &str| {
-        let sent = Draft::default().send(link, &args.write, operation, id).await?;
-        sent.map(|answer| told(answer, &line)).transpose()
-    };
-    each(link, ids, one).await
+    let draft = Draft::default();
+    let send = async |id: &str| draft.send(link, &args.write, operation, id).await;
+    each(link, ids, send, async |_: &str, answer: Answer| told(answer, &line)).await
 }
 
 fn told(answer: Answer, line: impl Fn(&Value) -> String) -> Result<Told, Fault> {
@@ -197,11 +190,8 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
         let cut = cut.map(|cut| format!("items from index {} on are left out", human::count(cut)));
         standing(task, &cut.unwrap_or_else(|| "what was not dispatched is left out".to_owned()))
     };
-    let one = async |id: &str| {
-        let sent = draft.send(&link, &args.write, Operation::FINISH, id).await?;
-        sent.map(|answer| told(answer, line)).transpose()
-    };
-    each(&link, &ids, one).await
+    let send = async |id: &str| draft.send(&link, &args.write, Operation::FINISH, id).await;
+    each(&link, &ids, send, async |_: &str, answer: Answer| told(answer, line)).await
 }
 
 /// Deletes.
@@ -213,12 +203,13 @@ pub(super) async fn delete(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
     let is_dry = args.write.dry_run;
     let deed = Deed { verb: "delete", usual: "finished,cancelled", danger: Danger::Final, is_dry };
     let ids = chosen(&link, &args.which, deed).await?;
-    let one = async |id: &str| {
-        let sent = Draft::default().send(&link, &args.write, Operation::DELETE, id).await?;
+    let draft = Draft::default();
+    let send = async |id: &str| draft.send(&link, &args.write, Operation::DELETE, id).await;
+    let became = async |id: &str, _: Answer| {
         // The API answers with nothing.
-        Ok(sent.map(|_| Told { line: format!("{id}  deleted"), answer: None, exit: Exit::Ok }))
+        Ok(Told { line: format!("{id}  deleted"), answer: None, exit: Exit::Ok })
     };
-    each(&link, &ids, one).await
+    each(&link, &ids, send, became).await
 }
 
 /// Says why not.

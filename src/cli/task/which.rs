@@ -111,26 +111,36 @@ fn capital(word: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Does the same to each task. One that refuses doesn't keep the others from it; the exit code is the first refusal's.
+/// Does the same to each task: to all of them before what became of the first is awaited. One that refuses doesn't keep
+/// the others from it; the exit code is the first refusal's.
 ///
 /// # Errors
 /// The refusal of a task that is the only one; or when standard output can't be written.
-pub(super) async fn each<F>(link: &Link<'_>, ids: &[String], one: F) -> Result<Exit, Fault>
+pub(super) async fn each<T, D, B>(link: &Link<'_>, ids: &[String], do_it: D, became: B) -> Result<Exit, Fault>
 where
-    F: AsyncFn(&str) -> Result<Option<Told>, Fault>,
+    D: AsyncFn(&str) -> Result<Option<T>, Fault>,
+    B: AsyncFn(&str, T) -> Result<Told, Fault>,
 {
+    let mut done = Vec::with_capacity(ids.len());
+    for id in ids {
+        done.push((id, do_it(id).await));
+    }
     let mut exit = Exit::Ok;
     let mut bodies = Vec::new();
-    for id in ids {
-        match one(id).await {
+    for (id, done) in done {
+        let told = match done {
+            // A dry run, which has been printed.
+            Ok(None) => continue,
+            Ok(Some(done)) => became(id, done).await,
+            Err(fault) => Err(fault),
+        };
+        match told {
             Err(fault) if ids.len() == 1 => return Err(fault),
             Err(fault) => {
                 link.must_say(&format!("{id}  {fault}"));
                 exit = first(exit, fault.exit);
             }
-            // A dry run, which has been printed.
-            Ok(None) => {}
-            Ok(Some(told)) => {
+            Ok(told) => {
                 exit = first(exit, told.exit);
                 match link.look.form {
                     Form::Table | Form::Wide => screen::put(&told.line)?,

@@ -74,7 +74,7 @@ impl State {
             return None;
         }
         match key {
-            Key::Quit => return Some(Order::Quit),
+            Key::Quit => Some(Order::Quit),
             Key::Stop => {
                 self.asks = true;
                 None
