@@ -18,7 +18,9 @@ What each command takes is told by `windrow help COMMAND`, and by `--help` behin
 outcome only; progress, hints and questions go to standard error. Nobody is asked anything where there is no terminal.
 
 A task is named `t42`, or `business/name`. Which node is asked: `--server`, else WINDROW_SERVER, else the current context
-(`windrow ctx`), else http://127.0.0.1:7700. Completions: `windrow completions bash` prints a script for the shell.
+(`windrow ctx`), else http://127.0.0.1:7700. Completions:
+`windrow completions bash > ~/.local/share/bash-completion/completions/windrow`, or for zsh, fish, elvish, powershell; they
+know flags, and the tasks, businesses and nodes of the node.
 ";
 
 /// The heading of the flags that each command of a client takes, as `remote` names it.
