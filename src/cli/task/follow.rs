@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::args::make::{Begin, Then};
+use super::ending;
 use super::steer::tell;
 use super::until::{self, Seen};
 use super::words;
@@ -55,7 +56,7 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
     let mut p95 = None;
     let watched = |task: &Value| {
         p95 = task["live"]["latency_p95_seconds"].as_f64().or(p95);
-        until::is_at_rest(task)
+        ending::ended(task).is_some()
     };
     let mut seen = until::until(link, &id, watched).await?;
     if seen.task["stop_reason"] == "canary_done" && seen.task["status"] == "stopped" {
@@ -68,7 +69,7 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
                     print(link, &answer, &answer.json()?)?;
                     return Ok(Followed { exit: Exit::Ok, ended: None });
                 }
-                seen = until::until(link, &id, until::is_at_rest).await?;
+                seen = until::until(link, &id, |task| ending::ended(task).is_some()).await?;
             }
             Decision::Stay(exit) => {
                 print(link, &seen.answer, &seen.task)?;
@@ -83,7 +84,7 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
 fn end(link: &Link<'_>, seen: Seen) -> Result<Followed, Fault> {
     tell(link, &until::outcome(&seen.task))?;
     print(link, &seen.answer, &seen.task)?;
-    Ok(Followed { exit: until::exit(&seen.task), ended: Some(seen.task) })
+    Ok(Followed { exit: ending::ended(&seen.task).unwrap_or(Exit::Stopped), ended: Some(seen.task) })
 }
 
 /// Prints the body for scripts.

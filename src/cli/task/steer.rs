@@ -5,6 +5,7 @@ use tokio::time::Instant;
 
 use super::args::steer::{FinishArgs, MoveArgs, PlainArgs, StartArgs, StopArgs};
 use super::draft::{Draft, Operation};
+use super::ending;
 use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
 use super::words;
@@ -43,8 +44,8 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
             return Ok(Told::well(line, answer));
         }
         tell(&link, &line)?;
-        let seen = until::until(&link, id, until::is_at_rest).await?;
-        let exit = until::exit(&seen.task);
+        let seen = until::until(&link, id, |task| ending::ended(task).is_some()).await?;
+        let exit = ending::ended(&seen.task).unwrap_or(Exit::Stopped);
         Ok(Told { line: until::outcome(&seen.task), answer: Some(seen.answer), exit })
     };
     each(&link, &ids, send, became).await

@@ -87,20 +87,6 @@ fn progress(task: &Value) -> String {
     )
 }
 
-/// Whether nothing becomes of it by itself any more.
-pub(super) fn is_at_rest(task: &Value) -> bool {
-    matches!(task["status"].as_str(), Some("finished" | "cancelled" | "stopped"))
-}
-
-/// The exit code of a task whose end was awaited.
-pub(super) fn exit(task: &Value) -> Exit {
-    match task["status"].as_str() {
-        Some("finished") if task["counts"]["abandoned"].as_u64() == Some(0) => Exit::Ok,
-        Some("finished") => Exit::WithFailures,
-        _ => Exit::Stopped,
-    }
-}
-
 /// `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  skipped 2  abandoned 1`, and what to do about it.
 pub(super) fn outcome(task: &Value) -> String {
     let id = task["id"].as_str().unwrap_or_default();
@@ -154,18 +140,6 @@ mod tests {
         json!({"id": "t1", "status": status, "total": 5, "status_text": null, "result": "with_failures",
             "counts": {"succeeded": 5 - abandoned, "skipped": 0, "abandoned": abandoned, "excluded": 0},
             "started_at": "2026-11-20T17:00:00.000Z", "finished_at": "2026-11-20T17:00:02.100Z"})
-    }
-
-    #[test]
-    fn the_exit_code_says_how_it_ended() {
-        for (status, abandoned, code) in [
-            ("finished", 0, Exit::Ok),
-            ("finished", 2, Exit::WithFailures),
-            ("stopped", 0, Exit::Stopped),
-            ("cancelled", 0, Exit::Stopped),
-        ] {
-            assert_eq!(exit(&task(status, abandoned)), code, "{status} {abandoned}");
-        }
     }
 
     #[test]
