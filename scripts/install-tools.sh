@@ -27,6 +27,9 @@ have cc || install_package build-essential
 have python3 || install_package python3
 # The commands of the readme that talk to a node.
 have curl || install_package curl
+# Completions are tried in the shells that they are for.
+have zsh || install_package zsh
+have fish || install_package fish
 # `systemd-analyze verify` checks the unit in deploy/.
 have systemd-analyze || install_package systemd
 

@@ -5,16 +5,16 @@ use clap::CommandFactory;
 use super::args::Cli;
 use super::exit::Exit;
 use super::fault::Fault;
-use super::screen;
+use super::{completion, screen};
 
-/// Prints the completions of a shell.
+/// Prints the script that lets a shell ask this program for completions.
 ///
 /// # Errors
 /// When standard output is closed.
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "windrow", &mut text);
-    screen::print(&String::from_utf8_lossy(&text)).map(|()| Exit::Ok)
+    let script = completion::script(&shell.to_string());
+    let script = script.ok_or_else(|| Fault::bug(format!("{shell} has no script")))?;
+    screen::print(&script).map(|()| Exit::Ok)
 }
 
 /// Explains a topic or a command.

@@ -15,7 +15,7 @@
 //! | `ctx` | which node that is |
 //! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
 //! | `table` | lists and cards for people, the same for scripts |
-//! | `help` | topics, completions |
+//! | `help`, `completion` | topics; what a word may become |
 //! | `source`, `handler`, `place` | makes what a job needs from flags |
 //! | `screen`, `signals` | standard error, Ctrl-C |
 //! | `fault`, `exit` | errors in three parts, exit codes |
@@ -39,6 +39,7 @@ pub mod args;
 pub mod biz;
 mod checks;
 pub mod choice;
+mod completion;
 pub mod ctx;
 pub mod db;
 mod dev;
@@ -110,9 +111,18 @@ impl Shell {
 
 /// Reads the command line and does what it says.
 pub fn main() -> ExitCode {
+    if completion::answer(std::env::args_os().collect(), quiet_shell) {
+        return ExitCode::SUCCESS;
+    }
     let cli = Cli::parse();
     let done = catch_unwind(AssertUnwindSafe(|| execute(cli)));
     done.unwrap_or(Exit::Bug).into()
+}
+
+/// The surroundings of somebody who is to be told nothing.
+fn quiet_shell() -> Shell {
+    let screen = Arc::new(Screen::plain());
+    Shell { env: process_env().collect(), environment: process_env_os(), screen }
 }
 
 fn execute(cli: Cli) -> Exit {

@@ -27,7 +27,11 @@ fn help_of_run_has_examples() {
 #[test]
 fn completions_are_those_of_the_shell() {
     let done = Place::new().windrow(&["completions", "bash"]).expect(0);
-    assert!(done.stdout.contains("complete ") && done.stdout.contains("--failures-out"));
+    assert!(
+        done.stdout.contains("complete ") && done.stdout.contains("WINDROW_COMPLETE="),
+        "{}",
+        done.stdout
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod support;
 mod api;
 mod biz;
 mod biz_apply;
+mod completions;
 mod config;
 mod contexts;
 mod db;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::business::{Act, Business};
 use crate::program::Person;
 use crate::support::{Node, Recipe};
+use crate::wire::scripted;
 
 async fn node_with(act: impl Fn() -> Act + Send + Sync + 'static) -> (Business, Node) {
     let business = Business::start(move |_| act()).await;
@@ -228,6 +229,23 @@ async fn a_dry_run_changes_nothing_whether_or_not_the_node_knows_one() {
     assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200), before);
     assert_eq!(person.windrow("task -o name").await.expect(0).stdout, "t1\n");
     assert_eq!(business.items(), []);
+}
+
+#[tokio::test]
+async fn a_plan_is_shown_as_what_would_be_another() {
+    const TASK: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
+        {\"id\":\"t1\",\"rate\":\"5/s\",\"version\":1}";
+    const DOCUMENT: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
+        {\"paths\":{\"/v1/tasks/{task}\":{\"patch\":{\"parameters\":[{\"name\":\"dry_run\"}]}}}}";
+    const PLAN: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
+        {\"dry_run\":true,\"would\":{\"id\":\"t1\",\"rate\":\"7/s\",\"version\":2}}";
+    let (url, asked) = scripted(&[TASK, DOCUMENT, PLAN, TASK]).await;
+    let person = Person::new().env("WINDROW_SERVER", &url);
+    let done = person.windrow("task set t1 --rate 7/s --dry-run").await.expect(0);
+    assert_eq!(done.stdout, "t1  rate 5/s → 7/s\n");
+    assert!(done.stderr.contains("dry run: nothing was changed"), "{}", done.stderr);
+    let asked = asked.await.unwrap();
+    assert!(asked[2].starts_with("PATCH /v1/tasks/t1?dry_run=true "), "{}", asked[2]);
 }
 
 #[tokio::test]

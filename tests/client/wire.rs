@@ -28,7 +28,9 @@ fn admin(node: &Node) -> Client {
 }
 
 /// A server that gives these answers, one a connection, and tells what it was asked. An empty answer hangs up.
-async fn scripted(answers: &'static [&'static str]) -> (String, tokio::task::JoinHandle<Vec<String>>) {
+pub(crate) async fn scripted(
+    answers: &'static [&'static str],
+) -> (String, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let asked = tokio::spawn(async move {

@@ -1,8 +1,8 @@
 """keys.py KEYS COMMAND: runs a command on a terminal of 100 columns, prints what it shows there, and presses keys: of the
-words of KEYS, one character is a key, a longer one is a text to wait for first. Ends as the command did."""
+words of KEYS, one character is a key, a longer one is a text to wait for first, with _ for blanks. Ends as the command did."""
 import fcntl, os, pty, struct, sys, termios
 
-keys = sys.argv[1].split()
+keys = [key.replace("_", " ") for key in sys.argv[1].split()]
 pid, terminal = pty.fork()
 if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))

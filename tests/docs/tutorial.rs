@@ -3,8 +3,8 @@
 //!
 //! The comment above a block says where it is typed. `<!-- terminal 1 -->`: the block's last command keeps running
 //! there, and the block is over when what stands below the command has appeared; `^C` as the first line ends what runs
-//! there. `<!-- keys: + 110 q -->`: on a terminal of its own, where `+` and `q` are keys that are pressed, and `110` is
-//! a text that is awaited. Without a comment: in a third terminal, command by command.
+//! there. `<!-- keys: + rate_55/s q -->`: on a terminal of its own, where `+` and `q` are keys that are pressed, and `rate_55/s`
+//! is a text that is awaited (`_` is a blank). Without a comment: in a third terminal, command by command.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -231,7 +231,7 @@ mod tests {
 
     fn task() -> Value {
         json!({"business": "push", "name": "x", "rate": "500/s", "window": "auto", "batch": 1, "timeout": "3s",
-            "retry": {"max_attempts": 5, "backoff": "1s..1m x2 jitter 20%", "on_exhausted": "abandon"},
+            "retry": {"max_attempts": 5, "backoff": "1s..60s x2 jitter 20%", "on_exhausted": "abandon"},
             "labels": {"a": "b"}, "source": {"type": "range"}, "total": 10, "send_params": false,
             "deadline": "2026-11-20T17:00:00.000Z", "params": null})
     }
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn what_is_so_already_is_not_sent_however_it_is_written() {
         let file = json!({"business": "push", "name": "x", "rate": "500/1s", "timeout": "3000ms",
-            "retry": {"backoff": "1s..60s x2 jitter 20%"}, "labels": {"a": "b"}, "start": true,
+            "retry": {"backoff": "1000ms..60s x2 jitter 20%"}, "labels": {"a": "b"}, "start": true,
             "source": {"type": "range", "total": 10}, "deadline": "2026-11-20T18:00:00+01:00", "shards": 1});
         assert!(change(&wanted(&file), &task()).expect("a change").is_empty());
     }

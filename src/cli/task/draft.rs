@@ -8,16 +8,33 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::args::make::{CanaryArgs, Content, Known, Then};
 use super::args::settings::Settings;
+use super::set::difference_but;
+use super::{show, until};
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
-use crate::cli::remote::{Link, Write};
+use crate::cli::remote::{Form, Link, Write};
+use crate::cli::screen;
 use crate::client::{Answer, ClientError, Request, segment};
 
 /// Members of `retry` in the API; settings of their own everywhere else.
 const RETRY: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
 
+/// Members that change by themselves, which a plan doesn't tell.
+const PASSING: [&str; 10] = [
+    "since",
+    "version",
+    "live",
+    "actual_rate",
+    "low_water",
+    "next",
+    "counts",
+    "start",
+    "started_at",
+    "finished_at",
+];
+
 /// An operation of the API.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operation {
     /// `post`, `patch` or `delete`.
     method: &'static str,
@@ -40,6 +57,12 @@ impl Operation {
 
     const fn post(template: &'static str) -> Operation {
         Operation { method: "post", template }
+    }
+
+    /// Whether its answer is the task that it is about.
+    fn changes_its_task(self) -> bool {
+        let makes_another = [Operation::CREATE, Operation::CLONE, Operation::REDRIVE];
+        !makes_another.contains(&self)
     }
 
     fn request(self, task: &str) -> Request {
@@ -160,7 +183,7 @@ impl Draft {
         if !write.dry_run {
             return link.send(request).await.map(Some);
         }
-        plan(link, operation, request).await.map(|()| None)
+        plan(link, operation, task, request).await.map(|()| None)
     }
 
     /// The same, if the task still has this tag; else it is [`Sent::Met`].
@@ -177,7 +200,7 @@ impl Draft {
     ) -> Result<Sent, Fault> {
         let request = self.request(write, operation.request(task))?.header("if-match", tag);
         if write.dry_run {
-            return plan(link, operation, request).await.map(|()| Sent::Planned);
+            return plan(link, operation, task, request).await.map(|()| Sent::Planned);
         }
         match link.client.send(request).await {
             Ok(answer) => Ok(Sent::Done(answer)),
@@ -211,14 +234,28 @@ pub(super) enum Sent {
     Met,
 }
 
-/// Asks what it would do, and prints that.
-async fn plan(link: &Link<'_>, operation: Operation, request: Request) -> Result<(), Fault> {
+/// Asks what it would do, and prints that: people see what would be another.
+async fn plan(link: &Link<'_>, operation: Operation, task: &str, request: Request) -> Result<(), Fault> {
     refuse_blind(link, operation).await?;
     let answer = link.send(request.query("dry_run", true)).await?;
-    if link.show_plan(&answer)? {
-        return Ok(());
+    let plan: Value = answer.json()?;
+    if plan["dry_run"] != true {
+        let because = "the node says that it can try this, but it answered as if it had done it";
+        return Err(Fault::bug(because));
     }
-    Err(Fault::bug("the node says that it can try this, but it answered as if it had done it"))
+    if !matches!(link.look.form, Form::Table | Form::Wide) {
+        return screen::put(&answer.text());
+    }
+    link.say("dry run: nothing was changed; this would be:");
+    let would = &plan["would"];
+    if operation == Operation::DELETE {
+        return screen::put(&format!("{task}  deleted"));
+    }
+    if operation.changes_its_task() {
+        let before = until::look(link, task).await?.task;
+        return screen::put(&format!("{task}  {}", difference_but(&before, would, &PASSING)));
+    }
+    screen::put(&show::card(would, &link.times(&answer)).text(link.look.paper))
 }
 
 /// A node that knows no dry run of an operation would do it in earnest.
