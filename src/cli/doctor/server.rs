@@ -138,7 +138,11 @@ async fn ready(link: &Link<'_>) -> Value {
     let reasons = told["reasons"].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str());
     let reasons = reasons.collect::<Vec<_>>().join("; ");
     let is_drained = told["reasons"][0]["reason"] == "drained";
-    let advice = if is_drained { "windrow node undrain" } else { "the node's log says more" };
+    let advice = if is_drained {
+        "windrow node undrain NODE (windrow node list names it)"
+    } else {
+        "the node's log says more"
+    };
     line("ready", Outcome::Fail, reasons, Some(advice))
 }
 
