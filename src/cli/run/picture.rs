@@ -38,6 +38,9 @@ pub(crate) struct Picture {
     pub stall: Option<StallReason>,
 }
 
+/// From this share of its rate on a run is at speed.
+const AT_SPEED: f64 = 0.97;
+
 impl Picture {
     /// The picture of a task: what its live run says, else what was saved.
     pub(crate) fn of(view: &TaskView, live: &[Progress], actual: f64, now: WallMs) -> Picture {
@@ -100,7 +103,7 @@ impl Picture {
 
     /// Why it is not at full speed; empty when it is.
     pub(crate) fn why_text(&self) -> String {
-        match (self.status, &self.why, self.stall) {
+        match (self.status, &self.why, self.waits_for()) {
             (Status::Running, _, Some(stall)) => format!("waits: {}", stall.as_str().replace('_', " ")),
             (Status::Running, _, None) => String::new(),
             (status, Some(why), _) => format!("{status}: {why}"),
@@ -108,12 +111,21 @@ impl Picture {
         }
     }
 
+    /// What holds it back. A run at its rate waits between two items as well, and that is nothing to tell.
+    fn waits_for(&self) -> Option<StallReason> {
+        let is_at_speed = match self.rate {
+            RateLimit::Unlimited => false,
+            RateLimit::Limited(rate) => self.actual >= rate.as_per_second() * AT_SPEED,
+        };
+        self.stall.filter(|_| !is_at_speed)
+    }
+
     /// One plain line with everything.
     pub(crate) fn line(&self) -> String {
         let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
         let mut line = format!("{}{why}  {done}  {}  {}", self.status, self.pace_text(), self.counts_text());
-        if let (Status::Running, Some(_)) = (self.status, self.stall) {
+        if let (Status::Running, Some(_)) = (self.status, self.waits_for()) {
             line += &format!("  {}", self.why_text());
         }
         line
@@ -184,6 +196,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::settings::Rate;
 
     fn picture(counts: Counters) -> Picture {
         Picture {
@@ -214,6 +227,15 @@ mod tests {
     fn a_line_ends_with_what_the_run_waits_for() {
         let stalled = Picture { stall: Some(StallReason::BackPressure), ..picture(Counters::default()) };
         assert!(stalled.line().ends_with("pending 100  waits: back pressure"), "{}", stalled.line());
+    }
+
+    #[test]
+    fn a_run_at_its_rate_waits_for_nothing() {
+        let rate = RateLimit::Limited(Rate::per_second(10).expect("a rate"));
+        let stall = Some(StallReason::HandlerSlots);
+        let at = |actual| Picture { rate, actual, stall, ..picture(Counters::default()) }.line();
+        assert!(at(9.9).ends_with("pending 100"), "{}", at(9.9));
+        assert!(at(5.0).ends_with("waits: handler slots"), "{}", at(5.0));
     }
 
     #[test]
