@@ -49,8 +49,13 @@ impl From<Problem> for Fault {
             ("", "") => format!("the node answered {}", problem.status),
             (_, title) => lower_first(title),
         };
-        let mut because: Vec<String> =
-            Some(problem.detail.clone()).into_iter().filter(|text| !text.is_empty()).collect();
+        let mut because: Vec<String> = Vec::new();
+        // Where the detail is the faults in one line, they are told once, each on its own.
+        let told_below = !problem.errors.is_empty()
+            && problem.errors.iter().all(|field| problem.detail.contains(&field.detail));
+        if !problem.detail.is_empty() && !told_below {
+            because.push(problem.detail.clone());
+        }
         because.extend(problem.errors.iter().map(line));
         if problem.status >= 500 && !problem.request_id.is_empty() {
             because.push(format!("it was request {}; the node's log says more", problem.request_id));
@@ -96,16 +101,37 @@ fn hint(problem: &Problem) -> Option<String> {
     let allowed = allowed.into_iter().flatten().filter_map(|action| action.as_str().map(verb));
     let mut allowed: Vec<&str> = allowed.collect();
     allowed.dedup();
-    // The node points to the list; here it is.
-    let pointer = |advice: &&String| allowed.is_empty() || !advice.contains("`allowed`");
-    let advice: Vec<String> = problem.advice.iter().filter(pointer).cloned().collect();
+    // The node points to a list in its answer; here it stands already.
+    let is_told = |advice: &str| {
+        !allowed.is_empty() && advice.contains("`allowed`")
+            || !problem.errors.is_empty() && advice.contains("`errors`")
+    };
+    let advice: Vec<String> = match list_of(problem) {
+        Some(command) => vec![format!("`{command}` shows what there is")],
+        None => problem.advice.iter().filter(|advice| !is_told(advice)).cloned().collect(),
+    };
     let allowed = (!allowed.is_empty()).then(|| format!("allowed now: {}", allowed.join(", ")));
     let mut all: Vec<String> = rates.chain(allowed).collect();
     all.extend(advice);
+    if all.is_empty() && !problem.errors.is_empty() {
+        all.push("correct what is named above; --help lists every flag".to_owned());
+    }
     if all.is_empty() {
         all.push("-v shows the exchange with the node".to_owned());
     }
     Some(all.join("\n  try  "))
+}
+
+/// The command that lists what wasn't found among.
+fn list_of(problem: &Problem) -> Option<&'static str> {
+    let path = problem.more.get("instance").and_then(|path| path.as_str()).unwrap_or_default();
+    let noun = path.strip_prefix("/v1/")?.split(['/', '?']).next()?;
+    match (problem.slug(), noun) {
+        ("not-found", "tasks") => Some("windrow task list"),
+        ("not-found", "businesses") => Some("windrow biz list"),
+        ("not-found", "nodes") => Some("windrow node list"),
+        _ => None,
+    }
 }
 
 /// The verb of the command line for an action of a task.
@@ -177,6 +203,25 @@ mod tests {
         let hint =
             Fault::from(serde_json::from_value::<Problem>(body).expect("a problem")).hint.expect("a hint");
         assert_eq!(hint, "--rate 888/s on n1\n  try  allowed now: stop, set");
+    }
+
+    #[test]
+    fn a_fault_is_told_once_and_no_advice_points_to_what_stands_there() {
+        let body = json!({"title": "T", "status": 422, "detail": "/rate: no rate", "try": ["look at `errors`"],
+            "errors": [{"pointer": "/rate", "detail": "no rate"}]});
+        let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
+        assert_eq!(
+            fault.to_string(),
+            "error: t\n  because /rate: no rate\n  try  correct what is named above; --help lists every flag"
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_looked_for_in_the_list_of_its_kind() {
+        let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "detail": "there is no task t9",
+            "instance": "/v1/tasks/t9", "try": ["list what there is"]});
+        let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
+        assert_eq!(fault.hint.as_deref(), Some("`windrow task list` shows what there is"));
     }
 
     #[test]
