@@ -1,4 +1,4 @@
-//! `windrow log`: the data log of all tasks, or of one; `windrow task log` is the same with [`show`].
+//! `windrow log`: the data log of all tasks, or of one; `windrow task log` is the same with `show`.
 //!
 //! People read it as a file: the newest line last, with the time of day unless `--time` says otherwise. Scripts get
 //! the API's own order, newest first; what follows the log comes line by line, as it is stored.
