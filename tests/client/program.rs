@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
-use crate::support::{Node, PATIENCE};
+use crate::support::{Node, PATIENCE, Recipe};
 
 /// Somebody's home, and where their commands go.
 pub(crate) struct Person {
@@ -23,6 +23,14 @@ pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+/// A node that comes back under its address when it is started again.
+pub(crate) fn settled() -> Recipe {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    Recipe::new().env("WINDROW_HTTP__LISTEN", &address.to_string())
 }
 
 impl Person {

@@ -1,13 +1,10 @@
 //! `windrow task wait`.
-
-use std::time::Duration;
-
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::business::{Act, Business};
-use crate::program::Person;
-use crate::support::{Node, Recipe};
+use crate::program::{Person, settled};
+use crate::support::Node;
 
 #[tokio::test]
 async fn a_wait_ends_as_the_task_does() {
@@ -57,23 +54,19 @@ async fn a_wait_has_an_end_of_its_own_and_other_goals() {
 
 #[tokio::test]
 async fn a_wait_survives_the_restart_of_its_node() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
     let business = Business::willing().await;
-    let recipe = Recipe::new().env("WINDROW_HTTP__LISTEN", &address.to_string());
+    let recipe = settled();
     let node = recipe.start().await;
     node.business("push", &business.url(), json!({})).await;
     node.task("push", 40, json!({"rate": "4/s", "start": true})).await;
     let person = Person::admin(&node);
-    let restart = async {
-        node.until("t1", "under way", |task| task["counts"]["succeeded"].as_u64() > Some(2)).await;
-        node.stop().await;
-        tokio::time::sleep(Duration::from_millis(1500)).await;
-        recipe.start().await
-    };
-    let (done, _node) = tokio::join!(person.windrow("task wait t1 --request-timeout 90s"), restart);
-    let done = done.expect(0);
+    let mut waits = person.start(&["task", "wait", "t1", "--request-timeout", "90s"]);
+    node.until("t1", "under way", |task| task["counts"]["succeeded"].as_u64() > Some(2)).await;
+    node.stop().await;
+    waits.tells("the node is away").await;
+    let _node = recipe.start().await;
+    waits.tells("the node is back").await;
+    let done = waits.ended().await.expect(0);
     assert!(done.stdout.contains("succeeded 40"), "{done:?}");
 }
 

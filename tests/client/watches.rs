@@ -1,13 +1,11 @@
 //! `windrow task watch`: on a terminal, and without one.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::business::{Act, Business};
-use crate::program::{Person, Running};
-use crate::support::{Node, Recipe};
+use crate::program::{Person, Running, settled};
+use crate::support::Node;
 
 const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/client/terminal.py");
 
@@ -154,11 +152,8 @@ async fn scripts_get_the_events() {
 
 #[tokio::test]
 async fn a_watch_survives_the_restart_of_its_node_and_says_that_it_is_stale() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
     let business = Business::willing().await;
-    let recipe = Recipe::new().env("WINDROW_HTTP__LISTEN", &address.to_string());
+    let recipe = settled();
     let node = recipe.start().await;
     node.business("push", &business.url(), json!({})).await;
     node.task("push", 60, json!({"rate": "5/s", "start": true})).await;
@@ -170,7 +165,6 @@ async fn a_watch_survives_the_restart_of_its_node_and_says_that_it_is_stale() {
     node.stop().await;
     plain.tells("the node is away").await;
     live.says("stale for").await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
     let _node = recipe.start().await;
     plain.tells("the node is back").await;
     assert!(plain.ended().await.expect(0).stdout.contains("succeeded 60"));

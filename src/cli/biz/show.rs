@@ -16,29 +16,19 @@ use crate::client::Request;
 /// Changes of a business.
 const REVISIONS: Listing = Listing {
     columns: &[
-        column("REVISION", Side::Right, Keep::Always, 3, |one, _| Cell::member(one, "revision")),
-        column("AT", Side::Left, Keep::Always, 7, |one, times| Cell::time(one, "at", times)),
-        column("ACTOR", Side::Left, Keep::Rank(50), 8, |one, _| {
+        Column::new("REVISION", Side::Right, Keep::Always, 3, |one, _| Cell::member(one, "revision")),
+        Column::new("AT", Side::Left, Keep::Always, 7, |one, times| Cell::time(one, "at", times)),
+        Column::new("ACTOR", Side::Left, Keep::Rank(50), 8, |one, _| {
             Cell::member(one, "actor").tone(Tone::Strong)
         }),
-        column("FROM", Side::Left, Keep::Wide, 4, |one, _| Cell::member(one, "source")),
-        column("ACTION", Side::Left, Keep::Rank(30), 8, |one, _| Cell::member(one, "action")),
-        column("CHANGED", Side::Left, Keep::Rank(40), 16, |one, _| changed(one)),
-        column("REASON", Side::Left, Keep::Rank(60), 12, |one, _| Cell::member(one, "reason")),
+        Column::new("FROM", Side::Left, Keep::Wide, 4, |one, _| Cell::member(one, "source")),
+        Column::new("ACTION", Side::Left, Keep::Rank(30), 8, |one, _| Cell::member(one, "action")),
+        Column::new("CHANGED", Side::Left, Keep::Rank(40), 16, |one, _| changed(one)),
+        Column::new("REASON", Side::Left, Keep::Rank(60), 12, |one, _| Cell::member(one, "reason")),
     ],
     name: |one| one["revision"].to_string(),
     none: "no revisions",
 };
-
-const fn column(
-    title: &'static str,
-    side: Side,
-    keep: Keep,
-    least: usize,
-    cell: fn(&Value, &Times) -> Cell,
-) -> Column {
-    Column { title, side, keep, least, cell }
-}
 
 fn changed(revision: &Value) -> Cell {
     // At its beginning everything did.

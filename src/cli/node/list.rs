@@ -9,38 +9,33 @@ use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::Link;
-use crate::cli::table::times::Times;
 use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::client::Request;
 
 /// Nodes.
 pub(super) const NODES: Listing = Listing {
     columns: &[
-        column("NODE", Side::Left, Keep::Always, 4, |node, _| Cell::member(node, "id").tone(Tone::Strong)),
-        column("STATE", Side::Left, Keep::Always, 7, |node, _| state(node)),
-        column("RUNS", Side::Right, Keep::Rank(60), 4, |node, _| runs(node)),
-        column("WAITING", Side::Right, Keep::Rank(50), 4, |node, _| Cell::member(node, "waiting")),
-        column("RESERVED", Side::Right, Keep::Rank(80), 7, |node, _| Cell::member(node, "reserved_rate")),
-        column("CAPACITY", Side::Right, Keep::Rank(90), 7, |node, _| Cell::member(node, "capacity_rate")),
-        column("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| uptime(node)),
-        column("VERSION", Side::Left, Keep::Rank(30), 5, |node, _| Cell::member(node, "version")),
-        column("POOLS", Side::Left, Keep::Wide, 5, |node, _| Cell::new(joined(&node["pools"]))),
-        column("LOG", Side::Left, Keep::Wide, 5, |node, _| Cell::member(node, "log_filter")),
-        column("SEEN", Side::Left, Keep::Wide, 7, |node, times| Cell::time(node, "last_seen", times)),
+        Column::new("NODE", Side::Left, Keep::Always, 4, |node, _| {
+            Cell::member(node, "id").tone(Tone::Strong)
+        }),
+        Column::new("STATE", Side::Left, Keep::Always, 7, |node, _| state(node)),
+        Column::new("RUNS", Side::Right, Keep::Rank(60), 4, |node, _| runs(node)),
+        Column::new("WAITING", Side::Right, Keep::Rank(50), 4, |node, _| Cell::member(node, "waiting")),
+        Column::new("RESERVED", Side::Right, Keep::Rank(80), 7, |node, _| {
+            Cell::member(node, "reserved_rate")
+        }),
+        Column::new("CAPACITY", Side::Right, Keep::Rank(90), 7, |node, _| {
+            Cell::member(node, "capacity_rate")
+        }),
+        Column::new("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| uptime(node)),
+        Column::new("VERSION", Side::Left, Keep::Rank(30), 5, |node, _| Cell::member(node, "version")),
+        Column::new("POOLS", Side::Left, Keep::Wide, 5, |node, _| Cell::new(joined(&node["pools"]))),
+        Column::new("LOG", Side::Left, Keep::Wide, 5, |node, _| Cell::member(node, "log_filter")),
+        Column::new("SEEN", Side::Left, Keep::Wide, 7, |node, times| Cell::time(node, "last_seen", times)),
     ],
     name: |node| node["id"].as_str().unwrap_or_default().to_owned(),
     none: "no nodes",
 };
-
-const fn column(
-    title: &'static str,
-    side: Side,
-    keep: Keep,
-    least: usize,
-    cell: fn(&Value, &Times) -> Cell,
-) -> Column {
-    Column { title, side, keep, least, cell }
-}
 
 fn state(node: &Value) -> Cell {
     let state = Cell::member(node, "state");

@@ -43,6 +43,19 @@ pub struct Column {
     pub cell: fn(&Value, &Times) -> Cell,
 }
 
+impl Column {
+    /// A column of these parts, in the order of a table's definition.
+    pub const fn new(
+        title: &'static str,
+        side: Side,
+        keep: Keep,
+        least: usize,
+        cell: fn(&Value, &Times) -> Cell,
+    ) -> Column {
+        Column { title, side, keep, least, cell }
+    }
+}
+
 /// Where cells stand in their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {

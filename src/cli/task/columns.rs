@@ -12,34 +12,26 @@ const BAR_CELLS: usize = 7;
 /// Tasks.
 pub const TASKS: Listing = Listing {
     columns: &[
-        column("ID", Side::Left, Keep::Always, 4, |task, _| Cell::member(task, "id").tone(Tone::Strong)),
-        column("BUSINESS", Side::Left, Keep::Rank(40), 8, |task, _| Cell::member(task, "business")),
-        column("NAME", Side::Left, Keep::Rank(60), 12, |task, _| Cell::member(task, "name")),
-        column("STATUS", Side::Left, Keep::Always, 13, |task, _| status(task)),
-        column("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| progress(task)),
-        column("RATE", Side::Left, Keep::Rank(70), 8, rate),
-        column("ETA", Side::Left, Keep::Rank(50), 4, |task, _| eta(task)),
-        column("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)),
-        column("NODE", Side::Left, Keep::Rank(20), 4, |task, _| Cell::member(task, "node")),
-        column("TOTAL", Side::Right, Keep::Wide, 5, |task, _| number(task["total"].as_u64())),
-        column("POOL", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "pool")),
-        column("PARENT", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "parent")),
-        column("SINCE", Side::Left, Keep::Wide, 7, |task, times| Cell::time(task, "since", times)),
-        column("CREATED", Side::Left, Keep::Wide, 7, |task, times| Cell::time(task, "created_at", times)),
+        Column::new("ID", Side::Left, Keep::Always, 4, |task, _| Cell::member(task, "id").tone(Tone::Strong)),
+        Column::new("BUSINESS", Side::Left, Keep::Rank(40), 8, |task, _| Cell::member(task, "business")),
+        Column::new("NAME", Side::Left, Keep::Rank(60), 12, |task, _| Cell::member(task, "name")),
+        Column::new("STATUS", Side::Left, Keep::Always, 13, |task, _| status(task)),
+        Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| progress(task)),
+        Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate),
+        Column::new("ETA", Side::Left, Keep::Rank(50), 4, |task, _| eta(task)),
+        Column::new("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)),
+        Column::new("NODE", Side::Left, Keep::Rank(20), 4, |task, _| Cell::member(task, "node")),
+        Column::new("TOTAL", Side::Right, Keep::Wide, 5, |task, _| number(task["total"].as_u64())),
+        Column::new("POOL", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "pool")),
+        Column::new("PARENT", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "parent")),
+        Column::new("SINCE", Side::Left, Keep::Wide, 7, |task, times| Cell::time(task, "since", times)),
+        Column::new("CREATED", Side::Left, Keep::Wide, 7, |task, times| {
+            Cell::time(task, "created_at", times)
+        }),
     ],
     name: |task| task["id"].as_str().unwrap_or_default().to_owned(),
     none: "no tasks",
 };
-
-const fn column(
-    title: &'static str,
-    side: Side,
-    keep: Keep,
-    least: usize,
-    cell: fn(&Value, &Times) -> Cell,
-) -> Column {
-    Column { title, side, keep, least, cell }
-}
 
 fn number(number: Option<u64>) -> Cell {
     number.map_or_else(Cell::nothing, |number| Cell::new(human::count(number)).plain(number.to_string()))

@@ -14,34 +14,28 @@ use crate::client::Request;
 /// Tokens.
 pub(super) const TOKENS: Listing = Listing {
     columns: &[
-        column("ID", Side::Right, Keep::Always, 2, |token, _| Cell::member(token, "id")),
-        column("NAME", Side::Left, Keep::Always, 8, |token, _| {
+        Column::new("ID", Side::Right, Keep::Always, 2, |token, _| Cell::member(token, "id")),
+        Column::new("NAME", Side::Left, Keep::Always, 8, |token, _| {
             Cell::member(token, "name").tone(Tone::Strong)
         }),
-        column("ROLE", Side::Left, Keep::Always, 6, |token, _| Cell::member(token, "role")),
-        column("BUSINESS", Side::Left, Keep::Rank(60), 8, |token, _| Cell::member(token, "business")),
-        column("PREFIX", Side::Left, Keep::Rank(50), 8, |token, _| Cell::member(token, "prefix")),
-        column("STATE", Side::Left, Keep::Rank(80), 8, state),
-        column("CREATED", Side::Left, Keep::Rank(30), 7, |token, times| {
+        Column::new("ROLE", Side::Left, Keep::Always, 6, |token, _| Cell::member(token, "role")),
+        Column::new("BUSINESS", Side::Left, Keep::Rank(60), 8, |token, _| Cell::member(token, "business")),
+        Column::new("PREFIX", Side::Left, Keep::Rank(50), 8, |token, _| Cell::member(token, "prefix")),
+        Column::new("STATE", Side::Left, Keep::Rank(80), 8, state),
+        Column::new("CREATED", Side::Left, Keep::Rank(30), 7, |token, times| {
             Cell::time(token, "created_at", times)
         }),
-        column("BY", Side::Left, Keep::Rank(20), 6, |token, _| Cell::member(token, "created_by")),
-        column("EXPIRES", Side::Left, Keep::Wide, 7, |token, times| Cell::time(token, "expires_at", times)),
-        column("REVOKED", Side::Left, Keep::Wide, 7, |token, times| Cell::time(token, "revoked_at", times)),
+        Column::new("BY", Side::Left, Keep::Rank(20), 6, |token, _| Cell::member(token, "created_by")),
+        Column::new("EXPIRES", Side::Left, Keep::Wide, 7, |token, times| {
+            Cell::time(token, "expires_at", times)
+        }),
+        Column::new("REVOKED", Side::Left, Keep::Wide, 7, |token, times| {
+            Cell::time(token, "revoked_at", times)
+        }),
     ],
     name: |token| token["id"].to_string(),
     none: "no tokens",
 };
-
-const fn column(
-    title: &'static str,
-    side: Side,
-    keep: Keep,
-    least: usize,
-    cell: fn(&Value, &Times) -> Cell,
-) -> Column {
-    Column { title, side, keep, least, cell }
-}
 
 fn state(token: &Value, times: &Times) -> Cell {
     if token["revoked_at"].is_string() {
