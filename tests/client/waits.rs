@@ -1,4 +1,5 @@
 //! `windrow task wait`.
+
 use rustix::process::Signal;
 use serde_json::json;
 
