@@ -12,6 +12,7 @@ mod columns;
 mod m0001_work;
 mod m0002_records;
 mod m0003_service;
+mod m0004_cluster;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0001_work::Migration),
             Box::new(m0002_records::Migration),
             Box::new(m0003_service::Migration),
+            Box::new(m0004_cluster::Migration),
         ]
     }
 }

@@ -37,6 +37,7 @@ impl SessionStore for Store {
             state: Set(state(&new.face).to_owned()),
             started_at: Set(new.started_at.0),
             labels: Set(words::labels_text(&new.face.labels)?),
+            drain: Set(false),
         };
         session::Entity::insert(row).exec_without_returning(&self.pulse).await.map_err(error)?;
         Ok(())

@@ -19,6 +19,7 @@ pub struct Model {
     pub state: String,
     pub started_at: i64,
     pub labels: Option<String>,
+    pub drain: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -33,6 +33,8 @@ pub struct Model {
     pub not_before: i64,
     pub created_at: i64,
     pub updated_at: i64,
+    pub move_to: Option<String>,
+    pub move_until: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -48,6 +48,10 @@ pub struct Model {
     pub canary: Option<String>,
     pub finish_at: Option<i64>,
     pub send_params: bool,
+    pub pause_until: Option<i64>,
+    pub pause_reason: Option<String>,
+    pub slow_until: Option<i64>,
+    pub slow_rate: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

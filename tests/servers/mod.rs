@@ -1,0 +1,18 @@
+//! Private servers for tests: PostgreSQL, MariaDB and Redis on free ports, each with a directory of its own.
+//!
+//! Included by `#[path = "../servers/mod.rs"] mod servers;`. A server dies with the process that started it (the kernel
+//! sees to that) and when its handle is dropped; its directory goes with it. Every server can be killed, halted, woken and
+//! restarted on the same port with the same data, which is what faults are made of. A missing program is a panic that
+//! names the package: tests never skip silently.
+
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+
+mod mariadb;
+mod postgres;
+mod process;
+mod redis;
+
+pub use mariadb::Mariadb;
+pub use postgres::Postgres;
+pub use process::free_port;
+pub use redis::{Redis, RedisOptions};

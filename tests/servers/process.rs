@@ -1,0 +1,160 @@
+//! One server process: started under a parent-death signal, told apart by its pid, ended with its handle.
+
+use std::fs::File;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it answers; the machines that run tests are noisy.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// A port that was free a moment ago.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("bound").port()
+}
+
+/// A temporary directory below the system's, whose name tells whose it is; removed with the value.
+pub struct Dir(PathBuf);
+
+impl Dir {
+    pub fn new(what: &str) -> Dir {
+        let name = format!("windrow-{what}-{}-{}", std::process::id(), free_port());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a directory for the server");
+        Dir(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("{} stays: {error}", self.0.display());
+        }
+    }
+}
+
+/// A process that the kernel kills when the thread that started it ends.
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts `command` (program and arguments), as another user where one is given, logging to `log`.
+    pub fn start(user: Option<&str>, command: &[String], log: &Path) -> Process {
+        let mut setpriv = Command::new("setpriv");
+        setpriv.args(["--pdeathsig", "KILL"]);
+        if let Some(user) = user {
+            setpriv.args([format!("--reuid={user}"), format!("--regid={user}"), "--init-groups".to_owned()]);
+        }
+        let file = || File::options().create(true).append(true).open(log).expect("the server's log");
+        let child = setpriv
+            .arg("--")
+            .args(command)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(file())
+            .stderr(file())
+            .spawn()
+            .expect("setpriv of util-linux");
+        Process { child }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal by name, for instance `STOP`, to the process and to those that it made.
+    pub fn signal(&self, name: &str) {
+        let mut pids = descendants(self.pid());
+        pids.insert(0, self.pid());
+        let sent = Command::new("kill")
+            .arg(format!("-{name}"))
+            .args(pids.iter().map(u32::to_string))
+            .stderr(Stdio::null())
+            .status();
+        sent.expect("kill of procps");
+    }
+
+    /// Kills it at once, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.signal("CONT");
+        self.signal("KILL");
+        self.child.wait().expect("a child");
+    }
+
+    /// Ends it in order.
+    pub fn terminate(&mut self) {
+        self.signal("CONT");
+        let sent = Command::new("kill").args(["-INT", &self.pid().to_string()]).status();
+        sent.expect("kill of procps");
+        self.child.wait().expect("a child");
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_none()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.is_alive() {
+            self.kill();
+        }
+    }
+}
+
+/// Children of children too, nearest first.
+fn descendants(pid: u32) -> Vec<u32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let children: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let below: Vec<u32> = children.iter().flat_map(|child| descendants(*child)).collect();
+    children.into_iter().chain(below).collect()
+}
+
+/// Runs a helper program to its end.
+pub fn run(user: Option<&str>, command: &[String]) {
+    let mut program = match user {
+        Some(user) => {
+            let mut setpriv = Command::new("setpriv");
+            setpriv.args([format!("--reuid={user}"), format!("--regid={user}"), "--init-groups".to_owned()]);
+            setpriv.arg("--").args(command);
+            setpriv
+        }
+        None => {
+            let mut program = Command::new(&command[0]);
+            program.args(&command[1..]);
+            program
+        }
+    };
+    let output = program.current_dir("/").output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Waits until something accepts connections on a port and `is_ready` agrees.
+pub fn await_ready(port: u16, log: &Path, mut is_ready: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() || !is_ready() {
+        let said = std::fs::read_to_string(log).unwrap_or_default();
+        assert!(begun.elapsed() < START_LIMIT, "no server on port {port}; it said: {said}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The first of these programs that exists; a panic names the Debian package that has it.
+pub fn program(candidates: &[&str], package: &str) -> String {
+    let found = candidates.iter().find(|path| Path::new(path).exists());
+    (*found.unwrap_or_else(|| panic!("none of {candidates:?}: install the package {package}"))).to_owned()
+}
+
+/// Borrowed words as a command.
+pub fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
