@@ -10,6 +10,7 @@ mod faults;
 mod hooks;
 mod items;
 mod leases;
+mod moves;
 mod outbox;
 mod progress;
 mod runs;

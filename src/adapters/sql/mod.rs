@@ -37,6 +37,7 @@ mod task_edit;
 mod task_finish;
 mod task_hooks;
 mod task_list;
+mod task_move;
 mod task_record;
 mod task_start;
 mod task_store;
