@@ -69,6 +69,7 @@ keys! {
     "cluster.redis_url" => cluster.redis_url: false,
     "cluster.redis_password_file" => cluster.redis_password_file: false,
     "cluster.redis_prefix" => cluster.redis_prefix: false,
+    "cluster.ca_file" => cluster.ca_file: false,
     "cluster.takeover_without_redis" => cluster.takeover_without_redis: false,
     "cluster.lease_ttl" => cluster.lease_ttl: false,
     "cluster.lease_renew" => cluster.lease_renew: false,
