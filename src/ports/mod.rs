@@ -1,6 +1,7 @@
 //! What the actors need from the world, as traits, and the values that they pass. No implementations.
 //!
-//! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`.
+//! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`,
+//! `hints`.
 //! For people: `task_store` (with `task_command`), `task_list`, `business_store`, `token_store`, `idempotency`,
 //! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`,
 //! `shard_map`; `dropped_lines` and `meters` count.
@@ -14,6 +15,7 @@ pub mod dropped_lines;
 pub mod failure_list;
 pub mod gate;
 pub mod handler;
+pub mod hints;
 pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
