@@ -133,6 +133,7 @@ async fn start(
         unlimited_reserves: config.node.unlimited_reserves,
         times: times(config),
         runtimes: from.runtimes.clone(),
+        exclusive: !config.store.url.is_server(),
         only: None,
     };
     Ok(Node::start_with(options, beside(from, caller)).await?)
