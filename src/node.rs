@@ -38,7 +38,7 @@ use crate::ports::uploads::UploadStore;
 
 pub use crate::actors::context::Times;
 pub use crate::adapters::clock::SystemClock;
-pub use crate::adapters::sql::Store;
+pub use crate::adapters::sql::{ServerAddress, ServerKind, Store};
 pub use crate::adapters::state_dir::{LockError, StateDir};
 
 /// How often, and how long, a closing node looks whether its store is still in use.
@@ -63,6 +63,8 @@ pub struct NodeOptions {
     pub times: Times,
     /// Where lanes and handlers run.
     pub runtimes: Arc<Runtimes>,
+    /// Whether no other process can use the store: older sessions are fenced at once then.
+    pub exclusive: bool,
     /// Runs this task only; none runs whatever the store has to run.
     pub only: Option<TaskId>,
 }
@@ -178,7 +180,7 @@ impl Node {
             provider: options.provider,
             times: options.times,
             serving: beside.serving,
-            exclusive: true,
+            exclusive: options.exclusive,
             directory: RunDirectory::default(),
             place: beside.place,
             hooks: beside.hooks,

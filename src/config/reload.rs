@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, Origin};
 use super::sections::Config;
-use super::values::{StoreUrl, SuccessDetail};
+use super::values::SuccessDetail;
 use crate::domain::settings::Auto;
 
 /// What came of comparing the running configuration with one that was read anew.
@@ -120,14 +120,7 @@ impl Config {
     /// What a node is asked for that this version can't do: better refused than ignored.
     pub fn not_built(&self) -> Vec<Fault> {
         let one_shard = matches!(self.task_defaults.shards, Auto::Fixed(shards) if shards.get() == 1);
-        let embedded = matches!(self.store.url, StoreUrl::Auto | StoreUrl::Sqlite(_));
         let wanted = [
-            (
-                !embedded,
-                "store.url",
-                "database servers come with several nodes; this version has SQLite",
-                "\"auto\"",
-            ),
             (self.cluster.redis_url.is_some(), "cluster.redis_url", "Redis comes with several nodes", "\"\""),
             (!one_shard, "task_defaults.shards", "tasks have one shard until there are several nodes", "1"),
             (
@@ -205,8 +198,7 @@ mod tests {
         assert_eq!(Config::default().not_built(), []);
         let mut config = Config::default();
         config.retention.success_detail = SuccessDetail::All;
-        config.store.url = StoreUrl::Postgres("postgres://db/w".to_owned());
         let keys: Vec<String> = config.not_built().into_iter().map(|fault| fault.key).collect();
-        assert_eq!(keys, ["store.url", "retention.success_detail"]);
+        assert_eq!(keys, ["retention.success_detail"]);
     }
 }

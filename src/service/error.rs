@@ -161,7 +161,9 @@ impl From<StoreError> for ServiceError {
                 tracing::warn!(error = text, "the store can't be reached");
                 ServiceError::StoreUnavailable
             }
-            StoreError::Refused(_) | StoreError::NewerSchema(_) => ServiceError::Internal(error.to_string()),
+            StoreError::Refused(_) | StoreError::NewerSchema(_) | StoreError::OlderSchema => {
+                ServiceError::Internal(error.to_string())
+            }
         }
     }
 }

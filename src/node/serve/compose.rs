@@ -112,9 +112,9 @@ fn cluster(
     Ok(ClusterParts {
         node: from.name.to_owned(),
         began: clock.wall(),
-        is_shared: false,
+        is_shared: from.config.store.url.is_server(),
         address: Some(from.address.clone()),
-        database: "sqlite",
+        database: from.config.store.url.engine(),
         sessions: from.store.clone(),
         shards: from.store.clone(),
         peers: Arc::new(Shared::new(Arc::new(client))),
@@ -162,6 +162,7 @@ async fn start(
         unlimited_reserves: config.node.unlimited_reserves,
         times: times(config),
         runtimes: from.runtimes.clone(),
+        exclusive: !config.store.url.is_server(),
         only: None,
     };
     Ok(Node::start_with(options, beside(from, caller)).await?)
