@@ -68,6 +68,7 @@ keys! {
     "store.migrate_on_start" => store.migrate_on_start: false,
     "cluster.redis_url" => cluster.redis_url: false,
     "cluster.redis_password_file" => cluster.redis_password_file: false,
+    "cluster.redis_ca_file" => cluster.redis_ca_file: false,
     "cluster.redis_prefix" => cluster.redis_prefix: false,
     "cluster.takeover_without_redis" => cluster.takeover_without_redis: false,
     "cluster.lease_ttl" => cluster.lease_ttl: false,
@@ -127,7 +128,6 @@ impl Config {
                 "database servers come with several nodes; this version has SQLite",
                 "\"auto\"",
             ),
-            (self.cluster.redis_url.is_some(), "cluster.redis_url", "Redis comes with several nodes", "\"\""),
             (!one_shard, "task_defaults.shards", "tasks have one shard until there are several nodes", "1"),
             (
                 self.retention.success_detail != SuccessDetail::None,
