@@ -36,8 +36,8 @@ pub(crate) struct Life {
 pub(crate) enum News {
     /// A session lives from now on.
     Begun(Life),
-    /// A heartbeat sent at this moment found these shards.
-    Shards(SessionId, Moment, Vec<OwnedShard>),
+    /// A heartbeat sent at this moment found these shards, and whether people want the node drained.
+    Shards(SessionId, Moment, Vec<OwnedShard>, bool),
     /// The session was fenced.
     Fenced(SessionId),
 }
@@ -170,10 +170,10 @@ impl State {
             return;
         }
         match outcome {
-            Ok(Heartbeat::Alive(shards)) => {
+            Ok(Heartbeat::Alive { shards, drain }) => {
                 self.node.meters.renewed(Renewal::Renewed);
                 self.leaf.say(Activity::Ok, format!("{} shards", shards.len()));
-                (self.news)(News::Shards(id, sent, shards));
+                (self.news)(News::Shards(id, sent, shards, drain));
             }
             Ok(Heartbeat::Fenced) => {
                 self.node.meters.renewed(Renewal::Fenced);
@@ -212,7 +212,7 @@ async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
     }
     // Trusted from the start: what is offered to a node without trust waits for the next scan.
     let sent = node.clock.now();
-    if matches!(node.sessions.beat(life.id).await?, Heartbeat::Alive(_)) {
+    if matches!(node.sessions.beat(life.id).await?, Heartbeat::Alive { .. }) {
         life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
     }
     Ok(())
@@ -229,7 +229,7 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Not
             });
         let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
         match &outcome {
-            Ok(Heartbeat::Alive(_)) => {
+            Ok(Heartbeat::Alive { .. }) => {
                 life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
             }
             Ok(Heartbeat::Fenced) => life.trust.fence(),

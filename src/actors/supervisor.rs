@@ -258,7 +258,7 @@ impl State {
                 self.give_up_starting();
                 self.runs.tell_all(|| launcher::Msg::Drop);
             }
-            News::Shards(id, sent, rows) => {
+            News::Shards(id, sent, rows, _) => {
                 let first = self.life.as_ref().is_some_and(|life| life.id == id);
                 if first {
                     self.on_rows(sent, rows);

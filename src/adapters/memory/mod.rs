@@ -11,6 +11,7 @@ mod hints;
 mod hooks;
 mod items;
 mod leases;
+mod moves;
 mod outbox;
 mod progress;
 mod runs;
