@@ -1,6 +1,7 @@
 //! What keys must fulfil together. All faults at once; each names the key to change.
 
 use super::fault::{Fault, Origin};
+use super::redis_url::RedisUrl;
 use super::sections::Config;
 use super::values::{AuthMode, without_password};
 use crate::domain::settings::{Auto, RateLimit};
@@ -139,13 +140,14 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
         "it is longer than cluster.lease_ttl, so recovery would wait for the scan",
         "\"1s\"",
     );
-    faults.unless(
-        is_url(cluster.redis_url.as_deref(), &["redis", "rediss"]),
-        "cluster.redis_url",
-        "it isn't a redis or rediss URL",
-        "\"redis://redis:6379\", or \"\" for none",
-    );
     if let Some(url) = &cluster.redis_url {
+        let fault = RedisUrl::parse(url).err();
+        faults.unless(
+            fault.is_none(),
+            "cluster.redis_url",
+            fault.as_deref().unwrap_or_default(),
+            "\"redis://redis:6379\", \"redis-sentinel://s1,s2,s3/mymaster\", \"redis-cluster://r1,r2,r3\", or \"\" for none",
+        );
         faults.unless(
             without_password(url) == *url,
             "cluster.redis_url",

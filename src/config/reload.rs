@@ -68,6 +68,7 @@ keys! {
     "store.migrate_on_start" => store.migrate_on_start: false,
     "cluster.redis_url" => cluster.redis_url: false,
     "cluster.redis_password_file" => cluster.redis_password_file: false,
+    "cluster.redis_ca_file" => cluster.redis_ca_file: false,
     "cluster.redis_prefix" => cluster.redis_prefix: false,
     "cluster.ca_file" => cluster.ca_file: false,
     "cluster.takeover_without_redis" => cluster.takeover_without_redis: false,
@@ -121,7 +122,6 @@ impl Config {
     pub fn not_built(&self) -> Vec<Fault> {
         let one_shard = matches!(self.task_defaults.shards, Auto::Fixed(shards) if shards.get() == 1);
         let wanted = [
-            (self.cluster.redis_url.is_some(), "cluster.redis_url", "Redis comes with several nodes", "\"\""),
             (!one_shard, "task_defaults.shards", "tasks have one shard until there are several nodes", "1"),
             (
                 self.retention.success_detail != SuccessDetail::None,
