@@ -23,6 +23,7 @@ use crate::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
 };
 use crate::actors::handle::{NotStarted, SupervisorHandle};
+use crate::actors::new_ids::NewIds;
 use crate::actors::tree::{Printed, Tree};
 use crate::domain::capacity::{Capacity, Ledger};
 use crate::domain::execution::Progress;
@@ -189,6 +190,7 @@ impl Node {
             keep: beside.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
             meters: store.meters().clone(),
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
