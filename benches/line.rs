@@ -55,8 +55,15 @@ async fn measure(file: &Path) -> Result<()> {
 async fn scan(store: &Store) -> Result<Vec<Request>> {
     let month = Duration::from_secs(30 * 86_400);
     let pools = Some(vec!["default".to_owned()]);
-    let mut hunt =
-        Hunt { alive: Vec::new(), now: NOW, restore_window: month, pools, after: None, limit: PAGE };
+    let mut hunt = Hunt {
+        alive: Vec::new(),
+        now: NOW,
+        restore_window: month,
+        pools,
+        node: String::new(),
+        after: None,
+        limit: PAGE,
+    };
     let mut line = Vec::new();
     loop {
         let game = store.candidates(&hunt).await?;

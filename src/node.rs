@@ -173,6 +173,7 @@ impl Node {
             tasks: store.clone(),
             sessions: store.clone(),
             leases: None,
+            hints: None,
             data_log: beside.data_log.unwrap_or_else(|| store.clone()),
             provider: options.provider,
             times: options.times,

@@ -16,6 +16,7 @@ use crate::domain::ids::{Moment, SessionId, ShardId, StoreId, TaskId};
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
+use crate::ports::hints::Hints;
 use crate::ports::hook::HookCaller;
 use crate::ports::lease_store::LeaseStore;
 use crate::ports::meters::Meters;
@@ -167,6 +168,8 @@ pub struct NodeContext {
     pub sessions: Arc<dyn SessionStore>,
     /// Leases outside the database, if there are.
     pub leases: Option<Arc<dyn LeaseStore>>,
+    /// The way to the other nodes' ears, if there is one.
+    pub hints: Option<Arc<dyn Hints>>,
     /// Lines.
     pub data_log: Arc<dyn DataLog>,
     /// Handlers and sources.

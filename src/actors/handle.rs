@@ -9,6 +9,7 @@ use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
 use super::context::{NodeContext, Room, ServingNow};
+use super::hearing;
 use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
@@ -16,6 +17,7 @@ use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::execution::{Progress, WindowPicture};
 use crate::domain::ids::{SessionId, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::ports::hints::Hint;
 
 /// The supervision tree did not come up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +52,11 @@ impl SupervisorHandle {
             }
             sender.send_replace(true);
         });
-        Ok(SupervisorHandle { address: Address::new(actor, leaf), node, over })
+        let address = Address::new(actor, leaf);
+        if let Some(hints) = node.hints.clone() {
+            tokio::spawn(hearing::listen(hints, address.clone(), over.clone()));
+        }
+        Ok(SupervisorHandle { address, node, over })
     }
 
     /// Something changed in the store: look for work now instead of at the next scan.
@@ -68,9 +74,15 @@ impl SupervisorHandle {
         self.node.heartbeats.ages(self.node.clock.now())
     }
 
-    /// A task's wish or settings changed: its runs look at once instead of at the next heartbeat.
+    /// A task's wish or settings changed: its runs, here and on other nodes, look at once instead of at the next
+    /// heartbeat; other nodes look for work too.
     pub fn nudge(&self, task: TaskId) {
         self.address.tell(Msg::Nudge(task));
+    }
+
+    /// Tells the other nodes what to look at, where there is a way to.
+    pub fn hint(&self, hint: Hint) {
+        self.address.tell(Msg::Hint(hint));
     }
 
     /// The tree as people see it.

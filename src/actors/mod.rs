@@ -29,6 +29,7 @@ pub(crate) mod claiming;
 pub(crate) mod courier;
 pub(crate) mod courier_delivery;
 pub(crate) mod data_log_writer;
+mod hearing;
 pub(crate) mod lane;
 pub(crate) mod lane_reply;
 pub(crate) mod launcher;

@@ -202,7 +202,8 @@ async fn scan(node: &NodeContext, watch: SilenceWatch) -> Scan {
 async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Candidate>, StoreError> {
     let Some(pools) = node.serving.pools() else { return Ok(Vec::new()) };
     let (now, restore_window) = (node.clock.wall(), node.times.restore_window);
-    let mut hunt = Hunt { alive, now, restore_window, pools, after: None, limit: PAGE };
+    let mut hunt =
+        Hunt { alive, now, restore_window, pools, node: node.node.clone(), after: None, limit: PAGE };
     let mut line = Vec::new();
     loop {
         let game = node.runs.candidates(&hunt).await?;

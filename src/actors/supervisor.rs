@@ -24,6 +24,7 @@ use super::tree::{Activity, Address, Leaf};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
@@ -53,8 +54,12 @@ pub(crate) enum Msg {
     WakeCourier,
     /// How this node shows itself was changed.
     ShowFace,
-    /// The runs of this task should look at its wish and settings.
+    /// The runs of this task should look at its wish and settings, here and elsewhere.
     Nudge(TaskId),
+    /// Other nodes say what to look at.
+    Heard(Vec<Hint>),
+    /// Other nodes should look.
+    Hint(Hint),
     /// Hand everything over, then end; the sender is dropped when nothing is owned any more.
     Drain(oneshot::Sender<()>),
     DrainOver,
@@ -162,7 +167,12 @@ impl Actor for Supervisor {
                 state.lines.courier.tell(courier::Msg::Wake);
             }
             Msg::ShowFace => state.show_face(),
-            Msg::Nudge(task) => state.runs.tell_task(task, || launcher::Msg::Look),
+            Msg::Nudge(task) => {
+                state.runs.tell_task(task, || launcher::Msg::Look);
+                state.node.hint(Hint::Task(task));
+            }
+            Msg::Heard(hints) => state.on_heard(&hints),
+            Msg::Hint(hint) => state.node.hint(hint),
             Msg::Drain(done) => state.drain(done, &me),
             Msg::DrainOver => state.runs.tell_all(|| launcher::Msg::Abort),
         }
@@ -248,7 +258,7 @@ impl State {
                 self.give_up_starting();
                 self.runs.tell_all(|| launcher::Msg::Drop);
             }
-            News::Shards(id, sent, rows) => {
+            News::Shards(id, sent, rows, _) => {
                 let first = self.life.as_ref().is_some_and(|life| life.id == id);
                 if first {
                     self.on_rows(sent, rows);
@@ -308,6 +318,7 @@ impl State {
                     LauncherEnd::Closed(RunClose::Recovering { reason, .. }) => {
                         self.node.meters.recovers(reason)
                     }
+                    LauncherEnd::Closed(RunClose::Released) => self.node.hint(Hint::Work),
                     LauncherEnd::Closed(_) | LauncherEnd::NotOwned | LauncherEnd::StillOwned(_) => {}
                 }
                 self.node.tree.forget(&path);

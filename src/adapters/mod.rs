@@ -10,10 +10,13 @@
 //! | `business_store`, `token_store` | `sql` |
 //! | `vault` | `vault` |
 //! | `hook` | `handler::http` |
+//! | `shard_map` | `sql` |
+//! | `peers` | `peers` |
 
 pub mod clock;
 pub mod handler;
 pub mod memory;
+pub mod peers;
 pub mod source;
 pub mod sql;
 pub mod start_token;

@@ -21,6 +21,9 @@ pub const FAILURE_CODES_MAX: usize = 100;
 /// The group of all codes past the first [`FAILURE_CODES_MAX`].
 pub const FAILURE_CODE_OTHER: &str = "OTHER";
 
+/// How long a shard that was moved is left to the node that it was moved to, from its release on.
+pub const MOVE_PATIENCE: Duration = Duration::from_secs(30);
+
 /// The states of shards that may be claimed, in the order in which a hunt looks through them; a `running` one only
 /// from a dead owner.
 pub const CLAIMABLE: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];
@@ -36,6 +39,8 @@ pub struct Hunt {
     pub restore_window: Duration,
     /// Only tasks of these pools; none looks at all. What is to be stopped is found whatever its pool.
     pub pools: Option<Vec<String>>,
+    /// The node that looks: a shard that people want on another node is left to that one for a while.
+    pub node: String,
     /// Where the page before ended; none begins.
     pub after: Option<HuntPlace>,
     /// Candidates of one page, at most.
@@ -243,7 +248,7 @@ pub trait RunStore: Send + Sync {
     /// When the store can't be read.
     async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError>;
 
-    /// Claims a shard by compare-and-set under a live session and reads its progress.
+    /// Claims a shard by compare-and-set under a live session and reads its progress. A wish to move it is over then.
     ///
     /// # Errors
     /// `Unavailable` with an unknown outcome: call again with the same request; it recognises its own claim.

@@ -10,7 +10,7 @@ use crate::domain::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
 use crate::domain::task::{Canary, Tuning};
 
-pub use super::task_command::{CommandError, TaskCommand, TaskEdit};
+pub use super::task_command::{CommandError, MoveRefusal, TaskCommand, TaskEdit};
 
 /// Who changes something, for the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -339,6 +339,20 @@ pub trait TaskStore: Send + Sync {
     /// # Errors
     /// See [`CommandError`]; `HasRedrive` while a child of it has not ended.
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError>;
+
+    /// Wishes that a running task's shards (or one of them) go on at another node: their owners drain and release them,
+    /// and other nodes leave them to that one for [`MOVE_PATIENCE`](super::run_store::MOVE_PATIENCE). Says how many shards move.
+    ///
+    /// # Errors
+    /// See [`CommandError`], above all [`MoveRefusal`]; a refusal changes nothing.
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError>;
 
     /// The start that a start token belongs to; none for a text that never was one.
     ///

@@ -23,7 +23,7 @@ use windrow::ports::outbox::OutboxStore;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
+use windrow::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore};
 use windrow::ports::source_store::SourceStore;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
 use windrow::ports::upkeep::UpkeepStore;
@@ -192,6 +192,11 @@ pub fn new_session(id: SessionId) -> NewSession {
         started_at: NOW,
         face: SessionFace::default(),
     }
+}
+
+/// A heartbeat of a session that lives and that nobody wants drained.
+pub fn alive(shards: Vec<OwnedShard>) -> Heartbeat {
+    Heartbeat::Alive { shards, drain: false }
 }
 
 pub fn request(shard: ShardId, seen: Epoch, session: SessionId) -> ClaimRequest {

@@ -111,6 +111,8 @@ facts! {
         a_heartbeat_reads_the_shards_of_its_session,
         the_lock_holder_fences_all_others_at_once,
         a_session_that_holds_a_shard_is_not_deleted,
+        a_node_that_is_to_be_drained_hears_it_with_its_heartbeat_and_after_a_fence,
+        a_shard_that_is_moved_is_left_to_its_node_for_a_while,
     }
     upkeep {
         a_hook_call_is_taken_by_one_courier_until_its_time_is_up,

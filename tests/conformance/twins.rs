@@ -222,7 +222,8 @@ impl Twins {
         let alive: Vec<SessionId> =
             self.sessions.iter().copied().filter(|id| id.0.as_u128() % 2 == 0).collect();
         let window = Duration::from_secs(2);
-        let mut hunt = Hunt { alive, now, restore_window: window, pools: None, after: None, limit };
+        let mut hunt =
+            Hunt { alive, now, restore_window: window, pools: None, node: "n1".into(), after: None, limit };
         let mut found = Vec::new();
         loop {
             let page = both!(self, step, store => store.candidates(&hunt)).unwrap();

@@ -288,6 +288,7 @@ impl World {
             tasks: self.store.clone(),
             sessions: self.store.clone(),
             leases: None,
+            hints: None,
             data_log: self.store.clone(),
             provider: Arc::new(Everything {
                 handler: self.handler.clone(),

@@ -5,7 +5,7 @@ use super::{hooks, items};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
-use crate::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use crate::ports::run_store::{CheckpointAck, MOVE_PATIENCE, RunClose, ShardCheckpoint};
 use crate::ports::task_store::Actor;
 use crate::ports::upkeep::OWNER_GONE;
 
@@ -63,6 +63,9 @@ fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
     shard.session = None;
     shard.updated_at = now;
     shard.not_before = WallMs(0);
+    if let Some((_, until)) = &mut shard.moves {
+        *until = now.plus(MOVE_PATIENCE);
+    }
     let (after, note) = match close {
         RunClose::Done => (ShardState::Done, None),
         RunClose::Stopped { text, .. } => (ShardState::Stopped, Some((None, text.clone()))),

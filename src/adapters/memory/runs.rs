@@ -130,8 +130,9 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
     let is_recent = shard.updated_at.0 >= oldest || shard.not_before.0 >= oldest.max(1);
+    let is_left = shard.moves.as_ref().is_some_and(|(to, until)| *to != hunt.node && *until > hunt.now);
     let is_served = hunt.pools.as_ref().is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT));
-    is_ending(task.wish) || (is_recent && is_served)
+    is_ending(task.wish) || (is_recent && is_served && !is_left)
 }
 
 fn candidate(state: &State, task: &Task, shard: &Shard, id: ShardId) -> Candidate {
@@ -178,6 +179,7 @@ fn take(state: &mut State, request: &ClaimRequest) {
     shard.seq = CheckpointSeq(0);
     shard.state = ShardState::Running;
     shard.updated_at = request.now;
+    shard.moves = None;
     progress::refresh(state, request.shard.task, request.now, None);
 }
 

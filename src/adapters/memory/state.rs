@@ -78,6 +78,8 @@ pub(super) struct Session {
     pub(super) ckpt_version_max: u8,
     pub(super) started_at: WallMs,
     pub(super) face: SessionFace,
+    /// People want that its node hands its work over.
+    pub(super) drain: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -132,6 +134,8 @@ pub(super) struct Shard {
     pub(super) claimed_at: Option<ItemIndex>,
     pub(super) not_before: WallMs,
     pub(super) updated_at: WallMs,
+    /// The node that people want it on, and until when others leave it to that one.
+    pub(super) moves: Option<(String, WallMs)>,
 }
 
 #[derive(Clone, Debug)]

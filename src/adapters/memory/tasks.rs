@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::progress::status_json;
 use super::state::{Shard, State, Task};
-use super::{Call, MemoryStore, commands, shown};
+use super::{Call, MemoryStore, commands, moves, shown};
 use crate::adapters::start_token;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{CheckpointSeq, Epoch, INDEX_MAX, ItemIndex, RunNo, StoreId, TaskId, WallMs};
@@ -95,6 +95,20 @@ impl TaskStore for MemoryStore {
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
         let delete = |state: &mut State| commands::delete(state, id, actor, now);
         self.act(Call::Command, |state| on(state, actor, delete)).await
+    }
+
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError> {
+        self.act(Call::Command, |state| {
+            on(state, actor, |state| moves::move_shards(state, (task, shard, to), actor, now))
+        })
+        .await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
@@ -227,5 +241,6 @@ fn shard(new: &NewTask, now: WallMs) -> Shard {
         claimed_at: None,
         not_before: WallMs(0),
         updated_at: now,
+        moves: None,
     }
 }

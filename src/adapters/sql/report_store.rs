@@ -76,7 +76,7 @@ async fn shards<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<ShardFacts
     rows.iter().map(facts).collect()
 }
 
-fn facts(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
+pub(super) fn facts(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
     let index = |column: i64| ItemIndex(column.cast_unsigned());
     Ok(ShardFacts {
         shard: words::shard_id(row),

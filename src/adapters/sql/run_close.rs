@@ -9,7 +9,7 @@ use super::{Store, error, words};
 use crate::domain::ids::{ClaimId, Epoch, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::ports::StoreError;
-use crate::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use crate::ports::run_store::{CheckpointAck, MOVE_PATIENCE, RunClose, ShardCheckpoint};
 use crate::ports::upkeep::OWNER_GONE;
 
 /// Writes the end of a run whose compare-and-set has just succeeded.
@@ -84,6 +84,7 @@ async fn give_back(
         .col_expr(C::State, Expr::value(state.as_str()))
         .col_expr(C::SessionId, Expr::value(None::<String>))
         .col_expr(C::NotBefore, Expr::value(not_before))
+        .col_expr(C::MoveUntil, Expr::value(now.plus(MOVE_PATIENCE).0))
         .col_expr(C::UpdatedAt, Expr::value(now.0));
     if let RunClose::Recovering { nth: Some(nth), .. } = close {
         update = update.col_expr(C::Recoveries, Expr::value(nth.cast_signed()));

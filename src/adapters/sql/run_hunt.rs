@@ -70,7 +70,7 @@ pub(super) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, Store
         }
     }
     let owners = owners(store, &rows).await?;
-    let found = rows.iter().map(|row| candidate(row, &owners)).collect::<Result<_, _>>()?;
+    let found = rows.iter().filter_map(|row| words::readable("shard", candidate(row, &owners))).collect();
     Ok(Game { found, next })
 }
 
@@ -115,7 +115,13 @@ fn to_run(hunt: &Hunt) -> Condition {
     let mut runs = Condition::all()
         .add(C::Wish.eq(Wish::Run.as_str()))
         .add(C::NotBefore.lte(hunt.now.0))
-        .add(Condition::any().add(C::UpdatedAt.gte(oldest)).add(C::NotBefore.gte(oldest.max(1))));
+        .add(Condition::any().add(C::UpdatedAt.gte(oldest)).add(C::NotBefore.gte(oldest.max(1))))
+        .add(
+            Condition::any()
+                .add(C::MoveTo.is_null())
+                .add(C::MoveTo.eq(&hunt.node))
+                .add(C::MoveUntil.lte(hunt.now.0)),
+        );
     if let Some(pools) = &hunt.pools {
         let mut served = Condition::any().add(task::Column::Pool.is_in(pools.clone()));
         if pools.iter().any(|pool| pool == POOL_DEFAULT) {

@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
 
 use super::entity::{audit, business, failure_group, item, task};
-use super::{Store, error, items, task_command, task_create, task_delete, task_start, task_view, task_wait};
+use super::{
+    Store, error, items, task_command, task_create, task_delete, task_move, task_start, task_view, task_wait,
+};
 use crate::domain::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use crate::ports::StoreError;
 use crate::ports::task_store::{
@@ -81,6 +83,17 @@ impl TaskStore for Store {
 
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
         task_delete::delete(self, id, actor, now).await
+    }
+
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError> {
+        task_move::move_shards(self, (task, shard, to), actor, now).await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {

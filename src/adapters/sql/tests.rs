@@ -72,6 +72,7 @@ async fn what_is_asked_each_second_scans_no_table() {
         now: NOW,
         restore_window: std::time::Duration::from_secs(3600),
         pools: Some(vec!["default".to_owned()]),
+        node: "n1".to_owned(),
         after: None,
         limit: 1000,
     };

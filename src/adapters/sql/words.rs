@@ -33,6 +33,11 @@ pub(super) fn uuid(text: &str) -> Result<Uuid, StoreError> {
     Uuid::parse_str(text).map_err(|_| damaged("a UUID", text))
 }
 
+/// What can be read; what can't is told and left out, so that one row of a newer program doesn't hide all others.
+pub(super) fn readable<T>(what: &str, read: Result<T, StoreError>) -> Option<T> {
+    read.inspect_err(|error| tracing::warn!(what, %error, "a row can't be read; it is left alone")).ok()
+}
+
 pub(super) fn wish(text: &str) -> Result<Wish, StoreError> {
     Wish::parse(text).ok_or_else(|| damaged("a wish", text))
 }

@@ -79,7 +79,8 @@ impl Point {
         self.gauges = later.gauges.clone();
     }
 
-    pub(super) fn pack(&self) -> Box<[u8]> {
+    /// The short form: some dozens of bytes for a usual second.
+    pub fn pack(&self) -> Box<[u8]> {
         let mut packer = Packer::new();
         let (permits, gauges) = (&self.permits, &self.gauges);
         let stall = gauges.stall.map_or(0, |reason| reason as u64 + 1);
@@ -111,7 +112,8 @@ impl Point {
         packer.finish()
     }
 
-    pub(super) fn unpack(bytes: &[u8]) -> Point {
+    /// Reads what [`Point::pack`] wrote; what is missing is zero.
+    pub fn unpack(bytes: &[u8]) -> Point {
         let mut numbers = Unpacker::new(bytes);
         let mut next = || numbers.next();
         let mut point = Point::default();
