@@ -1,6 +1,6 @@
 //! Three nodes, a database server, Redis and a business, and everything that can be done to them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use rustix::process::Signal;
@@ -36,15 +36,16 @@ pub(crate) struct Cluster {
     pub(crate) audit: Audit,
     pub(crate) faults: Faults,
     pub(crate) commands: Vec<Command>,
-    place: PathBuf,
-    _kept: Option<tempfile::TempDir>,
+    /// Everything of the nodes; removed with the value.
+    _place: tempfile::TempDir,
 }
 
 impl Cluster {
     /// Starts everything and waits until all nodes are ready.
     pub(crate) async fn start(settings: &Settings) -> Cluster {
         let begun = Instant::now();
-        let (place, kept) = settings.place();
+        let kept = tempfile::Builder::new().prefix("windrow-chaos").tempdir().expect("a directory");
+        let place = kept.path().to_owned();
         let business = Business::start().await;
         let database = Database::start(settings);
         let redis = settings.has_redis.then(Redis::start);
@@ -87,13 +88,8 @@ impl Cluster {
             audit,
             faults: Faults::default(),
             commands: Vec::new(),
-            place,
-            _kept: kept,
+            _place: kept,
         }
-    }
-
-    pub(crate) fn place(&self) -> &Path {
-        &self.place
     }
 
     /// The proxies of a kind of link: of one node, or of all.

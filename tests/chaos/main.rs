@@ -12,6 +12,8 @@ mod business;
 mod check;
 mod cluster;
 mod evidence;
+mod long;
+mod measure;
 mod node;
 mod proxies;
 #[path = "../servers/proxy.rs"]

@@ -21,7 +21,6 @@ pub(crate) struct Round<'a> {
 /// Items in flight of a shard, and completions that may be unsaved.
 const CONCURRENCY: u64 = 32;
 const UNSAVED: u64 = 400;
-const BURST: u64 = 40;
 
 /// Plays one round and says what came of it; what a bad one leaves is kept, and where is printed.
 pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) -> Judgement {
@@ -56,7 +55,7 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
 }
 
 /// Makes and starts a task of a business of its own round.
-async fn begin(cluster: &mut Cluster, seed: u64) -> i64 {
+pub(crate) async fn begin(cluster: &mut Cluster, seed: u64) -> i64 {
     cluster.faults.0.clear();
     cluster.commands.clear();
     let business =
@@ -68,7 +67,7 @@ async fn begin(cluster: &mut Cluster, seed: u64) -> i64 {
         "business": "chaos",
         "source": {"type": "range", "total": settings.items},
         "rate": format!("{}/s", settings.rate),
-        "burst": format!("{BURST} items"),
+        "burst": format!("{} items", settings.burst()),
         "concurrency": CONCURRENCY,
         "unsaved_max": UNSAVED,
         "checkpoint_interval": "200ms",
@@ -87,7 +86,7 @@ async fn begin(cluster: &mut Cluster, seed: u64) -> i64 {
 }
 
 /// Waits for the task's end and for the hook that tells it, and gathers everything.
-async fn end(cluster: &mut Cluster, task: i64) -> Evidence {
+pub(crate) async fn end(cluster: &mut Cluster, task: i64) -> Evidence {
     let begun = Instant::now();
     let mut view = Value::Null;
     let mut waking = now();
@@ -111,7 +110,7 @@ fn is_told(cluster: &Cluster, task: i64) -> bool {
     record.hooks.iter().any(|hook| hook.task == task && hook.kind == "task.finished")
 }
 
-async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidence {
+pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidence {
     let accepted = cluster.audit.accepted(task).await;
     let settings = &cluster.settings;
     let record = cluster.business.record();
@@ -123,7 +122,7 @@ async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidence {
             concurrency: CONCURRENCY,
             unsaved: UNSAVED,
             ttl: i64::try_from(settings.ttl.as_micros()).expect("short"),
-            burst: BURST as f64,
+            burst: settings.burst() as f64,
             rate: settings.rate as f64,
             items: settings.items,
         },

@@ -9,6 +9,7 @@ use crate::evidence::{Harm, Order};
 use crate::proxy::{Flow, Way, Weather};
 use crate::round::Round;
 use crate::script::Mood;
+use crate::settings::{Settings, StoreKind};
 
 type Acting<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
@@ -68,6 +69,7 @@ scenarios! {
     db_lost_ack: Server,
     db_slow: Server,
     db_cut_connections: Server,
+    db_disk_full: Server,
     partition_node_db: Server,
     partition_node_db_held: Server,
     one_way_db: Server,
@@ -85,6 +87,16 @@ pub(crate) fn named(name: &str) -> &'static Scenario {
     let known = ALL.iter().find(|scenario| scenario.name == name);
     let names: Vec<&str> = ALL.iter().map(|scenario| scenario.name).collect();
     known.unwrap_or_else(|| panic!("no scenario is named {name}; there are {}", names.join(", ")))
+}
+
+/// Whether it makes sense on such a cluster.
+pub(crate) fn fits(scenario: &Scenario, settings: &Settings) -> bool {
+    match scenario.needs {
+        Needs::Nothing => true,
+        Needs::Others => settings.nodes > 1,
+        Needs::Server => settings.store != StoreKind::Sqlite,
+        Needs::Redis => settings.has_redis,
+    }
 }
 
 async fn calm(round: &mut Round<'_>) {
@@ -371,6 +383,20 @@ async fn db_cut_connections(round: &mut Round<'_>) {
     }
 }
 
+/// Not a byte more can be written, for longer than anybody is believed without one.
+async fn db_disk_full(round: &mut Round<'_>) {
+    let fault = round.cluster.faults.begin("the database's disk is full", Harm::Database);
+    if !round.cluster.database.fill_disk() {
+        eprintln!("    NOT PLAYED: this machine doesn't let the database have a small disk of its own");
+        return;
+    }
+    let span = round.beyond_ttl();
+    tokio::time::sleep(span).await;
+    round.cluster.database.spare_disk();
+    round.cluster.faults.end(fault);
+    round.flows(20).await;
+}
+
 async fn partition_node_db(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     let span = round.beyond_ttl();
@@ -478,16 +504,9 @@ async fn kill_during_redis_outage(round: &mut Round<'_>) {
 
 /// Several of the others, one after the other, chosen by the dice.
 async fn random(round: &mut Round<'_>) {
-    let has_redis = round.cluster.redis.is_some();
-    let has_server = round.cluster.database.port().is_some();
-    let others = round.cluster.nodes.len() > 1;
-    let fits = |scenario: &&Scenario| match scenario.needs {
-        Needs::Nothing => !["random", "calm"].contains(&scenario.name),
-        Needs::Others => others,
-        Needs::Server => has_server,
-        Needs::Redis => has_redis,
-    };
-    let fitting: Vec<&Scenario> = ALL.iter().filter(fits).collect();
+    let settings = &round.cluster.settings;
+    let is_one = |scenario: &&Scenario| scenario.name != "random" && fits(scenario, settings);
+    let fitting: Vec<&Scenario> = ALL.iter().filter(is_one).collect();
     for _ in 0..3 {
         let at = usize::try_from(round.rng.next() % fitting.len() as u64).expect("few");
         eprintln!("   · {}", fitting[at].name);

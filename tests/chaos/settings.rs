@@ -1,7 +1,6 @@
 //! What a cluster is made of, and where a run of the script says so.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Which database.
@@ -23,8 +22,6 @@ pub(crate) struct Settings {
     /// Items per second of a task, and how many it has.
     pub(crate) rate: u64,
     pub(crate) items: u64,
-    /// Where everything is kept that a round leaves; none: nowhere.
-    pub(crate) keep: Option<PathBuf>,
 }
 
 impl fmt::Display for Settings {
@@ -40,21 +37,51 @@ impl Settings {
     pub(crate) fn new(store: StoreKind, has_redis: bool) -> Settings {
         let (nodes, shards) = if store == StoreKind::Sqlite { (1, 1) } else { (3, 1) };
         let ttl = Duration::from_secs(3);
-        Settings { store, has_redis, nodes, shards, ttl, rate: 250, items: 2_500, keep: None }
+        Settings { store, has_redis, nodes, shards, ttl, rate: 250, items: 2_500 }
     }
 
-    /// A directory, and what removes it.
-    pub(crate) fn place(&self) -> (PathBuf, Option<tempfile::TempDir>) {
-        match &self.keep {
-            Some(path) => {
-                let path = path.join(format!("cluster-{}", std::process::id()));
-                std::fs::create_dir_all(&path).expect("a directory to keep things in");
-                (path, None)
-            }
-            None => {
-                let place = tempfile::Builder::new().prefix("windrow-chaos").tempdir().expect("a directory");
-                (place.path().to_owned(), Some(place))
-            }
-        }
+    /// What may leave at once. Unit: items.
+    pub(crate) fn burst(&self) -> u64 {
+        (self.rate / 10).max(40)
     }
+
+    /// The same in the words of the script.
+    pub(crate) fn flags(&self) -> String {
+        let store = format!("{:?}", self.store).to_lowercase();
+        let witness = if self.has_redis { "redis" } else { "database" };
+        format!("--store {store} --witness {witness} --nodes {} --shards {}", self.nodes, self.shards)
+    }
+
+    /// As the script says, through the environment.
+    pub(crate) fn wanted() -> Settings {
+        let store = match text("STORE").as_deref() {
+            None | Some("postgres") => StoreKind::Postgres,
+            Some("mariadb") => StoreKind::Mariadb,
+            Some("sqlite") => StoreKind::Sqlite,
+            Some(other) => panic!("no store is named {other}; there are postgres, mariadb and sqlite"),
+        };
+        let has_redis = match text("WITNESS").as_deref() {
+            None | Some("redis") => store != StoreKind::Sqlite,
+            Some("database") => false,
+            Some(other) => panic!("no witness is named {other}; there are redis and database"),
+        };
+        let mut settings = Settings::new(store, has_redis);
+        settings.nodes = number("NODES").map_or(settings.nodes, |nodes| usize::try_from(nodes).expect("few"));
+        settings.shards = number("SHARDS").map_or(1, |shards| u32::try_from(shards).expect("few"));
+        settings.ttl = number("TTL_MS").map_or(settings.ttl, Duration::from_millis);
+        settings.rate = number("RATE").unwrap_or(settings.rate);
+        settings.items = number("ITEMS").unwrap_or(settings.items);
+        settings
+    }
+}
+
+/// What the script says under `CHAOS_…`.
+#[expect(clippy::disallowed_methods, reason = "the script speaks through the environment")]
+pub(crate) fn text(name: &str) -> Option<String> {
+    std::env::var(format!("CHAOS_{name}")).ok().filter(|text| !text.is_empty())
+}
+
+/// The same as a number.
+pub(crate) fn number(name: &str) -> Option<u64> {
+    text(name).map(|text| text.parse().unwrap_or_else(|_| panic!("CHAOS_{name}={text} is no number")))
 }

@@ -1,7 +1,7 @@
 //! The database of a cluster: a private server with a user for every node, or the embedded one of a lone node.
 
 use crate::node::Node;
-use crate::servers::{Mariadb, Postgres};
+use crate::servers::{Dir, Mariadb, Postgres};
 use crate::settings::{Settings, StoreKind};
 
 /// See the module.
@@ -20,10 +20,25 @@ impl Database {
     pub(crate) fn start(settings: &Settings) -> Database {
         let server = match settings.store {
             StoreKind::Sqlite => Server::Sqlite,
-            StoreKind::Postgres => Server::Postgres(Postgres::start()),
-            StoreKind::Mariadb => Server::Mariadb(Mariadb::start()),
+            StoreKind::Postgres => Server::Postgres(Postgres::start_in(disk("postgres", 400))),
+            StoreKind::Mariadb => Server::Mariadb(Mariadb::start_in(disk("mariadb", 400))),
         };
         Database { server, is_down: false }
+    }
+
+    /// Its disk, where it has one of its own.
+    fn disk(&self) -> Option<&Dir> {
+        let dir = match &self.server {
+            Server::Sqlite => return None,
+            Server::Postgres(server) => server.dir(),
+            Server::Mariadb(server) => server.dir(),
+        };
+        dir.is_small().then_some(dir)
+    }
+
+    /// Leaves no byte free on its disk; false where it has none of its own.
+    pub(crate) fn fill_disk(&self) -> bool {
+        self.disk().inspect(|disk| disk.fill()).is_some()
     }
 
     pub(crate) fn port(&self) -> Option<u16> {
@@ -100,4 +115,22 @@ impl Database {
             if self.is_down { self.restart() } else { self.signal("CONT") }
         }
     }
+
+    /// There is room again; a server that gave up is started again.
+    pub(crate) fn spare_disk(&mut self) {
+        if let Some(disk) = self.disk() {
+            disk.spare();
+            let port = self.port().unwrap_or_default();
+            if std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+                self.restart();
+            }
+        }
+    }
+}
+
+fn disk(what: &str, megabytes: u32) -> Dir {
+    Dir::small(what, megabytes).unwrap_or_else(|| {
+        eprintln!("  NO SMALL DISK: mounting is not allowed here, so db_disk_full will not be played");
+        Dir::new(what)
+    })
 }
