@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windrow::ports::StoreError;
 use windrow::ports::lease_store::LeaseReply::{Absent, Held, Lost};
-use windrow::ports::lease_store::{LeaseKey, LeaseStore};
+use windrow::ports::lease_store::LeaseKey;
 
 use crate::fixture::{LONG, Node, eventually, key, options, rival, settle};
 use crate::groups::{Cluster, Sentinels};
