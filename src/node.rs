@@ -24,6 +24,7 @@ use crate::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
 };
 use crate::actors::handle::{NotStarted, SupervisorHandle};
+use crate::actors::new_ids::NewIds;
 use crate::actors::tree::{Printed, Tree};
 use crate::config::Cluster;
 use crate::domain::capacity::{Capacity, Ledger};
@@ -40,7 +41,7 @@ use crate::ports::uploads::UploadStore;
 
 pub use crate::actors::context::Times;
 pub use crate::adapters::clock::SystemClock;
-pub use crate::adapters::sql::Store;
+pub use crate::adapters::sql::{ServerAddress, ServerKind, Store};
 pub use crate::adapters::state_dir::{LockError, StateDir};
 
 /// How often, and how long, a closing node looks whether its store is still in use.
@@ -65,6 +66,8 @@ pub struct NodeOptions {
     pub times: Times,
     /// Where lanes and handlers run.
     pub runtimes: Arc<Runtimes>,
+    /// Whether no other process can use the store: older sessions are fenced at once then.
+    pub exclusive: bool,
     /// Runs this task only; none runs whatever the store has to run.
     pub only: Option<TaskId>,
 }
@@ -185,7 +188,7 @@ impl Node {
             provider: options.provider,
             times: options.times,
             serving: beside.serving,
-            exclusive: true,
+            exclusive: options.exclusive,
             directory: RunDirectory::default(),
             place: beside.place,
             hooks: beside.hooks,
@@ -194,6 +197,7 @@ impl Node {
             keep: beside.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
             meters,
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);

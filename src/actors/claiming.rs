@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
-use uuid::Uuid;
 
 use super::context::NodeContext;
 use super::lease_keeper::{self, LeaseAnswer, Wanted};
@@ -64,7 +63,7 @@ pub(crate) async fn claim(
     keeper: &Line<lease_keeper::Msg>,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
-    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(Uuid::new_v4()) };
+    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(node.new_ids.make()) };
     let gate = Arc::new(Gate::new(life.trust.clone()));
     take_lease(node, key, &gate, keeper).await?;
     let request = ClaimRequest {

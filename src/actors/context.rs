@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::new_ids::NewIds;
 use super::run_cell::RunCell;
 pub use super::run_view::{RunSample, RunView};
 use super::tree::Tree;
@@ -198,6 +199,8 @@ pub struct NodeContext {
     pub meters: Arc<Meters>,
     /// When the heartbeats of all nodes last moved, as the restorer saw it.
     pub heartbeats: Heartbeats,
+    /// Ids of sessions and claims.
+    pub new_ids: NewIds,
 }
 
 impl NodeContext {

@@ -20,6 +20,7 @@
 
 pub mod context;
 pub mod handle;
+pub mod new_ids;
 pub mod policy;
 pub mod run_view;
 pub mod tree;

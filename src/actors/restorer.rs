@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use uuid::Uuid;
 
 use super::context::NodeContext;
 use super::policy::Kind;
@@ -105,7 +104,7 @@ impl Actor for Restorer {
             }
             Msg::Scan => {
                 state.scan();
-                state.me.tell_after(jittered(state.node.times.restore_scan), Msg::Scan);
+                state.me.tell_after(jittered(&state.node), Msg::Scan);
             }
             Msg::Scanned(scan) => state.on_scanned(*scan),
         }
@@ -119,9 +118,9 @@ impl Actor for Restorer {
 }
 
 /// ± 30 %, so that nodes don't scan in step.
-fn jittered(scan: Duration) -> Duration {
-    let percent = 70 + (Uuid::new_v4().as_u128() % 61) as u32;
-    scan * percent / 100
+fn jittered(node: &NodeContext) -> Duration {
+    let percent = 70 + (node.new_ids.make().as_u128() % 61) as u32;
+    node.times.restore_scan * percent / 100
 }
 
 impl State {

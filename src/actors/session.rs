@@ -9,7 +9,6 @@ use std::time::Duration;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use uuid::Uuid;
 
 use super::context::NodeContext;
 use super::policy::Kind;
@@ -140,7 +139,7 @@ impl State {
     }
 
     fn begin(&mut self) {
-        let life = Life { id: SessionId(Uuid::new_v4()), trust: Arc::default() };
+        let life = Life { id: SessionId(self.node.new_ids.make()), trust: Arc::default() };
         let (node, me) = (self.node.clone(), self.me.clone());
         self.node.vital.spawn(self.me.guard(async move {
             let outcome = insert(&node, &life).await;

@@ -130,6 +130,8 @@ impl From<StoreError> for Fault {
         match error {
             StoreError::NewerSchema(_) => Fault::new(Exit::Config, "the database can't be used", because)
                 .hint("use the newer windrow, or another --state directory"),
+            StoreError::OlderSchema => Fault::new(Exit::Config, "the database can't be used", because)
+                .hint("windrow db migrate --config FILE, once for all nodes"),
             StoreError::Unavailable(_) | StoreError::Refused(_) => {
                 Fault::new(Exit::Failed, "the database can't be used", because).hint(
                     "check the disk's free space and permissions, then run it again; nothing saved is lost",

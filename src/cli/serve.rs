@@ -175,6 +175,8 @@ impl From<ServeError> for Fault {
                 .hint("PEM files of a certificate chain and its key; or none of both for plain HTTP"),
             ServeError::Key(_) => Fault::new(Exit::Config, what, text)
                 .hint("correct auth.key_file; without its key stored secrets are lost"),
+            ServeError::PeerTrust(_) => Fault::new(Exit::Config, what, text)
+                .hint("a file of certificates in PEM form; or \"\" for the system's"),
             ServeError::Token(_) => Fault::new(Exit::Config, what, text)
                 .hint("correct auth.bootstrap_token_file, or make its directory writable"),
             ServeError::Listen { .. } => Fault::new(Exit::Conflict, what, text)

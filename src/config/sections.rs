@@ -129,6 +129,8 @@ pub struct Cluster {
     pub redis_ca_file: Option<PathBuf>,
     /// The first part of its keys.
     pub redis_prefix: String,
+    /// Certificates (PEM) of authorities that other nodes' certificates come from; none is the system's.
+    pub ca_file: Option<PathBuf>,
     /// Whether the database alone decides while Redis is unreachable.
     pub takeover_without_redis: bool,
     /// How long an owner is believed without a sign.

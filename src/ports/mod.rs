@@ -60,6 +60,11 @@ pub enum StoreError {
     /// The schema is newer than this program.
     #[error("the database was written by a newer windrow (migration {0}); this one can't read it")]
     NewerSchema(String),
+    /// The schema of a database server is older than this program, or there is none yet.
+    #[error(
+        "the database hasn't this program's schema; `windrow db migrate` brings it up to date (or store.migrate_on_start = true)"
+    )]
+    OlderSchema,
 }
 
 impl StoreError {
@@ -67,7 +72,9 @@ impl StoreError {
     pub fn class(&self) -> ErrorClass {
         match self {
             StoreError::Unavailable(_) => ErrorClass::Transient,
-            StoreError::Refused(_) | StoreError::NewerSchema(_) => ErrorClass::Permanent,
+            StoreError::Refused(_) | StoreError::NewerSchema(_) | StoreError::OlderSchema => {
+                ErrorClass::Permanent
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use windrow::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
 };
 use windrow::actors::handle::SupervisorHandle;
+use windrow::actors::new_ids::NewIds;
 use windrow::actors::tree::Tree;
 use windrow::adapters::memory::MemoryStore;
 use windrow::adapters::source::RangeSource;
@@ -306,6 +307,7 @@ impl World {
             keep: self.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
             meters: Arc::default(),
         };
         let ledger = Ledger::new(self.capacity, Rate::per_second(1000).expect("not zero"));

@@ -35,6 +35,9 @@ pub enum ServeError {
     /// The key that seals secrets can't be used.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// Nobody can be trusted to be another node.
+    #[error("cluster.ca_file: {0}")]
+    PeerTrust(String),
     /// The first token can't be made or read.
     #[error(transparent)]
     Token(#[from] BootstrapError),
