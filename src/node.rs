@@ -11,10 +11,10 @@ pub mod handlers;
 mod min_level;
 mod one_task;
 pub mod provider;
-pub mod redis;
 pub mod serve;
 pub mod sources;
 pub mod systemd;
+pub mod witness;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,7 +169,7 @@ impl Node {
         let store = options.store.clone();
         let (store_id, meters) = (store.store_id().await?, store.meters().clone());
         let vital = options.runtimes.vital.handle().clone();
-        let (leases, hints) = redis::open(beside.cluster.as_ref(), &store_id, &clock, &meters, &vital)?;
+        let (leases, hints) = witness::open(beside.cluster.as_ref(), &store_id, &clock, &meters, &vital)?;
         let context = NodeContext {
             node: options.name,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -14,7 +14,7 @@ use crate::cli::serve::serviceable;
 use crate::cli::table::human;
 use crate::config::Config;
 use crate::node::database::{self, Inspection, Room};
-use crate::node::redis;
+use crate::node::witness;
 use crate::ports::StoreError;
 
 /// Less room than this is worth a look. Unit: bytes.
@@ -36,7 +36,7 @@ pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Vec<Value>) 
         Err(faults) => told("configuration", &Fault::of_config(&faults)),
     });
     report.push(database(&config).await);
-    if let Some(outcome) = redis::look(&config.cluster).await {
+    if let Some(outcome) = witness::look(&config.cluster).await {
         report.push(redis_line(outcome));
     }
     report.push(room(&config.node.data_dir));
