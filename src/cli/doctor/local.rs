@@ -14,6 +14,8 @@ use crate::cli::serve::serviceable;
 use crate::cli::table::human;
 use crate::config::Config;
 use crate::node::database::{self, Inspection, Room};
+use crate::node::witness;
+use crate::ports::StoreError;
 
 /// Less room than this is worth a look. Unit: bytes.
 const ROOM_WARN: u64 = 1_000_000_000;
@@ -34,7 +36,21 @@ pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Vec<Value>) 
         Err(faults) => told("configuration", &Fault::of_config(&faults)),
     });
     report.push(database(&config).await);
+    if let Some(outcome) = witness::look(&config.cluster).await {
+        report.push(redis_line(outcome));
+    }
     report.push(room(&config.node.data_dir));
+}
+
+/// No authority, so a node runs without it.
+fn redis_line(outcome: Result<(), StoreError>) -> Value {
+    match outcome {
+        Ok(()) => line("redis", Outcome::Ok, "it answers", None),
+        Err(StoreError::Unavailable(text) | StoreError::Refused(text)) => {
+            line("redis", Outcome::Fail, text, Some("check cluster.redis_url and whether Redis runs"))
+        }
+        Err(error @ StoreError::NewerSchema(_)) => line("redis", Outcome::Fail, error.to_string(), None),
+    }
 }
 
 async fn database(config: &Config) -> Value {

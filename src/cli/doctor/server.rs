@@ -179,11 +179,19 @@ async fn ready(link: &Link<'_>) -> Value {
         Ok(told) => told,
         Err(error) => return self::told("ready", &error.into()),
     };
+    let texts = |list: &str| {
+        let texts = told[list].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str());
+        texts.collect::<Vec<_>>().join("; ")
+    };
     if told["ready"] == true {
-        return line("ready", Outcome::Ok, "it takes work", None);
+        let degraded = texts("degraded");
+        if degraded.is_empty() {
+            return line("ready", Outcome::Ok, "it takes work", None);
+        }
+        let advice = Some("windrow doctor --config FILE on the node's machine looks at it from there");
+        return line("ready", Outcome::Warn, format!("it takes work, but {degraded}"), advice);
     }
-    let reasons = told["reasons"].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str());
-    let reasons = reasons.collect::<Vec<_>>().join("; ");
+    let reasons = texts("reasons");
     let is_drained = told["reasons"][0]["reason"] == "drained";
     let advice = if is_drained {
         "windrow node undrain NODE (windrow node list names it)"
