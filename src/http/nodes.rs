@@ -140,7 +140,11 @@ struct ClusterBody {
 )]
 async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
     let store = app.service.parts.tasks.store_id().await.map_err(ServiceError::from)?;
-    Ok(Json(ClusterBody { store: store.0, database: app.service.config().store.url.engine(), nodes: vec![node(&app)] }))
+    Ok(Json(ClusterBody {
+        store: store.0,
+        database: app.service.config().store.url.engine(),
+        nodes: vec![node(&app)],
+    }))
 }
 
 /// The nodes

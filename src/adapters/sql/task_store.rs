@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{audit, business, failure_group, item, task};
-use super::{Store, error, items, task_command, task_create, task_delete, task_start, task_view, task_wait};
+use super::{
+    Store, error, items, settled, task_command, task_create, task_delete, task_start, task_view, task_wait,
+};
 use crate::domain::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use crate::ports::StoreError;
 use crate::ports::task_store::{
@@ -19,11 +21,11 @@ impl TaskStore for Store {
     }
 
     async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
-        task_create::ensure_business(self, slug, actor, now).await
+        settled(|| task_create::ensure_business(self, slug, actor, now)).await
     }
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        task_create::create(self, (new, false), actor, now).await
+        settled(|| task_create::create(self, (new, false), actor, now)).await
     }
 
     async fn create_and_start(
@@ -32,7 +34,7 @@ impl TaskStore for Store {
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        task_create::create(self, (new, true), actor, now).await
+        settled(|| task_create::create(self, (new, true), actor, now)).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -61,7 +63,7 @@ impl TaskStore for Store {
     }
 
     async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        task_command::release_name(self, id, actor, now).await
+        settled(|| task_command::release_name(self, id, actor, now)).await
     }
 
     async fn command_if(
@@ -72,15 +74,15 @@ impl TaskStore for Store {
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        task_command::command(self, (id, expected), command, actor, now).await
+        settled(|| task_command::command(self, (id, expected), command, actor, now)).await
     }
 
     async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
-        task_wait::explain(self, notes, now).await
+        settled(|| task_wait::explain(self, notes, now)).await
     }
 
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        task_delete::delete(self, id, actor, now).await
+        settled(|| task_delete::delete(self, id, actor, now)).await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {

@@ -20,14 +20,15 @@ use sea_orm::sqlx;
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::sqlx::postgres::PgDatabaseError;
 use sea_orm::{
-    AccessMode, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
-    RuntimeErr, SqliteTransactionMode, TransactionOptions, TransactionTrait,
+    AccessMode, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel, RuntimeErr,
+    SqliteTransactionMode, TransactionOptions, TransactionTrait,
 };
 
 pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
-pub(super) use self::server::{open, open_one};
 pub use self::server::{ServerAddress, ServerKind};
+pub(super) use self::server::{open, open_one};
 use crate::ports::StoreError;
+use crate::ports::task_store::{CommandError, CreateError};
 
 /// How often a transaction that met another writer is begun.
 const CONFLICT_TRIES: u32 = 5;
@@ -92,6 +93,24 @@ pub(super) trait MaybeConflict {
 impl MaybeConflict for StoreError {
     fn store_error(&self) -> Option<&StoreError> {
         Some(self)
+    }
+}
+
+impl MaybeConflict for CommandError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            CommandError::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl MaybeConflict for CreateError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            CreateError::Store(error) => Some(error),
+            _ => None,
+        }
     }
 }
 
