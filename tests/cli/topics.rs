@@ -76,9 +76,11 @@ fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
     }
     place.write(
         "config.toml",
-        "[store]\nurl = \"postgres://db/windrow\"\n[log]\nfilter = \"a=b=c\"\n[retention]\nsuccess_detail = \"all\"\n",
+        "[log]\nfilter = \"a=b=c\"\n[retention]\nsuccess_detail = \"all\"\n",
     );
-    let keys = ["store.url", "log.filter", "retention.success_detail"];
+    let keys = ["log.filter", "retention.success_detail"];
     place.windrow(&["config", "check", "config.toml"]).refused(78, &keys);
     place.windrow(&["serve"]).refused(78, &keys);
+    place.write("config.toml", "[store]\nurl = \"postgres://db/windrow\"\n");
+    place.windrow(&["config", "check", "config.toml"]).refused(78, &["auth.key_file"]);
 }
