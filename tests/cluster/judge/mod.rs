@@ -229,6 +229,19 @@ impl Judge {
         self.may_abort(who);
     }
 
+    /// A process is gone in the moment in which a request of it took effect.
+    pub(crate) fn on_trap(&mut self, who: Who, what: &'static str) {
+        self.note(|| format!("n{}.{} is killed as its {what} takes effect", who.0, who.1));
+        self.seen(match what {
+            "claim" => "killed during a claim",
+            "close" => "killed during a close",
+            "checkpoint" => "killed during a checkpoint",
+            "fence" => "killed during a fence",
+            _ => "killed during another request",
+        });
+        self.on_crash(who);
+    }
+
     fn may_abort(&mut self, who: Who) {
         for shard in self.shards.values_mut() {
             for run in shard.runs.values_mut().filter(|run| run.who == who) {
