@@ -177,7 +177,7 @@ impl SessionStore for View {
             })
             .await?;
         match &heartbeat {
-            Heartbeat::Alive(_) => self.link.judge(|judge| judge.on_beat(id, sent)),
+            Heartbeat::Alive { .. } => self.link.judge(|judge| judge.on_beat(id, sent)),
             Heartbeat::Fenced => self.link.judge(|judge| judge.on_fenced_heard(id)),
         }
         Ok(heartbeat)

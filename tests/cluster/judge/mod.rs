@@ -1,4 +1,4 @@
-//! The judge: keeps logs of its own and holds them against the promises of `docs/guarantees.md`.
+//! The judge: keeps logs of its own and holds them against what users are promised.
 //!
 //! It hears of every write as the store takes effect (`books.rs`), of every departure and every answer at the handler
 //! (`gate.rs`), and never asks the code under test what it believes. What it finds wrong it collects: a panic inside
