@@ -71,8 +71,9 @@ impl RunStore for View {
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
         let (view, checkpoints) = (self.clone(), Arc::new(checkpoints.to_vec()));
+        let closes = checkpoints.iter().any(|checkpoint| checkpoint.close.is_some());
         self.link
-            .call(Peer::Database, "checkpoint", move || {
+            .call(Peer::Database, if closes { "close" } else { "checkpoint" }, move || {
                 let (view, checkpoints) = (view.clone(), checkpoints.clone());
                 async move {
                     let acks = view.store.checkpoint(&checkpoints).await?;
@@ -176,7 +177,7 @@ impl SessionStore for View {
             })
             .await?;
         match &heartbeat {
-            Heartbeat::Alive(_) => self.link.judge(|judge| judge.on_beat(id, sent)),
+            Heartbeat::Alive { .. } => self.link.judge(|judge| judge.on_beat(id, sent)),
             Heartbeat::Fenced => self.link.judge(|judge| judge.on_fenced_heard(id)),
         }
         Ok(heartbeat)
@@ -221,6 +222,14 @@ impl SessionStore for View {
                 async move { view.store.describe(id, &face).await }
             })
             .await
+    }
+
+    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+        self.store.wish_drain(node, drain).await
+    }
+
+    async fn witness(&self, mine: &str) -> Result<String, StoreError> {
+        self.store.witness(mine).await
     }
 
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {
