@@ -115,7 +115,8 @@ impl SessionStore for MemoryStore {
     }
 
     async fn witness(&self, mine: &str) -> Result<String, StoreError> {
-        self.act(Call::Session, |state| Ok(state.witness.get_or_insert_with(|| mine.to_owned()).clone())).await
+        self.act(Call::Session, |state| Ok(state.witness.get_or_insert_with(|| mine.to_owned()).clone()))
+            .await
     }
 
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {

@@ -20,13 +20,13 @@ use sea_orm::sqlx;
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::sqlx::postgres::PgDatabaseError;
 use sea_orm::{
-    AccessMode, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
-    RuntimeErr, SqliteTransactionMode, TransactionOptions, TransactionTrait,
+    AccessMode, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel, RuntimeErr,
+    SqliteTransactionMode, TransactionOptions, TransactionTrait,
 };
 
 pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
-pub(super) use self::server::{open, open_one};
 pub use self::server::{ServerAddress, ServerKind};
+pub(super) use self::server::{open, open_one};
 use crate::ports::StoreError;
 
 /// How often a transaction that met another writer is begun.
