@@ -53,7 +53,9 @@ fn redis_line(outcome: Result<(), StoreError>) -> Value {
         Err(StoreError::Unavailable(text) | StoreError::Refused(text)) => {
             line("redis", Outcome::Fail, text, Some("check cluster.redis_url and whether Redis runs"))
         }
-        Err(error @ StoreError::NewerSchema(_)) => line("redis", Outcome::Fail, error.to_string(), None),
+        Err(error @ (StoreError::NewerSchema(_) | StoreError::OlderSchema)) => {
+            line("redis", Outcome::Fail, error.to_string(), None)
+        }
     }
 }
 
