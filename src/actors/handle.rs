@@ -9,6 +9,7 @@ use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
 use super::context::{NodeContext, Room, ServingNow};
+use super::namesake;
 use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
@@ -20,7 +21,7 @@ use crate::domain::settings::{Rate, RateLimit};
 /// The supervision tree did not come up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the node's actors did not start: {0}")]
-pub struct NotStarted(String);
+pub struct NotStarted(pub(super) String);
 
 /// The supervision tree of a node, from outside.
 pub struct SupervisorHandle {
@@ -33,8 +34,9 @@ impl SupervisorHandle {
     /// Starts the tree.
     ///
     /// # Errors
-    /// When a child can't start, for example since another node of this name lives in the process.
+    /// When another live node has the name, or a child can't start.
     pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
+        namesake::await_name(&node).await?;
         let leaf = node.tree.enter(&node.node, super::policy::Kind::Supervisor);
         node.room.write(&ledger, 0);
         let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger };

@@ -28,11 +28,22 @@ use crate::ports::session_store::OwnedShard;
 /// Nothing was heard of a checkpoint for this long: it is sent again, with the same number.
 const RESEND_AFTER: Duration = Duration::from_secs(2);
 
+/// Why a node leaves a shard alone that has no live owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bar {
+    /// Its owner is silent, but may live on a lease, and the lease store can't be reached.
+    NoWitness,
+    /// Its checkpoint has this version, which only a newer program reads.
+    Newer(u8),
+}
+
 /// How a launcher ended, for its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LauncherEnd {
     /// The shard was never owned.
     NotOwned,
+    /// The same, since it may not be had for now.
+    Barred(Bar),
     /// The run is over and its shard was given back in the store.
     Closed(RunClose),
     /// Someone else owns the shard.
@@ -210,6 +221,12 @@ impl State {
         me: &ActorRef<Msg>,
     ) -> Result<(), ActorProcessingErr> {
         match outcome {
+            Ok(claimed) if self.arguments.life.trust.is_fenced() => {
+                // Nothing is carried over from a session that was fenced meanwhile (`ownership.md`, rule 4).
+                claiming::give_lease_back(claimed.key, &self.arguments.lines.lease_keeper);
+                self.finish(LauncherEnd::Fenced);
+                Ok(())
+            }
             Ok(claimed) if !self.is_booked(&claimed) => {
                 tracing::info!(
                     actor = self.leaf.path(),
@@ -224,13 +241,25 @@ impl State {
                 self.finish(LauncherEnd::NotOwned);
                 Ok(())
             }
+            Err(NotClaimed::NoWitness) => {
+                self.finish(LauncherEnd::Barred(Bar::NoWitness));
+                Ok(())
+            }
+            Err(NotClaimed::Newer(version)) => {
+                self.finish(LauncherEnd::Barred(Bar::Newer(version)));
+                Ok(())
+            }
             Err(NotClaimed::StoreFailed(error)) => {
                 self.finish(LauncherEnd::StillOwned(error.to_string()));
                 Ok(())
             }
             Err(NotClaimed::Unfit(unfit)) => {
                 let (shard, close) = *unfit;
-                tracing::error!(actor = self.leaf.path(), ?close, "shard can't run");
+                if close == RunClose::Released {
+                    tracing::info!(actor = self.leaf.path(), "claimed to commit its end");
+                } else {
+                    tracing::error!(actor = self.leaf.path(), ?close, "shard can't run");
+                }
                 self.release(shard.epoch, shard.claim, close);
                 Ok(())
             }
@@ -325,6 +354,10 @@ impl State {
             }
             return;
         }
+        if row.leaves {
+            self.with_run(|run, state| run.leave(state));
+            return;
+        }
         if row.wish == run.control().wish && row.control_rev == run.control().rev {
             return;
         }
@@ -375,7 +408,7 @@ impl Drop for State {
     /// Also when the launcher fails or is killed: nothing of its run dispatches or is shown any more.
     fn drop(&mut self) {
         if let Some(run) = self.run.take() {
-            run.abandon(&self.arguments.node);
+            run.abandon(&self.arguments.node, &self.arguments.lines.lease_keeper);
         }
         self.leaf.leave();
     }

@@ -4,10 +4,13 @@
 
 #![allow(unreachable_pub, reason = "a test binary exports nothing")]
 
+mod cluster;
 mod ends;
 mod faults;
 mod hooks;
 mod line;
+mod link;
+mod many;
 mod races;
 mod speed;
 mod stubborn;
