@@ -14,6 +14,7 @@ pub mod provider;
 pub mod serve;
 pub mod sources;
 pub mod systemd;
+pub mod witness;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,9 @@ use self::one_task::OneTask;
 use crate::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
 };
-use crate::actors::handle::{NotStarted, SupervisorHandle};
+pub use crate::actors::handle::NotStarted;
+use crate::actors::handle::SupervisorHandle;
+use crate::actors::new_ids::NewIds;
 use crate::actors::tree::{Printed, Tree};
 use crate::domain::capacity::{Capacity, Ledger};
 use crate::domain::execution::Progress;
@@ -38,7 +41,7 @@ use crate::ports::uploads::UploadStore;
 
 pub use crate::actors::context::Times;
 pub use crate::adapters::clock::SystemClock;
-pub use crate::adapters::sql::Store;
+pub use crate::adapters::sql::{ServerAddress, ServerKind, Store};
 pub use crate::adapters::state_dir::{LockError, StateDir};
 
 /// How often, and how long, a closing node looks whether its store is still in use.
@@ -63,6 +66,8 @@ pub struct NodeOptions {
     pub times: Times,
     /// Where lanes and handlers run.
     pub runtimes: Arc<Runtimes>,
+    /// Whether no other process can use the store: older sessions are fenced at once then.
+    pub exclusive: bool,
     /// Runs this task only; none runs whatever the store has to run.
     pub only: Option<TaskId>,
 }
@@ -173,11 +178,12 @@ impl Node {
             tasks: store.clone(),
             sessions: store.clone(),
             leases: None,
+            hints: None,
             data_log: beside.data_log.unwrap_or_else(|| store.clone()),
             provider: options.provider,
             times: options.times,
             serving: beside.serving,
-            exclusive: true,
+            exclusive: options.exclusive,
             directory: RunDirectory::default(),
             place: beside.place,
             hooks: beside.hooks,
@@ -186,6 +192,7 @@ impl Node {
             keep: beside.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
             meters: store.meters().clone(),
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);

@@ -123,6 +123,7 @@ impl Engine {
         let node = control.block_on(async {
             let store = Arc::new(Store::open(&state.database()).await.unwrap());
             Node::start(NodeOptions {
+                exclusive: true,
                 name: "bench".into(),
                 state,
                 store,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
-use uuid::Uuid;
 
 use super::context::NodeContext;
 use super::lease_keeper;
@@ -69,7 +68,7 @@ pub(crate) async fn claim(
     keeper: &Line<lease_keeper::Msg>,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
-    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(Uuid::new_v4()) };
+    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(node.new_ids.make()) };
     let alone = node.times.takeover_without_leases.then_some(node.times.lease_ttl);
     let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(alone));
     let hold = takeover::secure(node, candidate, key, &gate, keeper).await?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 pub use super::heartbeats::Heartbeats;
+use super::new_ids::NewIds;
 use super::run_cell::RunCell;
 pub use super::run_view::{RunSample, RunView};
 use super::tree::Tree;
@@ -17,6 +18,7 @@ use crate::domain::ids::{ShardId, StoreId, TaskId};
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
+use crate::ports::hints::Hints;
 use crate::ports::hook::HookCaller;
 use crate::ports::lease_store::LeaseStore;
 use crate::ports::meters::Meters;
@@ -172,6 +174,8 @@ pub struct NodeContext {
     pub sessions: Arc<dyn SessionStore>,
     /// Leases outside the database, if there are.
     pub leases: Option<Arc<dyn LeaseStore>>,
+    /// The way to the other nodes' ears, if there is one.
+    pub hints: Option<Arc<dyn Hints>>,
     /// Lines.
     pub data_log: Arc<dyn DataLog>,
     /// Handlers and sources.
@@ -200,6 +204,8 @@ pub struct NodeContext {
     pub meters: Arc<Meters>,
     /// What the restorer saw of all sessions.
     pub heartbeats: Heartbeats,
+    /// Ids of sessions and claims.
+    pub new_ids: NewIds,
 }
 
 impl NodeContext {

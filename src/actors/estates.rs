@@ -6,8 +6,6 @@
 
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::context::NodeContext;
 use super::heartbeats::Owner;
 use crate::domain::ids::{ClaimId, SessionId, ShardId, WallMs};
@@ -30,7 +28,7 @@ pub(super) async fn settle(node: &NodeContext, now: WallMs) -> Result<bool, Stor
     let silent = node.heartbeats.silent(CLAIMANTS_FIRST, node.clock.now());
     let ids: Vec<SessionId> = silent.iter().map(|(id, _)| *id).collect();
     let orphans = node.upkeep.orphans(&ids, SHARDS_MAX).await?;
-    let keys: Vec<LeaseKey> = orphans.iter().map(|(shard, _)| key(*shard)).collect();
+    let keys: Vec<LeaseKey> = orphans.iter().map(|(shard, _)| key(node, *shard)).collect();
     if keys.is_empty() {
         fence_all(node, &silent, |_| true).await?;
         return Ok(false);
@@ -41,8 +39,8 @@ pub(super) async fn settle(node: &NodeContext, now: WallMs) -> Result<bool, Stor
     settled
 }
 
-fn key(shard: ShardId) -> LeaseKey {
-    LeaseKey { shard, claim: ClaimId(Uuid::new_v4()) }
+fn key(node: &NodeContext, shard: ShardId) -> LeaseKey {
+    LeaseKey { shard, claim: ClaimId(node.new_ids.make()) }
 }
 
 async fn with_leases(
@@ -84,7 +82,7 @@ async fn fence_all(
         }
         if node.sessions.fence(*owner, *heartbeat).await? {
             tracing::warn!(session = %owner.0, "silent session fenced; nobody took what it ran");
-            node.heartbeats.was_fenced(*owner);
+            node.note_fenced(*owner);
         } else {
             node.heartbeats.forget(*owner);
         }

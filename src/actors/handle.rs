@@ -9,6 +9,7 @@ use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
 use super::context::{NodeContext, Room, ServingNow};
+use super::hearing;
 use super::namesake;
 use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
@@ -17,11 +18,18 @@ use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::execution::{Progress, WindowPicture};
 use crate::domain::ids::{SessionId, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::ports::hints::Hint;
 
 /// The supervision tree did not come up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the node's actors did not start: {0}")]
-pub struct NotStarted(pub(super) String);
+pub enum NotStarted {
+    /// Another live node has this name: people drain nodes and move shards by their names.
+    #[error("another live node is called {0}; each node needs a name of its own")]
+    NameTaken(String),
+    /// An actor, or the store that it needs.
+    #[error("the node's actors did not start: {0}")]
+    Actors(String),
+}
 
 /// The supervision tree of a node, from outside.
 pub struct SupervisorHandle {
@@ -42,7 +50,7 @@ impl SupervisorHandle {
         let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger };
         let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
             .await
-            .map_err(|error| NotStarted(error.to_string()))?;
+            .map_err(|error| NotStarted::Actors(error.to_string()))?;
         let tree = node.tree.for_log("", |printed| printed.start);
         tracing::info!(node = node.node, %tree, "node up");
         let (sender, over) = watch::channel(false);
@@ -52,7 +60,11 @@ impl SupervisorHandle {
             }
             sender.send_replace(true);
         });
-        Ok(SupervisorHandle { address: Address::new(actor, leaf), node, over })
+        let address = Address::new(actor, leaf);
+        if let Some(hints) = node.hints.clone() {
+            tokio::spawn(hearing::listen(hints, address.clone(), over.clone()));
+        }
+        Ok(SupervisorHandle { address, node, over })
     }
 
     /// Something changed in the store: look for work now instead of at the next scan.
@@ -70,9 +82,15 @@ impl SupervisorHandle {
         self.node.heartbeats.ages(self.node.clock.now())
     }
 
-    /// A task's wish or settings changed: its runs look at once instead of at the next heartbeat.
+    /// A task's wish or settings changed: its runs, here and on other nodes, look at once instead of at the next
+    /// heartbeat; other nodes look for work too.
     pub fn nudge(&self, task: TaskId) {
         self.address.tell(Msg::Nudge(task));
+    }
+
+    /// Tells the other nodes what to look at, where there is a way to.
+    pub fn hint(&self, hint: Hint) {
+        self.address.tell(Msg::Hint(hint));
     }
 
     /// The tree as people see it.

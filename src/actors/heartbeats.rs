@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::context::NodeContext;
 use crate::domain::checkpoint;
 use crate::domain::ids::{Moment, SessionId};
 use crate::domain::placement::Peer;
 use crate::domain::trust::SilenceWatch;
+use crate::ports::hints::Hint;
 use crate::ports::session_store::SessionView;
 
 /// For so long after a session went, or drained, its shards are looked for in a hurry.
@@ -106,7 +108,7 @@ impl Heartbeats {
     }
 
     /// It is fenced now, before the next list shows it.
-    pub(crate) fn was_fenced(&self, id: SessionId) {
+    fn was_fenced(&self, id: SessionId) {
         if let Some(session) = self.board().sessions.get_mut(&id) {
             session.fenced = true;
         }
@@ -151,5 +153,13 @@ impl Heartbeats {
 
     fn board(&self) -> MutexGuard<'_, Board> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NodeContext {
+    /// A session is fenced now: this node knows it at once, and its own node hears of it where there is a way to.
+    pub(crate) fn note_fenced(&self, id: SessionId) {
+        self.heartbeats.was_fenced(id);
+        self.hint(Hint::Session(id));
     }
 }

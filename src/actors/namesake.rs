@@ -38,11 +38,7 @@ pub(super) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
         tokio::time::sleep(node.times.heartbeat / LOOKS_PER_BEAT).await;
         let now = namesakes(node).await?;
         if now.iter().any(|(id, heartbeat)| before.iter().any(|(was, old)| was == id && old != heartbeat)) {
-            return Err(NotStarted(format!(
-                "another live node is called {}; names are how nodes are drained and shards moved, so each node needs \
-                 its own: set node.id (or stop the other one)",
-                node.node
-            )));
+            return Err(NotStarted::NameTaken(node.node.clone()));
         }
         if now.is_empty() {
             break;
@@ -53,7 +49,7 @@ pub(super) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
 
 async fn namesakes(node: &NodeContext) -> Result<Vec<(SessionId, i64)>, NotStarted> {
     let failed =
-        |error: StoreError| NotStarted(format!("the sessions of other nodes can't be read: {error}"));
+        |error: StoreError| NotStarted::Actors(format!("the sessions of other nodes can't be read: {error}"));
     let sessions = node.sessions.list().await.map_err(failed)?;
     let same = sessions.into_iter().filter(|session| !session.fenced && session.node == node.node);
     Ok(same.map(|session| (session.id, session.heartbeat)).collect())

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use uuid::Uuid;
 
 use super::context::NodeContext;
 use super::heartbeats::Owner;
@@ -143,8 +142,8 @@ impl Actor for Restorer {
 }
 
 /// ± 30 %, so that nodes don't scan in step.
-fn jittered(scan: Duration) -> Duration {
-    let percent = 70 + (Uuid::new_v4().as_u128() % 61) as u32;
+fn jittered(scan: Duration, node: &NodeContext) -> Duration {
+    let percent = 70 + (node.new_ids.make().as_u128() % 61) as u32;
     scan * percent / 100
 }
 
@@ -200,7 +199,7 @@ impl State {
     fn next_scan(&self) -> Duration {
         let scan = self.node.times.restore_scan;
         let hurry = self.node.heartbeats.is_restless(self.node.clock.now());
-        jittered(if hurry { scan.min(RESTLESS_SCAN) } else { scan })
+        jittered(if hurry { scan.min(RESTLESS_SCAN) } else { scan }, &self.node)
     }
 
     /// Looks at a moment, unless it looks earlier anyway.
@@ -307,7 +306,7 @@ async fn may_be_had(node: &NodeContext, session: &SessionView, now: Moment) -> b
     match node.sessions.fence(session.id, heartbeat).await {
         Ok(true) => {
             tracing::warn!(node = session.node, session = %session.id.0, "silent session fenced");
-            node.heartbeats.was_fenced(session.id);
+            node.note_fenced(session.id);
             true
         }
         Ok(false) => {

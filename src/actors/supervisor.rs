@@ -26,6 +26,7 @@ use super::tree::{Activity, Address, Leaf};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
@@ -55,8 +56,12 @@ pub(crate) enum Msg {
     WakeCourier,
     /// How this node shows itself was changed.
     ShowFace,
-    /// The runs of this task should look at its wish and settings.
+    /// The runs of this task should look at its wish and settings, here and elsewhere.
     Nudge(TaskId),
+    /// Other nodes say what to look at.
+    Heard(Vec<Hint>),
+    /// Other nodes should look.
+    Hint(Hint),
     /// Hand everything over, then end; the sender is dropped when nothing is owned any more.
     Drain(oneshot::Sender<()>),
     /// The time of this drain is up: what still runs is aborted.
@@ -169,7 +174,12 @@ impl Actor for Supervisor {
                 state.lines.courier.tell(courier::Msg::Wake);
             }
             Msg::ShowFace => state.show_face(),
-            Msg::Nudge(task) => state.runs.tell_task(task, || launcher::Msg::Look),
+            Msg::Nudge(task) => {
+                state.runs.tell_task(task, || launcher::Msg::Look);
+                state.node.hint(Hint::Task(task));
+            }
+            Msg::Heard(hints) => state.on_heard(&hints),
+            Msg::Hint(hint) => state.node.hint(hint),
             Msg::Drain(done) => state.drain(done, &me),
             Msg::DrainOver(drain) => state.on_drain_over(drain),
         }
@@ -315,13 +325,18 @@ impl State {
             !matches!(end, Some(LauncherEnd::NotOwned | LauncherEnd::Barred(_) | LauncherEnd::StillOwned(_)));
         match end {
             Some(end) => {
-                tracing::info!(actor = path, ?end, "run ended");
+                if matches!(end, LauncherEnd::NotOwned | LauncherEnd::Barred(_)) {
+                    tracing::debug!(actor = path, ?end, "shard not had");
+                } else {
+                    tracing::info!(actor = path, ?end, "run ended");
+                }
                 match &end {
                     LauncherEnd::Fenced => self.node.meters.fenced(),
                     LauncherEnd::Closed(RunClose::Recovering { reason, .. }) => {
                         self.node.meters.recovers(reason)
                     }
-                    LauncherEnd::NotOwned => self.bars.was_lost(shard, now),
+                    LauncherEnd::Closed(RunClose::Released) => self.node.hint(Hint::Work),
+                    LauncherEnd::NotOwned => self.bars.was_lost(shard, now, &self.node.new_ids),
                     LauncherEnd::Barred(bar) => self.bars.was_barred(shard, *bar, now),
                     LauncherEnd::Closed(_) | LauncherEnd::StillOwned(_) => {}
                 }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::launcher::Bar;
+use super::new_ids::NewIds;
 use crate::domain::ids::{Epoch, Moment, ShardId};
 use crate::ports::run_store::Candidate;
 
-/// The rest before a shard is asked for again that somebody else had, and up to as much more by chance: two nodes that
-/// met don't meet again.
+/// The rest before a shard is asked for again that somebody else had, doubled with each time up to the longest, and some
+/// more by chance: two nodes that met don't meet again.
 const REST: Duration = Duration::from_millis(300);
+const REST_MAX: Duration = Duration::from_millis(2_400);
 const REST_JITTER_MS: u64 = 200;
 /// The rest while the lease store doesn't answer.
 const REST_BLIND: Duration = Duration::from_secs(1);
@@ -23,6 +23,8 @@ struct Barred {
     /// None is for good.
     until: Option<Moment>,
     why: Option<Bar>,
+    /// How often it was lost in a row.
+    losses: u32,
 }
 
 /// See the module.
@@ -31,10 +33,12 @@ pub(super) struct Bars(BTreeMap<ShardId, Barred>);
 
 impl Bars {
     /// Somebody else was quicker, or the owner is back.
-    pub(super) fn was_lost(&mut self, shard: ShardId, now: Moment) {
-        let (random, _) = Uuid::new_v4().as_u64_pair();
-        let rest = REST + Duration::from_millis(random % REST_JITTER_MS);
-        self.0.insert(shard, Barred { epoch: None, until: Some(now.plus(rest)), why: None });
+    pub(super) fn was_lost(&mut self, shard: ShardId, now: Moment, ids: &NewIds) {
+        let (random, _) = ids.make().as_u64_pair();
+        let before = self.0.get(&shard).map_or(0, |barred| barred.losses);
+        let rest = REST.saturating_mul(1 << before.min(8)).min(REST_MAX);
+        let until = Some(now.plus(rest + Duration::from_millis(random % REST_JITTER_MS)));
+        self.0.insert(shard, Barred { epoch: None, until, why: None, losses: before + 1 });
     }
 
     /// It may not be had for now.
@@ -43,7 +47,7 @@ impl Bars {
             Bar::NoWitness => Some(now.plus(REST_BLIND)),
             Bar::Newer(_) => None,
         };
-        self.0.insert(shard, Barred { epoch: None, until, why: Some(bar) });
+        self.0.insert(shard, Barred { epoch: None, until, why: Some(bar), losses: 0 });
     }
 
     /// Forgets what isn't offered any more.

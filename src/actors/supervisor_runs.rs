@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::launcher::{self, Launcher};
 use super::policy::Kind;
+use super::session;
 use super::sight::Sight;
 use super::supervisor::{Msg, State};
 use super::supervisor_waits::{Wait, Why};
@@ -15,6 +16,7 @@ use super::tree::Address;
 use crate::domain::capacity::Request;
 use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::lifecycle::Wish;
+use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::session_store::OwnedShard;
 
@@ -177,6 +179,22 @@ impl State {
     pub(super) fn give_up_starting(&mut self) {
         while let Some(candidate) = self.runs.next_start() {
             self.ledger.release(candidate.shard);
+        }
+    }
+
+    /// Looks where other nodes point; a hint that is wrong costs a look.
+    pub(super) fn on_heard(&mut self, hints: &[Hint]) {
+        for hint in hints {
+            match hint {
+                Hint::Task(task) => self.runs.tell_task(*task, || launcher::Msg::Look),
+                Hint::Session(id) if self.life.as_ref().is_some_and(|life| life.id == *id) => {
+                    self.lines.session.tell(session::Msg::Hurry);
+                }
+                Hint::Work | Hint::Session(_) => {}
+            }
+        }
+        if hints.iter().any(|hint| matches!(hint, Hint::Task(_) | Hint::Work)) {
+            self.look_for_work();
         }
     }
 

@@ -132,7 +132,7 @@ async fn fence(node: &NodeContext, owner: Option<SessionId>, hold: Hold) -> Resu
         Owner::Silent(heartbeat) => match node.sessions.fence(owner, heartbeat).await {
             Ok(true) => {
                 tracing::warn!(session = %owner.0, "silent session fenced");
-                node.heartbeats.was_fenced(owner);
+                node.note_fenced(owner);
                 Ok(())
             }
             Ok(false) => {

@@ -180,6 +180,7 @@ impl Desk<'_> {
         };
         let only = Some(job.task);
         let options = NodeOptions {
+            exclusive: true,
             name: "run".to_owned(),
             state: self.state.clone(),
             store: self.store.clone(),

@@ -146,6 +146,19 @@ pub trait SessionStore: Send + Sync {
     /// When the store can't be written.
     async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError>;
 
+    /// The witness beside the heartbeats, on which all nodes of the store agree: the one that the store has, or `mine`
+    /// from now on if it has none. At most 190 characters.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn witness(&self, mine: &str) -> Result<String, StoreError>;
+
+    /// Changes that witness from one to another, unless a session lives; says whether it did.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError>;
+
     /// Deletes the row of an ended session that no shard refers to; keeps it otherwise.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ pub trait UpkeepStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<(TaskId, String)>, StoreError>;
 
-    /// Shards that the rows give to a session that is fenced or missing, or to one of `silent`, each with that session.
+    /// Shards that the rows give to a session that is fenced, or to one of `silent`, each with that session.
     ///
     /// # Errors
     /// When the store can't be read.

@@ -6,6 +6,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::lifecycle::Refusal;
 use crate::ports::StoreError;
 use crate::ports::business_store::BusinessError;
+use crate::ports::peers::Silent;
 use crate::ports::task_store::{CommandError, CreateError, MoveRefusal};
 
 /// One thing that is wrong with a request.
@@ -119,6 +120,9 @@ pub enum ServiceError {
     /// The store can't be reached.
     #[error("the store can't be reached")]
     StoreUnavailable,
+    /// Another node, which alone can do this, gave no answer. It may have done what it was asked for.
+    #[error(transparent)]
+    PeerSilent(#[from] Silent),
     /// The node ends.
     #[error("this node is shutting down")]
     Draining,
@@ -157,7 +161,9 @@ impl From<StoreError> for ServiceError {
                 tracing::warn!(error = text, "the store can't be reached");
                 ServiceError::StoreUnavailable
             }
-            StoreError::Refused(_) | StoreError::NewerSchema(_) => ServiceError::Internal(error.to_string()),
+            StoreError::Refused(_) | StoreError::NewerSchema(_) | StoreError::OlderSchema => {
+                ServiceError::Internal(error.to_string())
+            }
         }
     }
 }

@@ -14,5 +14,5 @@ mod redis;
 
 pub use mariadb::Mariadb;
 pub use postgres::Postgres;
-pub use process::free_port;
+pub use process::{Dir, free_port};
 pub use redis::{Redis, RedisOptions};

@@ -93,7 +93,11 @@ fn launch(dir: &Dir, port: u16, options: &RedisOptions) -> Process {
         command.push(dir.path().join("server.conf").display().to_string());
     }
     command.extend(words(&["--port", &port_text, "--bind", "127.0.0.1", "--dir", &path]));
-    command.extend(words(&["--daemonize", "no", "--save", "", "--appendonly", "no"]));
+    command.extend(words(&["--daemonize", "no"]));
+    // A Sentinel has no data, and refuses options about it.
+    if !options.arguments.iter().any(|argument| argument == "--sentinel") {
+        command.extend(words(&["--save", "", "--appendonly", "no"]));
+    }
     command.extend(options.arguments.iter().cloned());
     let log = dir.path().join("log");
     let process = Process::start(None, &command, &log);

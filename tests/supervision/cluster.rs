@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 use windrow::actors::context::{Heartbeats, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times};
 use windrow::actors::handle::{NotStarted, SupervisorHandle};
+use windrow::actors::new_ids::NewIds;
 use windrow::actors::tree::Tree;
 use windrow::adapters::memory::{MemoryLeases, MemoryStore};
 use windrow::domain::capacity::{Capacity, Ledger};
@@ -46,6 +48,8 @@ pub struct Cluster {
     pub times: Times,
     pub serving: Serving,
     pub slow: Duration,
+    /// Where work and vital I/O of the next node run; none is the present runtime.
+    pub runtimes: Option<(Handle, Handle)>,
     /// Goes before every name: actors are registered for the whole process.
     prefix: String,
 }
@@ -63,6 +67,7 @@ impl Cluster {
             times: Times::default(),
             serving: Serving::default(),
             slow: Duration::from_millis(100),
+            runtimes: None,
             prefix: prefix.to_owned(),
         }
     }
@@ -86,6 +91,7 @@ impl Cluster {
             Act::Slow(slow)
         });
         let clock: Arc<dyn Clock> = self.clock.clone();
+        let (work, vital) = self.runtimes.clone().unwrap_or_else(|| (Handle::current(), Handle::current()));
         let leases = self.leases.as_ref().map(|_| link.clone() as Arc<dyn LeaseStore>);
         let context = NodeContext {
             node: full.clone(),
@@ -93,13 +99,14 @@ impl Cluster {
             store_id: self.store.store_id().await.expect("memory"),
             clock: clock.clone(),
             tree: Tree::new(clock),
-            work: tokio::runtime::Handle::current(),
-            vital: tokio::runtime::Handle::current(),
+            work,
+            vital,
             lanes_unpaced: 2,
             runs: link.clone(),
             tasks: self.store.clone(),
             sessions: link.clone(),
             leases,
+            hints: None,
             data_log: self.store.clone(),
             provider: Arc::new(Everything::of(handler.clone())),
             times: self.times,
@@ -113,6 +120,7 @@ impl Cluster {
             keep: None,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
             meters: Arc::default(),
         };
         let ledger = Ledger::new(Capacity::Unlimited, Rate::per_second(1000).expect("not zero"));

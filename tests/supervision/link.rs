@@ -133,6 +133,14 @@ impl SessionStore for Link {
         self.store().await?.wish_drain(node, drain).await
     }
 
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        self.store().await?.change_witness(from, to).await
+    }
+
+    async fn witness(&self, mine: &str) -> Result<String, StoreError> {
+        self.store().await?.witness(mine).await
+    }
+
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {
         self.store().await?.end(id).await
     }

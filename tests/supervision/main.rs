@@ -10,6 +10,7 @@ mod faults;
 mod hooks;
 mod line;
 mod link;
+mod load;
 mod many;
 mod races;
 mod speed;

@@ -133,7 +133,7 @@ async fn losing_the_leases_costs_nothing_while_the_database_answers() {
 async fn after_a_wipe_of_the_leases_the_runs_set_theirs_again() {
     let (cluster, task) = two("wipe", true).await;
     for _ in 0..3 {
-        cluster.leases.as_ref().expect("there are").lose_everything(TTL);
+        cluster.leases.as_ref().expect("there are").wipe();
         tokio::time::sleep(Duration::from_secs(7)).await;
     }
     finishes(&cluster, task, 0).await;
@@ -144,7 +144,7 @@ async fn after_a_wipe_of_the_leases_the_runs_set_theirs_again() {
 async fn a_released_shard_is_taken_although_the_leases_were_lost_a_moment_ago() {
     let mut cluster = Cluster::new("wipe-new", true);
     cluster.boot("a").await;
-    cluster.leases.as_ref().expect("there are").lose_everything(TTL);
+    cluster.leases.as_ref().expect("there are").wipe();
     let task = cluster.task(100, |_| {}).await;
     let begun = Instant::now();
     cluster.until(task, Status::Finished).await;
@@ -195,19 +195,20 @@ async fn hands_over(prefix: &str, with_leases: bool) {
     let leaving = cluster.nodes.remove("a").expect("it runs");
     assert!(leaving.handle.drain(Duration::from_secs(60)).await, "everything ended in time");
     let after = cluster.until_works("b").await;
-    assert!(after <= Duration::from_secs(1), "after {after:?}");
+    // Without hints: the longest way to the other's next scan.
+    assert!(after <= Duration::from_millis(1_400), "after {after:?}");
     assert!(cluster.sessions("a").await.is_empty(), "its session is over");
     finishes(&cluster, task, 0).await;
     assert_eq!(cluster.turns(), ["a", "b"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_ends_hands_over_within_a_second_and_nothing_is_repeated() {
+async fn a_node_that_ends_hands_over_at_the_next_scan_and_nothing_is_repeated() {
     hands_over("hand", false).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_leases_too_a_hand_over_takes_a_second_at_most() {
+async fn with_leases_too_a_hand_over_takes_a_scan_at_most() {
     hands_over("hand-l", true).await;
 }
 

@@ -13,6 +13,7 @@ use windrow::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
 };
 use windrow::actors::handle::SupervisorHandle;
+use windrow::actors::new_ids::NewIds;
 use windrow::actors::tree::Tree;
 use windrow::adapters::memory::MemoryStore;
 use windrow::adapters::source::RangeSource;
@@ -294,6 +295,7 @@ impl World {
             tasks: self.store.clone(),
             sessions: self.store.clone(),
             leases: None,
+            hints: None,
             data_log: self.store.clone(),
             provider: Arc::new(Everything {
                 handler: self.handler.clone(),
@@ -311,6 +313,7 @@ impl World {
             keep: self.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
             meters: Arc::default(),
         };
         let ledger = Ledger::new(self.capacity, Rate::per_second(1000).expect("not zero"));

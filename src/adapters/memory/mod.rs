@@ -7,6 +7,7 @@ mod commands;
 mod data_log;
 mod failures;
 mod faults;
+mod hints;
 mod hooks;
 mod items;
 mod leases;
@@ -26,6 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 pub use faults::{Call, Faults, When};
+pub use hints::{HintHub, MemoryHints};
 pub use leases::MemoryLeases;
 
 use crate::domain::business::Hooks;

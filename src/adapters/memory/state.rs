@@ -35,6 +35,7 @@ pub(super) struct State {
     /// Idempotency keys by business.
     pub(super) keys: HashMap<(String, String), (NewTask, TaskId)>,
     pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) witness: Option<String>,
     pub(super) sources: BTreeMap<i64, (IndexedSource, Vec<Vec<u8>>)>,
     pub(super) sources_made: i64,
     /// Oldest first.
@@ -169,6 +170,7 @@ impl State {
             tasks_made: 0,
             keys: HashMap::new(),
             sessions: BTreeMap::new(),
+            witness: None,
             sources: BTreeMap::new(),
             sources_made: 0,
             log: Vec::new(),

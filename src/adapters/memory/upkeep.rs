@@ -77,7 +77,8 @@ impl UpkeepStore for MemoryStore {
                 owned.collect::<Vec<_>>()
             };
             let owned = state.tasks.iter().flat_map(of_task);
-            let orphans = owned.filter(|(_, owner)| !state.is_live(*owner) || silent.contains(owner));
+            let is_fenced = |id: &SessionId| state.sessions.get(id).is_some_and(|session| session.fenced);
+            let orphans = owned.filter(|(_, owner)| is_fenced(owner) || silent.contains(owner));
             Ok(orphans.take(limit as usize).collect())
         })
         .await

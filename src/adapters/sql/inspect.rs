@@ -102,7 +102,7 @@ impl Inspection {
     /// # Errors
     /// `Refused` when it isn't there or is no database.
     pub async fn open(path: &Path) -> Result<Inspection, StoreError> {
-        let db = dialect::look(path).await.map_err(|cause| match cause {
+        let db = dialect::sqlite::look(path).await.map_err(|cause| match cause {
             StoreError::Refused(text) => {
                 StoreError::Refused(format!("can't open the database {}: {text}", path.display()))
             }

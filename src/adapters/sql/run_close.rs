@@ -1,11 +1,9 @@
 //! How a run gives its shard back, in the transaction of its last checkpoint (`ownership.md`, rules 16 and 17).
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{
-    ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{run, shard, shard_head};
+use super::entity::{run, session, shard, shard_head};
 use super::run_claim::unfenced;
 use super::task_record::{self, Note};
 use super::{Store, error, words};
@@ -161,13 +159,21 @@ pub(super) async fn orphans(
     limit: u32,
 ) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
     use shard_head::Column as C;
-    let mut without = Condition::any().add(C::SessionId.not_in_subquery(unfenced()));
-    if !silent.is_empty() {
-        without = without.add(C::SessionId.is_in(silent.iter().map(|id| words::session_text(*id))));
+    let fenced: Vec<String> = session::Entity::find()
+        .select_only()
+        .column(session::Column::Id)
+        .filter(session::Column::Fenced.eq(true))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let owners: Vec<String> =
+        fenced.into_iter().chain(silent.iter().map(|id| words::session_text(*id))).collect();
+    if owners.is_empty() {
+        return Ok(Vec::new());
     }
     let rows = shard_head::Entity::find()
-        .filter(C::SessionId.is_not_null())
-        .filter(without)
+        .filter(C::SessionId.is_in(owners))
         .order_by_asc(C::TaskId)
         .order_by_asc(C::ShardNo)
         .limit(u64::from(limit))

@@ -8,8 +8,9 @@ use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
-use super::entity::{session, shard_head};
-use super::{Store, damaged, error, words};
+use super::entity::{meta, session, shard_head};
+use super::run_claim::unfenced;
+use super::{Store, damaged, error, settled, words};
 use crate::domain::capacity::Load;
 use crate::domain::ids::{ClaimId, Epoch, SessionId, WallMs};
 use crate::domain::lifecycle::Wish;
@@ -127,6 +128,24 @@ impl SessionStore for Store {
         Ok(live.one(&self.writer).await.map_err(error)?.is_some())
     }
 
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        use meta::Column as C;
+        let changed = meta::Entity::update_many()
+            .col_expr(C::Val, Expr::value(to))
+            .filter(C::Name.eq(WITNESS))
+            .filter(C::Val.eq(from))
+            .filter(Expr::exists(unfenced()).not())
+            .exec(&self.writer)
+            .await
+            .map_err(error)?;
+        Ok(changed.rows_affected == 1)
+    }
+
+    async fn witness(&self, mine: &str) -> Result<String, StoreError> {
+        // Of two nodes that begin at once one meets the other's row, and reads it with its next try.
+        settled(|| agree(self, mine)).await
+    }
+
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {
         let id = words::session_text(id);
         let transaction = self.write().await?;
@@ -138,6 +157,21 @@ impl SessionStore for Store {
         }
         transaction.commit().await.map_err(error)
     }
+}
+
+/// The row of `meta` that names the witness.
+const WITNESS: &str = "witness";
+
+async fn agree(store: &Store, mine: &str) -> Result<String, StoreError> {
+    let transaction = store.write().await?;
+    let known = meta::Entity::find_by_id(WITNESS.to_owned()).one(&transaction).await.map_err(error)?;
+    if let Some(known) = known {
+        return Ok(known.val);
+    }
+    let row = meta::ActiveModel { name: Set(WITNESS.to_owned()), val: Set(mine.to_owned()) };
+    meta::Entity::insert(row).exec_without_returning(&transaction).await.map_err(error)?;
+    transaction.commit().await.map_err(error)?;
+    Ok(mine.to_owned())
 }
 
 /// Random, so that after a rollback of the database an old value isn't met again.

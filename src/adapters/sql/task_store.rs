@@ -1,7 +1,7 @@
 //! Businesses and tasks: the port's methods; changes are in `task_create` and `task_command`.
 
 use async_trait::async_trait;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{audit, business, failure_group, item, task};
 use super::{
@@ -39,7 +39,7 @@ impl TaskStore for Store {
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
         // A transaction only for its snapshot: the terms of the view have to add up.
-        let snapshot = self.readers.begin().await.map_err(error)?;
+        let snapshot = self.snapshot().await?;
         match task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)? {
             Some(row) => task_view::view(&snapshot, row).await.map(Some),
             None => Ok(None),
