@@ -132,6 +132,12 @@ impl From<StoreError> for Fault {
                 .hint("use the newer windrow, or another --state directory"),
             StoreError::OlderSchema => Fault::new(Exit::Config, "the database can't be used", because)
                 .hint("windrow db migrate --config FILE, once for all nodes"),
+            StoreError::Unavailable(text) | StoreError::Refused(text)
+                if text.starts_with("can't connect") =>
+            {
+                Fault::new(Exit::Failed, "the database can't be used", because)
+                    .hint("see that the server runs, and look at store.url and store.password_file")
+            }
             StoreError::Unavailable(_) | StoreError::Refused(_) => {
                 Fault::new(Exit::Failed, "the database can't be used", because).hint(
                     "check the disk's free space and permissions, then run it again; nothing saved is lost",

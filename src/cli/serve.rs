@@ -13,8 +13,8 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::{Asked, Signals};
 use crate::config::{self, Config, LogFormat};
+use crate::node::agreement::WitnessError;
 use crate::node::serve::{Serve, ServeError, ServeOptions};
-use crate::node::witness::WitnessError;
 use crate::node::{Runtimes, systemd};
 use crate::telemetry::{self, BadFilter, LogControl, Style};
 

@@ -59,6 +59,8 @@ struct Weather {
     noise: Noise,
     database: Option<Cut>,
     leases: Option<Cut>,
+    /// The node dies as soon as a request of this name takes effect.
+    trap: Option<&'static str>,
 }
 
 /// See the module. One for each life of a node.
@@ -82,7 +84,7 @@ impl Link {
         rng: Rng,
         late_max: Duration,
     ) -> Link {
-        let weather = Weather { rng, noise: Noise::default(), database: None, leases: None };
+        let weather = Weather { rng, noise: Noise::default(), database: None, leases: None, trap: None };
         let (dead, weather) = (AtomicBool::new(false), Mutex::new(weather));
         Link { node, life, clock, judge, late_max, dead, weather }
     }
@@ -105,6 +107,21 @@ impl Link {
             Peer::Database => weather.database = cut,
             Peer::Leases => weather.leases = cut,
         });
+    }
+
+    /// The process is gone in the moment in which a request of this name takes effect.
+    pub(crate) fn set_trap(&self, what: &'static str) {
+        self.weather(|weather| weather.trap = Some(what));
+    }
+
+    async fn spring(&self, what: &'static str) {
+        if !self.weather(|weather| weather.trap.take_if(|trap| *trap == what).is_some()) {
+            return;
+        }
+        let who = (self.node, self.life);
+        self.judge(|judge| judge.on_trap(who, what));
+        self.die();
+        self.stand_by().await;
     }
 
     /// Nothing leaves the node any more.
@@ -216,6 +233,7 @@ impl Link {
             }
             Fate::Arrives | Fate::Unacked => effect().await,
         };
+        self.spring(what).await;
         if fate == Fate::Unacked || cut.is_some() || self.cut_of(peer).is_some() {
             return self.no_answer(what).await;
         }

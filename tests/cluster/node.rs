@@ -13,6 +13,7 @@ use windrow::actors::tree::Tree;
 use windrow::domain::capacity::{Capacity, Ledger};
 use windrow::domain::settings::Rate;
 use windrow::ports::clock::Clock;
+use windrow::ports::hints::Hints;
 use windrow::ports::lease_store::LeaseStore;
 use windrow::ports::task_store::TaskStore;
 
@@ -36,7 +37,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) async fn boot(plan: &Plan, view: View, business: Arc<Business>) -> Node {
+    pub(crate) async fn boot(
+        plan: &Plan,
+        view: View,
+        business: Arc<Business>,
+        hints: Option<Arc<dyn Hints>>,
+    ) -> Node {
         let link = view.link.clone();
         let name = format!("world{}", LIVES.fetch_add(1, Ordering::Relaxed));
         let clock: Arc<dyn Clock> = link.clock.clone();
@@ -56,7 +62,7 @@ impl Node {
             tasks: view.clone(),
             sessions: view.clone(),
             leases,
-            hints: None,
+            hints,
             data_log: view.clone(),
             provider: office,
             times: times(plan, link.node),
@@ -73,7 +79,9 @@ impl Node {
             new_ids: ids(plan.seed, &link),
             meters: Arc::default(),
         };
-        let ledger = Ledger::new(Capacity::Unlimited, Rate::per_second(1000).expect("not zero"));
+        let rate = plan.capacity.and_then(Rate::per_second);
+        let capacity = rate.map_or(Capacity::Unlimited, Capacity::Limited);
+        let ledger = Ledger::new(capacity, Rate::per_second(1000).expect("not zero"));
         let handle = SupervisorHandle::start(Arc::new(context), ledger).await.expect("the tree starts");
         Node { name, link, handle: Arc::new(handle), drained: Arc::default(), drains: false }
     }
@@ -106,6 +114,12 @@ impl Node {
     pub(crate) fn hint(&self, task: windrow::domain::ids::TaskId) {
         self.handle.wake();
         self.handle.nudge(task);
+    }
+
+    /// Whether more is booked than the node has.
+    pub(crate) fn is_overbooked(&self) -> bool {
+        let room = self.handle.room();
+        room.capacity.is_some_and(|capacity| room.reserved > capacity)
     }
 
     pub(crate) fn tree(&self) -> String {

@@ -37,6 +37,10 @@ pub(crate) enum Step {
     CutAll(Peer, Option<Cut>),
     Noise(usize, Noise),
     WipeLeases,
+    /// Kills a node as soon as a request of this name takes effect.
+    Trap(usize, &'static str),
+    /// Hints are lost, or no more.
+    CutHints(bool),
     Drain(usize),
     /// To the task of this number, from 0.
     Order(usize, Order),
@@ -58,6 +62,9 @@ pub(crate) struct Plan {
     /// How fast the nodes' clocks run. Unit: parts per million.
     pub(crate) ppm: Vec<i64>,
     pub(crate) has_leases: bool,
+    pub(crate) has_hints: bool,
+    /// What each node may run. Unit: items per second.
+    pub(crate) capacity: Option<u64>,
     pub(crate) heartbeat: Duration,
     pub(crate) scan: Duration,
     pub(crate) drain_timeout: Duration,
@@ -92,6 +99,8 @@ impl Plan {
             ttl,
             ppm,
             has_leases,
+            has_hints: rng.chance(500),
+            capacity: rng.chance(250).then(|| rng.between(RATE_MAX, 2 * RATE_MAX)),
             heartbeat: millis(rng.between(400, 700)),
             scan: millis(rng.between(400, 1000)),
             drain_timeout: millis(rng.between(500, 5000)),
@@ -129,7 +138,11 @@ impl Plan {
         let peer = if self.has_leases { rng.pick(&[Peer::Database, Peer::Leases]) } else { Peer::Database };
         let cut = rng.pick(&[Cut::Refused, Cut::Silent, Cut::Deaf]);
         match rng.between(0, 99) {
-            0..22 => {
+            0..8 => {
+                self.at(at.min(6000), Step::Trap(node, rng.pick(&["claim", "close", "checkpoint", "fence"])));
+                self.at(at.max(8000) + lasting / 2, Step::Boot(node));
+            }
+            8..22 => {
                 self.at(at, Step::Crash(node));
                 self.at(at + lasting / 2, Step::Boot(node));
             }
@@ -153,6 +166,11 @@ impl Plan {
     }
 
     fn orders(&mut self, rng: &mut Rng) {
+        if self.has_hints && rng.chance(400) {
+            let at = rng.between(0, LAST_FAULT);
+            self.at(at, Step::CutHints(true));
+            self.at(at + 3000, Step::CutHints(false));
+        }
         for task in 0..self.tasks.len() {
             let from = rng.between(100, 1500);
             self.at(from, Step::Order(task, Order::Start));
@@ -173,7 +191,8 @@ impl Plan {
                 self.at(rng.between(2000, LAST_FAULT), Step::Order(task, Order::Finish(end)));
             }
             if rng.chance(300) {
-                let rate = rng.between(8, 40);
+                // A raise has to be booked first; that is the façade's part.
+                let rate = rng.between(4, if self.capacity.is_some() { 5 } else { RATE_MAX });
                 self.at(rng.between(2000, LAST_FAULT), Step::Order(task, Order::Pace(rate)));
             }
         }
@@ -181,12 +200,14 @@ impl Plan {
 }
 
 /// Scenarios with a lease store. Unit: of a thousand.
-const HAS_LEASES: u64 = 0;
+const HAS_LEASES: u64 = 500;
+/// The highest rate of a task. Unit: items per second.
+const RATE_MAX: u64 = 16;
 
 impl TaskPlan {
     fn of(rng: &mut Rng) -> TaskPlan {
         let mut tuning = Config::default().task_defaults.tuning;
-        let rate = rng.between(8, 40);
+        let rate = rng.between(4, RATE_MAX);
         tuning.rate = RateLimit::Limited(Rate::per_second(rate).expect("not zero"));
         tuning.batch = number(rng.pick(&[1, 1, 1, 3]));
         tuning.burst = Burst::Items(number(8));
@@ -200,10 +221,10 @@ impl TaskPlan {
         tuning.on_exhausted = OnExhausted::Abandon;
         tuning.checkpoint_interval = millis(rng.pick(&[200, 500, 1000]));
         if rng.chance(300) {
-            tuning.unsaved_max = Auto::Fixed(number(rng.between(8, 40)));
+            tuning.unsaved_max = Auto::Fixed(number(rng.between(4, RATE_MAX)));
         }
         // So many that it takes most of the time in which things go wrong; some are done before.
-        let total = rate * rng.between(2, 16);
+        let total = rate * rng.between(2, 14);
         TaskPlan { total: total.max(10), tuning }
     }
 }

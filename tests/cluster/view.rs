@@ -71,8 +71,9 @@ impl RunStore for View {
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
         let (view, checkpoints) = (self.clone(), Arc::new(checkpoints.to_vec()));
+        let closes = checkpoints.iter().any(|checkpoint| checkpoint.close.is_some());
         self.link
-            .call(Peer::Database, "checkpoint", move || {
+            .call(Peer::Database, if closes { "close" } else { "checkpoint" }, move || {
                 let (view, checkpoints) = (view.clone(), checkpoints.clone());
                 async move {
                     let acks = view.store.checkpoint(&checkpoints).await?;

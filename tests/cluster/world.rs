@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::adapters::memory::{MemoryLeases, MemoryStore};
+use windrow::adapters::memory::{HintHub, MemoryLeases, MemoryStore};
 use windrow::domain::ids::{ItemCount, ItemIndex, TaskId};
 use windrow::domain::lifecycle::StopReason;
 use windrow::domain::settings::{Rate, RateLimit};
 use windrow::ports::clock::Clock;
+use windrow::ports::hints::Hints;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
 
 use crate::business::Business;
@@ -64,6 +65,7 @@ struct World {
     lives: Vec<u32>,
     tasks: Vec<TaskId>,
     rng: Rng,
+    hints: Arc<HintHub>,
 }
 
 fn person() -> Actor {
@@ -82,7 +84,21 @@ impl World {
         let business = Arc::new(Business::new(plan.seed, plan.manners));
         let (nodes, lives) = ((0..plan.nodes).map(|_| None).collect(), vec![0; plan.nodes]);
         let (store, tasks, rng) = (Arc::new(MemoryStore::new()), Vec::new(), Rng(plan.seed ^ 0xfeed));
-        World { plan, start, clock, store, leases, judge, people, business, nodes, lives, tasks, rng }
+        World {
+            plan,
+            start,
+            clock,
+            store,
+            leases,
+            judge,
+            people,
+            business,
+            nodes,
+            lives,
+            tasks,
+            rng,
+            hints: Arc::default(),
+        }
     }
 
     fn judge<T>(&self, ask: impl FnOnce(&mut Judge) -> T) -> T {
@@ -101,6 +117,7 @@ impl World {
             }
             self.judge(|judge| judge.note(|| format!("{step:?}")));
             self.step(step).await;
+            self.check_rooms();
         }
         self.until(HEALED_AT).await;
         self.heal().await;
@@ -156,7 +173,10 @@ impl World {
         let rng = Rng(seed ^ (node as u64 + 1).wrapping_mul(0x00c0_ffee) ^ u64::from(life) << 40);
         let link = Link::new((node, life), clock, self.judge.clone(), rng, self.plan.late_max);
         let view = View { link: Arc::new(link), store: self.store.clone(), leases: self.leases.clone() };
-        self.nodes[node] = Some(Node::boot(&self.plan, view, self.business.clone()).await);
+        let hints = self.plan.has_hints.then(|| self.hints.join() as Arc<dyn Hints>);
+        // A process that was killed by a trap still has its actors.
+        self.nodes[node].take().iter().for_each(Node::crash);
+        self.nodes[node] = Some(Node::boot(&self.plan, view, self.business.clone(), hints).await);
     }
 
     async fn step(&mut self, step: Step) {
@@ -173,12 +193,13 @@ impl World {
             }
             Step::Noise(node, noise) => self.with(node, |node| node.link.set_noise(noise)),
             Step::WipeLeases => {
-                let ttl = self.plan.ttl[0];
                 if let Some(leases) = &self.leases {
-                    leases.lose_everything(ttl);
+                    leases.wipe();
                     self.judge(Judge::on_wipe);
                 }
             }
+            Step::Trap(node, what) => self.with(node, |node| node.link.set_trap(what)),
+            Step::CutHints(cut) => self.hints.cut(cut),
             Step::Drain(node) => self.with(node, |node| {
                 if !node.drains {
                     let who = (node.link.node, node.link.life);
@@ -228,8 +249,16 @@ impl World {
         }
     }
 
+    /// No node has booked more than it may run, and what waits for room says so.
+    fn check_rooms(&self) {
+        for node in self.nodes.iter().flatten().filter(|node| !node.is_gone() && node.is_overbooked()) {
+            self.judge(|judge| judge.fail(format!("n{} has booked more than it has", node.link.node)));
+        }
+    }
+
     async fn heal(&mut self) {
         self.judge(|judge| judge.note(|| "all is healed".to_owned()));
+        self.hints.cut(false);
         for node in 0..self.plan.nodes {
             if self.nodes[node].as_ref().is_some_and(|node| node.drains) {
                 self.crash(node);
@@ -250,13 +279,14 @@ impl World {
     }
 
     async fn come_to_an_end(&mut self) {
-        let slowest = |task: &crate::plan::TaskPlan| task.total * 1000 / 8;
+        let slowest = |task: &crate::plan::TaskPlan| task.total * 1000 / 5;
         let items = self.plan.tasks.iter().map(slowest).max().unwrap_or(0);
         let deadline = HEALED_AT + LIVENESS + items;
         let mut at = HEALED_AT;
         while at < deadline && !self.has_failed() {
             at += 250;
             self.until(at).await;
+            self.check_rooms();
             let tasks = &self.tasks;
             if self.judge(|judge| tasks.iter().all(|task| judge.is_settled(*task))) {
                 return self.check_end().await;

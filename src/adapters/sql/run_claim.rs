@@ -6,7 +6,7 @@ use sea_orm::{
 };
 
 use super::entity::{item, run, session, shard, shard_head};
-use super::{Store, error, items, task_record, words};
+use super::{Store, error, items, locks, task_record, words};
 use crate::domain::checkpoint;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use crate::domain::lifecycle::{ShardState, Wish};
@@ -29,6 +29,8 @@ pub(super) fn unfenced() -> SelectStatement {
 /// See [`crate::ports::run_store::RunStore::claim`].
 pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
     let transaction = store.write().await?;
+    // The task before its shard, as everybody; its status follows from what is claimed.
+    locks::task(&transaction, request.shard.task).await?;
     let raised = raise_epoch(&transaction, &request).await?;
     let Some(row) = own_row(&transaction, &request).await? else {
         return Ok(ClaimOutcome::Lost);

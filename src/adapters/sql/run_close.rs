@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryO
 use super::entity::{run, session, shard, shard_head};
 use super::run_claim::unfenced;
 use super::task_record::{self, Note};
-use super::{Store, error, words};
+use super::{Store, error, locks, words};
 use crate::domain::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::ports::StoreError;
@@ -138,8 +138,11 @@ pub(super) async fn release(
     now: WallMs,
 ) -> Result<CheckpointAck, StoreError> {
     let transaction = store.write().await?;
-    let found = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id))).one(&transaction).await;
-    let Some(row) = found.map_err(error)? else { return Ok(CheckpointAck::Fenced) };
+    locks::task(&transaction, id.task).await?;
+    if let RunClose::Stopped { .. } = how {
+        locks::shards(&transaction, id.task).await?;
+    }
+    let Some(row) = locks::shard(&transaction, id).await? else { return Ok(CheckpointAck::Fenced) };
     let own = row.epoch == epoch.0.cast_signed() && row.claim_id == Some(words::claim_text(claim));
     if own && row.session_id.is_none() {
         return Ok(CheckpointAck::Stored);
@@ -196,6 +199,7 @@ pub(super) async fn disown(
     let mut shards = shards.to_vec();
     shards.sort_unstable();
     let transaction = store.write().await?;
+    locks::tasks(&transaction, &shards.iter().map(|id| id.task).collect()).await?;
     let mut tasks = Vec::new();
     for id in shards {
         let found = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id))).one(&transaction).await;

@@ -51,7 +51,10 @@ async fn news<'a>(store: &Store, notes: &'a [WaitNote]) -> Result<Vec<&'a WaitNo
             may && (known != note.reason || row.status_text.as_deref() != Some(&note.text))
         })
     };
-    Ok(notes.iter().filter(is_new).collect())
+    let mut news: Vec<&WaitNote> = notes.iter().filter(is_new).collect();
+    // The order in which tasks are locked.
+    news.sort_by_key(|note| note.task);
+    Ok(news)
 }
 
 async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Quer
 
 use super::entity::{idempotency, item, outbox, session, shard, task};
 use super::outbox::{DEAD, DONE};
-use super::{Store, error, run_close};
+use super::{Store, error, run_close, settled};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
@@ -91,7 +91,7 @@ impl UpkeepStore for Store {
     }
 
     async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
-        run_close::disown(self, shards, now).await
+        settled(|| run_close::disown(self, shards, now)).await
     }
 
     async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError> {
@@ -99,7 +99,7 @@ impl UpkeepStore for Store {
             Sweep::Answers => answers(self, before).await,
             Sweep::Delivered => calls(self, DONE, before).await,
             Sweep::GivenUp => calls(self, DEAD, before).await,
-            Sweep::Sessions => sessions(self, before).await,
+            Sweep::Sessions => settled(|| sessions(self, before)).await,
             Sweep::Failures => failures(self, before).await,
         }
     }

@@ -182,6 +182,7 @@ fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),
+        cluster: Some(config.cluster.clone()),
         data_log: Some(from.data_log()),
         printed: Printed { start: shown.start, restart: shown.restart, stop: shown.stop },
     }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use crate::adapters::vault::KeyError;
 use crate::http::server::BadTls;
+use crate::node::agreement::WitnessError;
 use crate::node::bootstrap::BootstrapError;
-use crate::node::witness::WitnessError;
 use crate::node::{LockError, StartError};
 use crate::ports::StoreError;
 

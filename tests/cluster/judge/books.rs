@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use windrow::domain::checkpoint;
 use windrow::domain::counters::Counters;
 use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId};
+use windrow::domain::lifecycle::Wish;
 use windrow::domain::verdict::{Outcome, SideRecord};
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, ShardCheckpoint,
@@ -58,6 +59,8 @@ pub(crate) struct Shard {
     pub(crate) epoch: Epoch,
     /// Whether a run owns it.
     pub(crate) is_open: bool,
+    /// The run claimed it only to commit that it is stopped.
+    is_to_stop: bool,
     seq: u64,
     low: u64,
     parked: BTreeSet<u64>,
@@ -73,6 +76,7 @@ impl Shard {
             end,
             epoch: Epoch(0),
             is_open: false,
+            is_to_stop: false,
             seq: 0,
             low: first,
             parked: BTreeSet::new(),
@@ -148,6 +152,7 @@ impl Judge {
         self.lose(id, shard);
         shard.epoch = claimed.epoch;
         (shard.is_open, shard.seq) = (true, 0);
+        shard.is_to_stop = claimed.wish != Wish::Run;
         let run = Run {
             who,
             claim: request.claim,
@@ -278,6 +283,7 @@ impl Judge {
         match close {
             RunClose::Released => self.seen("handed over"),
             RunClose::Done => self.seen("done"),
+            RunClose::Stopped { .. } if shard.is_to_stop => self.seen("stop committed by a claimant"),
             RunClose::Stopped { .. } => self.seen("stopped by its run"),
             RunClose::Recovering { .. } => self.seen("recovering"),
         }

@@ -1,4 +1,4 @@
-//! The judge: keeps logs of its own and holds them against the promises of `docs/guarantees.md`.
+//! The judge: keeps logs of its own and holds them against what users are promised.
 //!
 //! It hears of every write as the store takes effect (`books.rs`), of every departure and every answer at the handler
 //! (`gate.rs`), and never asks the code under test what it believes. What it finds wrong it collects: a panic inside
@@ -227,6 +227,19 @@ impl Judge {
     pub(crate) fn on_crash(&mut self, who: Who) {
         self.seen("crash");
         self.may_abort(who);
+    }
+
+    /// A process is gone in the moment in which a request of it took effect.
+    pub(crate) fn on_trap(&mut self, who: Who, what: &'static str) {
+        self.note(|| format!("n{}.{} is killed as its {what} takes effect", who.0, who.1));
+        self.seen(match what {
+            "claim" => "killed during a claim",
+            "close" => "killed during a close",
+            "checkpoint" => "killed during a checkpoint",
+            "fence" => "killed during a fence",
+            _ => "killed during another request",
+        });
+        self.on_crash(who);
     }
 
     fn may_abort(&mut self, who: Who) {
