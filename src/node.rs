@@ -2,6 +2,7 @@
 //!
 //! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
 
+pub mod agreement;
 pub mod bootstrap;
 pub mod database;
 pub mod dev;
@@ -23,7 +24,8 @@ use self::one_task::OneTask;
 use crate::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
 };
-use crate::actors::handle::{NotStarted, SupervisorHandle};
+pub use crate::actors::handle::NotStarted;
+use crate::actors::handle::SupervisorHandle;
 use crate::actors::new_ids::NewIds;
 use crate::actors::tree::{Printed, Tree};
 use crate::config::Cluster;

@@ -8,7 +8,7 @@ use super::exit::Exit;
 use crate::config;
 use crate::node::handlers::COMMAND_NOT_STARTED;
 use crate::node::sources::OpenSourceError;
-use crate::node::{LockError, StartError};
+use crate::node::{LockError, NotStarted, StartError};
 use crate::ports::StoreError;
 use crate::ports::handler::OpenError;
 use crate::service::JobError;
@@ -173,7 +173,11 @@ impl From<StartError> for Fault {
     fn from(error: StartError) -> Fault {
         match error {
             StartError::Store(error) => error.into(),
-            StartError::Tree(error) => Fault::bug(error.to_string()),
+            StartError::Tree(error @ NotStarted::NameTaken(_)) => {
+                Fault::new(Exit::Conflict, "the node can't start", error.to_string())
+                    .hint("set node.id to a name of its own, or stop the other node")
+            }
+            StartError::Tree(error @ NotStarted::Actors(_)) => Fault::bug(error.to_string()),
         }
     }
 }

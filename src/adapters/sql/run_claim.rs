@@ -7,6 +7,7 @@ use sea_orm::{
 
 use super::entity::{item, run, session, shard, shard_head};
 use super::{Store, error, items, locks, task_record, words};
+use crate::domain::checkpoint;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::task::ShardRange;
@@ -41,6 +42,10 @@ pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
         return Ok(ClaimOutcome::Lost);
     }
     let claimed = claimed(&transaction, &request, &row).await?;
+    if let Some(version) = checkpoint::version_of(&claimed.blob).filter(|it| *it > checkpoint::VERSION) {
+        // Not committed: the shard stays as it was, for a node that can read it.
+        return Ok(ClaimOutcome::Newer(version));
+    }
     transaction.commit().await.map_err(error)?;
     Ok(ClaimOutcome::Claimed(Box::new(claimed)))
 }

@@ -8,7 +8,7 @@ use super::entity::{idempotency, item, outbox, session, shard, task};
 use super::outbox::{DEAD, DONE};
 use super::{Store, error, run_close, settled};
 use crate::domain::business::POOL_DEFAULT;
-use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
 use crate::ports::StoreError;
 use crate::ports::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
@@ -82,8 +82,16 @@ impl UpkeepStore for Store {
         Ok(found.into_iter().map(|(id, of)| (TaskId(id), pool(of))).collect())
     }
 
-    async fn disown(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
-        settled(|| run_close::disown(self, now, limit)).await
+    async fn orphans(
+        &self,
+        silent: &[SessionId],
+        limit: u32,
+    ) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
+        run_close::orphans(self, silent, limit).await
+    }
+
+    async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
+        settled(|| run_close::disown(self, shards, now)).await
     }
 
     async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError> {

@@ -200,5 +200,6 @@ fn times(config: &Config) -> Times {
         restore_backoff: (cluster.restore_backoff.first, cluster.restore_backoff.max),
         data_log_flush: config.data_log.flush,
         drain_timeout: config.node.drain_timeout,
+        takeover_without_leases: cluster.takeover_without_redis,
     }
 }
