@@ -52,7 +52,10 @@ pub(super) async fn work(node: &NodeContext, round: &Round) -> Done {
     let mut done = Done::default();
     tell("deadlines", deadlines(node, round.now, &mut done).await);
     tell("unanswered hooks", unanswered(node, round.now, &mut done).await);
-    tell("shards of dead nodes", orphans(node, round.now, &mut done).await);
+    // With leases a fenced session's run may live on its lease: only a claimant, who holds that, may take its shard.
+    if node.leases.is_none() {
+        tell("shards of dead nodes", orphans(node, round.now, &mut done).await);
+    }
     match node.upkeep.is_start_due(round.after, round.now).await {
         Ok(is_due) => done.wakes |= is_due,
         Err(error) => tell("starts", Err(error)),
