@@ -109,7 +109,7 @@ impl Cluster {
             Link::Redis => Harm::Redis,
             Link::Business => Harm::Business,
         };
-        let of = node.map_or("all".to_owned(), |node| self.nodes[node].name.clone());
+        let of = node.map_or_else(|| "all".to_owned(), |node| self.nodes[node].name.clone());
         let fault = self.faults.begin(&format!("{name} ({of})"), harm);
         for proxy in self.links(link, node) {
             proxy.set(weather);

@@ -35,7 +35,7 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
     let judgement = judge(&evidence);
     eprintln!(
         "    {:.1} s: {} deliveries, {} losses, {} hand-overs, {} repeats (worst {} of {}), gaps {:?} ms, \
-         stops {:?} ms, pace +{:.1}, excused {}",
+         stops {:?} ms, pace +{:.1}, excused {}, ended after {} ms, told after {} ms",
         begun.elapsed().as_secs_f64(),
         judgement.deliveries,
         judgement.losses,
@@ -47,6 +47,8 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
         judgement.stop_lags,
         judgement.pace_excess,
         judgement.excused.len(),
+        judgement.ended_after,
+        judgement.told_after,
     );
     if !judgement.findings.is_empty() {
         keep(cluster, &evidence, scenario.name, seed);
