@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::api;
 use crate::audit::Audit;
 use crate::business::Business;
-use crate::evidence::{Command, Harm, Order, now};
+use crate::evidence::{Command, Harm, Order, now, say};
 use crate::node::{Faults, Node, PATIENCE};
 use crate::proxy::{Proxy, Weather};
 use crate::servers::{Redis, free_port};
@@ -233,7 +233,7 @@ impl Cluster {
         let sent = now();
         let (at, status, answer) = self.ask(method, &path, None, &body).await;
         let node = self.nodes[at].name.clone();
-        eprintln!("    {order:?} by {node}: {status}");
+        say(&format!("{order:?} by {node}: {status}"));
         if status < 300 {
             self.commands.push(Command { sent, acked: now(), task, node, order });
         } else {

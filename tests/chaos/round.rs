@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Judgement, judge};
 use crate::cluster::{Cluster, Link};
-use crate::evidence::{Bounds, Delivery, Evidence, Harm, Order, now};
+use crate::evidence::{Bounds, Delivery, Evidence, Harm, Order, now, say};
 use crate::node::PATIENCE;
 use crate::rng::Rng;
 use crate::scenarios::Scenario;
@@ -29,8 +29,11 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
     let task = begin(cluster, seed).await;
     let mut round = Round { cluster, rng: Rng(seed), task };
     round.flows(20).await;
+    say("flows");
     (scenario.act)(&mut round).await;
+    say("healing");
     cluster.heal().await;
+    say("healed");
     let evidence = end(cluster, task).await;
     let judgement = judge(&evidence);
     eprintln!(
