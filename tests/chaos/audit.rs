@@ -107,7 +107,10 @@ impl Accepted {
             }),
             "task INSERT" | "task UPDATE" => serde_json::from_value(body).map(|row| self.tasks.push(row)),
             // Shards are cut anew at the first start.
-            "shard DELETE" => Ok(self.shards.clear()),
+            "shard DELETE" => {
+                self.shards.clear();
+                Ok(())
+            }
             other => panic!("{other} in the log"),
         };
         read.unwrap_or_else(|error| panic!("{fault}: {error}"));
@@ -140,7 +143,11 @@ fn trigger(backend: DbBackend, table: &str, columns: &[(&str, &str)], event: &st
             "session_user::text",
             "json_build_object",
         ),
-        DbBackend::MySql => ("CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)", "USER()", "JSON_OBJECT"),
+        DbBackend::MySql => (
+            "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
+            "SUBSTRING_INDEX(USER(), '@', 1)",
+            "JSON_OBJECT",
+        ),
         _ => ("CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)", "'n1'", "json_object"),
     };
     let value = |column: &str| match (backend, column) {

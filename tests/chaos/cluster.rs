@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::api;
 use crate::audit::Audit;
 use crate::business::Business;
-use crate::evidence::{Command, Harm, Order, now};
+use crate::evidence::{Command, Harm, Order, now, say};
 use crate::node::{Faults, Node, PATIENCE};
 use crate::proxy::{Proxy, Weather};
 use crate::servers::{Redis, free_port};
@@ -109,7 +109,7 @@ impl Cluster {
             Link::Redis => Harm::Redis,
             Link::Business => Harm::Business,
         };
-        let of = node.map_or("all".to_owned(), |node| self.nodes[node].name.clone());
+        let of = node.map_or_else(|| "all".to_owned(), |node| self.nodes[node].name.clone());
         let fault = self.faults.begin(&format!("{name} ({of})"), harm);
         for proxy in self.links(link, node) {
             proxy.set(weather);
@@ -233,7 +233,7 @@ impl Cluster {
         let sent = now();
         let (at, status, answer) = self.ask(method, &path, None, &body).await;
         let node = self.nodes[at].name.clone();
-        eprintln!("    {order:?} by {node}: {status}");
+        say(&format!("{order:?} by {node}: {status}"));
         if status < 300 {
             self.commands.push(Command { sent, acked: now(), task, node, order });
         } else {

@@ -14,6 +14,13 @@ pub(crate) fn now() -> i64 {
     i64::try_from(OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000).expect("this century")
 }
 
+/// Tells what happens, and when.
+pub(crate) fn say(text: &str) {
+    let time = OffsetDateTime::now_utc().time();
+    let (hour, minute, second, milli) = time.as_hms_milli();
+    eprintln!("    {hour:02}:{minute:02}:{second:02}.{milli:03} {text}");
+}
+
 /// A second of those times.
 pub(crate) const SECOND: i64 = 1_000_000;
 

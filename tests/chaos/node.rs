@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::api;
-use crate::evidence::{Fault, Harm, now};
+use crate::evidence::{Fault, Harm, now, say};
 use crate::proxy::Proxy;
 
 /// Nothing takes as long, however loaded the machine is.
@@ -65,6 +65,7 @@ impl Node {
         loop {
             let answer = api::call(self.port, "GET", "/readyz", None, &Value::Null).await;
             if matches!(answer, Ok((200, _))) {
+                say(&format!("{} is ready", self.name));
                 return;
             }
             let is_alive = self.is_alive();
@@ -129,7 +130,7 @@ pub(crate) struct Faults(pub(crate) Vec<Fault>);
 impl Faults {
     /// Begins one.
     pub(crate) fn begin(&mut self, name: &str, harm: Harm) -> usize {
-        eprintln!("    {name}");
+        say(name);
         self.0.push(Fault { name: name.to_owned(), harm, from: now(), until: i64::MAX });
         self.0.len() - 1
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Judgement, judge};
 use crate::cluster::{Cluster, Link};
-use crate::evidence::{Bounds, Delivery, Evidence, Harm, Order, now};
+use crate::evidence::{Bounds, Delivery, Evidence, Harm, Order, now, say};
 use crate::node::PATIENCE;
 use crate::rng::Rng;
 use crate::scenarios::Scenario;
@@ -29,13 +29,16 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
     let task = begin(cluster, seed).await;
     let mut round = Round { cluster, rng: Rng(seed), task };
     round.flows(20).await;
+    say("flows");
     (scenario.act)(&mut round).await;
+    say("healing");
     cluster.heal().await;
+    say("healed");
     let evidence = end(cluster, task).await;
     let judgement = judge(&evidence);
     eprintln!(
         "    {:.1} s: {} deliveries, {} losses, {} hand-overs, {} repeats (worst {} of {}), gaps {:?} ms, \
-         stops {:?} ms, pace +{:.1}, excused {}",
+         stops {:?} ms, pace +{:.1}, excused {}, ended after {} ms, told after {} ms",
         begun.elapsed().as_secs_f64(),
         judgement.deliveries,
         judgement.losses,
@@ -47,6 +50,8 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
         judgement.stop_lags,
         judgement.pace_excess,
         judgement.excused.len(),
+        judgement.ended_after,
+        judgement.told_after,
     );
     if !judgement.findings.is_empty() {
         keep(cluster, &evidence, scenario.name, seed);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Judgement;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, HookCall};
 
 pub(super) fn judge(evidence: &Evidence, judgement: &mut Judgement) {
     let view = &evidence.view;
@@ -22,6 +22,7 @@ pub(super) fn judge(evidence: &Evidence, judgement: &mut Judgement) {
             judgement.find("numbers add up", text);
         }
     }
+    measure(evidence, judgement);
     let told: BTreeSet<&str> = evidence
         .hooks
         .iter()
@@ -37,5 +38,16 @@ pub(super) fn judge(evidence: &Evidence, judgement: &mut Judgement) {
     keys.dedup();
     if let Some(pair) = keys.windows(2).find(|pair| pair[0].0 == pair[1].0 || pair[0].1 == pair[1].1) {
         judgement.find("stable keys", format!("{pair:?}"));
+    }
+}
+
+fn measure(evidence: &Evidence, judgement: &mut Judgement) {
+    let last = evidence.deliveries.iter().map(|delivery| delivery.at).max();
+    let ended = evidence.tasks.iter().find(|write| write.status == "finished").map(|write| write.at);
+    let is_told = |hook: &&HookCall| hook.task == evidence.task && hook.kind == "task.finished";
+    let told = evidence.hooks.iter().find(is_told).map(|hook| hook.at);
+    if let (Some(last), Some(ended), Some(told)) = (last, ended, told) {
+        judgement.ended_after = (ended - last) / 1000;
+        judgement.told_after = (told - ended) / 1000;
     }
 }

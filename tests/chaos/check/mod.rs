@@ -33,6 +33,9 @@ pub(crate) struct Judgement {
     pub(crate) stop_lags: Vec<i64>,
     /// Items beyond the pace in the worst interval, of what the burst allows.
     pub(crate) pace_excess: f64,
+    /// From the last delivery to the end of the task, and from there to the hook that tells it. Unit: milliseconds.
+    pub(crate) ended_after: i64,
+    pub(crate) told_after: i64,
     /// From the last delivery of a lost run to the first of the next. Unit: milliseconds.
     pub(crate) gaps: Vec<i64>,
 }

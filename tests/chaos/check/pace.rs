@@ -37,21 +37,24 @@ pub(super) fn judge(evidence: &Evidence, judgement: &mut Judgement) {
     }
 }
 
-/// The highest rate that may be in force at each time: a change counts from when it was sent if it is faster, and
-/// from when it must be known if it is slower.
+/// The highest rate that may be in force at each time: each counts from when it was sent until the next must be known.
 fn steps(evidence: &Evidence) -> Vec<Step> {
-    let mut steps = vec![Step { from: 0, rate: evidence.bounds.rate }];
-    let mut rate = evidence.bounds.rate;
+    let mut spans = vec![(0, i64::MAX, evidence.bounds.rate)];
     for command in &evidence.commands {
-        let Order::Rate(new) = command.order else { continue };
-        steps.push(Step {
-            from: if new > rate { command.sent } else { known_by(evidence, command) },
-            rate: new,
-        });
-        rate = new;
+        let Order::Rate(rate) = command.order else { continue };
+        if let Some(last) = spans.last_mut() {
+            last.1 = known_by(evidence, command);
+        }
+        spans.push((command.sent, i64::MAX, rate));
     }
-    steps.sort_by_key(|step| step.from);
-    steps
+    let mut times: Vec<i64> = spans.iter().flat_map(|(from, until, _)| [*from, *until]).collect();
+    times.sort_unstable();
+    times.dedup();
+    let highest = |from: i64| {
+        let in_force = spans.iter().filter(|span| span.0 <= from && from < span.1);
+        in_force.map(|(_, _, rate)| *rate).fold(0.0, f64::max)
+    };
+    times.into_iter().map(|from| Step { from, rate: highest(from) }).collect()
 }
 
 fn known_by(evidence: &Evidence, command: &Command) -> i64 {

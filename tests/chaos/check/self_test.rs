@@ -299,6 +299,17 @@ fn too_many_in_an_interval_are_found_also_across_runs_and_changes() {
         life.commands.insert(0, command);
     };
     assert_eq!(broken(slower), ["the pace holds"]);
+    // Lowered, and raised again before the lower one had to be known everywhere.
+    let restored = |life: &mut Evidence| {
+        for (at, rate) in [(BEGUN - 2 * SECOND, 50.0), (BEGUN - SECOND, 100.0)] {
+            life.commands.insert(
+                0,
+                Command { sent: at, acked: at, task: 1, node: String::new(), order: Order::Rate(rate) },
+            );
+        }
+        life.commands.sort_by_key(|command| command.sent);
+    };
+    assert_eq!(broken(restored), Vec::<String>::new());
 }
 
 #[test]

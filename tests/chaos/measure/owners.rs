@@ -15,7 +15,7 @@ use crate::settings::{Settings, number};
 
 /// `kill -9` of the owner to the first item that another node sends.
 pub(super) async fn takeover(settings: &Settings) {
-    let terms = number("TTL_MS").map_or(vec![3_000, 15_000], |ttl| vec![ttl]);
+    let terms = number("TTL_MS").map_or_else(|| vec![3_000, 15_000], |ttl| vec![ttl]);
     for ttl in terms {
         let settings = Settings { ttl: Duration::from_millis(ttl), ..settings.clone() };
         let (mut cluster, mut rng, task) = flowing(&settings).await;
