@@ -14,11 +14,13 @@ use tokio::sync::Semaphore;
 use super::claiming::{self, Claimed, NotClaimed};
 use super::context::NodeContext;
 use super::launcher_run::Run;
+use super::launcher_share::{BookSink, LOOK_AGAIN, Part};
 use super::lines::Lines;
 use super::session::Life;
 use super::sight::Sight;
 use super::tree::{Activity, Address, Leaf};
 use super::{checkpoint_writer, data_log_writer};
+use crate::domain::capacity::Refusal;
 use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, Moment, ShardId};
 use crate::domain::lifecycle::{StopReason, Wish};
@@ -55,6 +57,11 @@ pub(crate) enum Msg {
     /// The wish or the settings may have changed.
     Look,
     Controlled(Box<Control>),
+    /// What came of a request to book this part.
+    Booked(Part, Result<(), Refusal>),
+    BookAgain,
+    /// The other shards may have abandoned more.
+    LookAgain,
     /// Start the executor again, after its lanes are gone.
     RestartExecutor,
     RestartRenewer,
@@ -81,6 +88,8 @@ pub(crate) struct Arguments {
     pub(crate) claims: Arc<Semaphore>,
     /// What its parent need not tell it.
     pub(crate) sight: Arc<Sight>,
+    /// Books another part of the rate.
+    pub(crate) book: BookSink,
 }
 
 pub(crate) struct State {
@@ -124,7 +133,7 @@ impl Actor for Launcher {
                 state.end = Some(end);
                 me.stop(None);
             }
-            Msg::Row(..) | Msg::NotListed(_) | Msg::Look if state.run.is_none() => {}
+            Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if state.run.is_none() => {}
             message if state.run.is_none() => state.keep_for_later(message),
             Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
             Msg::Written(written) => return state.on_written(written),
@@ -134,10 +143,13 @@ impl Actor for Launcher {
             Msg::Look => state.look(),
             Msg::Controlled(control) => {
                 state.with_run(|run, state| {
-                    run.on_control(*control, &state.arguments.node);
+                    run.on_control(*control, state);
                     state.arguments.sight.note(run.claim(), run.control());
                 });
             }
+            Msg::Booked(part, outcome) => state.with_run(|run, state| run.on_booked(part, outcome, state)),
+            Msg::BookAgain => state.with_run(|run, state| run.book_again(state)),
+            Msg::LookAgain => state.look_again(),
             Msg::RestartExecutor => return Run::start_executor(state, &me).await,
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
             Msg::Drop => state.finish(LauncherEnd::Fenced),
@@ -241,7 +253,9 @@ impl State {
     /// to book anew.
     fn is_booked(&self, claimed: &Claimed) -> bool {
         let offered = &self.arguments.candidate;
-        offered.wish != Wish::Run || offered.rate == claimed.control.tuning.rate
+        let now = claimed.control.shared.share;
+        let rate = offered.share.of_limit(claimed.control.tuning.rate);
+        offered.wish != Wish::Run || (offered.rate == rate && offered.share.parts() >= now.parts())
     }
 
     async fn begin(&mut self, claimed: Claimed, me: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
@@ -259,6 +273,8 @@ impl State {
             }
         }
         self.leaf.say(Activity::Ok, "running");
+        self.me.tell_after(LOOK_AGAIN, Msg::LookAgain);
+        self.with_run(|run, state| run.book_again(state));
         Run::start_renewer(self, me).await?;
         Run::start_executor(self, me).await?;
         for message in std::mem::take(&mut self.early) {
@@ -332,7 +348,7 @@ impl State {
     }
 
     /// Reads the control, which is obeyed when it comes.
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
         self.arguments.node.work.spawn(self.me.guard(async move {
             match node.runs.control(shard).await {

@@ -33,6 +33,7 @@ pub(crate) mod lane;
 pub(crate) mod lane_reply;
 pub(crate) mod launcher;
 pub(crate) mod launcher_run;
+mod launcher_share;
 pub(crate) mod launcher_start;
 pub(crate) mod lease_keeper;
 pub(crate) mod lease_renewer;

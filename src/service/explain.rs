@@ -9,7 +9,9 @@ use crate::domain::explain::{Explanation, Facts, Head, Latency, Live, Standing, 
 use crate::domain::ids::ItemIndex;
 use crate::domain::lifecycle::Status;
 use crate::domain::series::Span;
+use crate::domain::settings::{Rate, RateLimit};
 use crate::domain::tally::FailedAttempts;
+use crate::domain::task::Tuning;
 use crate::ports::task_store::TaskView;
 
 /// The span that is explained when nothing is said. Unit: seconds.
@@ -42,7 +44,7 @@ impl Service {
             settled: point.settled(),
             latency: Latency { p50: at(50), p95: p95.or_else(|| at(95)), p99: at(99), longest: at(100) },
             permits: point.permits,
-            tuning: task.tuning.clone(),
+            tuning: of_here(task, &runs),
             standing: Standing {
                 status: task.status,
                 reason: task.status_reason.clone(),
@@ -70,6 +72,18 @@ fn idle(status: Status, span: Option<&Span>, standing_for: Duration, seconds: u3
         None if status == Status::Running => Duration::ZERO,
         None => standing_for.min(Duration::from_secs(u64::from(seconds))),
     }
+}
+
+/// The settings, with the part of the rate that the shards have which run here: what was counted here is theirs.
+fn of_here(task: &TaskView, runs: &[RunView]) -> Tuning {
+    let rates = runs.iter().map(|run| match run.tuning.rate {
+        RateLimit::Limited(rate) => Some(rate.micros_per_second()),
+        RateLimit::Unlimited => None,
+    });
+    let sum = rates.sum::<Option<u64>>().filter(|_| task.shards.len() > 1 && !runs.is_empty());
+    let rate = sum.and_then(|micros| Rate::new(micros, Duration::from_secs(1_000_000)));
+    let whole = task.tuning.clone();
+    Tuning { rate: rate.map_or(whole.rate, RateLimit::Limited), ..whole }
 }
 
 fn live(runs: &[RunView]) -> Option<Live> {

@@ -1,15 +1,17 @@
 //! Changes of a task: live settings within a second, names at any time, its meaning while it doesn't run.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde_json::json;
 
-use super::task_create::{params, settings};
+use super::task_create::{check_shared, params, settings};
 use super::task_settings::{check_labels, check_name};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::capacity::{Load, Refusal};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::settings::{Auto, RateLimit};
+use crate::domain::shards::Share;
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::business_store::Business;
 use crate::ports::source_desk::SourceRequest;
@@ -154,6 +156,7 @@ impl Service {
     ) -> Result<TaskEdit, ServiceError> {
         let tuning = change.tuning.apply(&task.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
+        check_shared(&tuning, shards(task))?;
         let source = match &change.source {
             Some(request) => Some(self.resolve_source(request, actor).await?),
             None => None,
@@ -181,9 +184,10 @@ impl Service {
     /// Books a rate for what runs here; a rehearsal only asks whether it would be.
     async fn book(&self, task: &TaskView, rate: RateLimit, rehearses: bool) -> Result<(), ServiceError> {
         let supervisor = self.supervisor();
+        let share = Share::of_each(task.shards.len());
         let booked = match rehearses {
-            true => supervisor.would_book(task.id, rate).await,
-            false => supervisor.rebook(task.id, rate).await,
+            true => supervisor.would_book(task.id, rate, share).await,
+            false => supervisor.rebook(task.id, rate, share).await,
         };
         let node = match &self.config().node.id {
             Auto::Fixed(name) => name.clone(),
@@ -198,6 +202,12 @@ impl Service {
             RateLimit::Limited(rate) => Load::needed_by(rate),
         }
     }
+}
+
+/// By how many shards the settings of a task are shared: those that it has, or will have.
+fn shards(task: &TaskView) -> Auto<NonZeroU32> {
+    let there = NonZeroU32::new(u32::try_from(task.shards.len()).unwrap_or(u32::MAX));
+    there.filter(|_| task.start_no > 0).map_or(task.shards_wanted, Auto::Fixed)
 }
 
 /// A change of settings alone is named so in the audit.

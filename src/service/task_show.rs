@@ -6,7 +6,7 @@ use super::{Service, ServiceError};
 use crate::domain::counters::Counters;
 use crate::domain::execution::Progress;
 use crate::domain::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::Status;
+use crate::domain::lifecycle::{ShardState, Status};
 use crate::ports::task_list::{AuditFilter, AuditRow, RunRecord, TaskFilter};
 use crate::ports::task_store::TaskView;
 
@@ -53,20 +53,34 @@ pub struct PicturePage {
     pub next: Option<TaskId>,
 }
 
+/// The task with what its runs here have counted in place of what is saved of their shards. What runs elsewhere, waits
+/// or is done is as it is saved, so that the terms always add up to the total.
+fn with_live(mut task: TaskView, live: &[(ShardId, Progress)]) -> TaskView {
+    let mut shards = std::mem::take(&mut task.shards);
+    for (id, progress) in live {
+        // A run that is over is still here for a moment: what is saved is newer.
+        let known = shards.iter_mut().find(|shard| shard.no == id.no && shard.state == ShardState::Running);
+        if let Some(shard) = known {
+            shard.counters = progress.counters;
+            (shard.low_water, shard.high_water) = (progress.low_water, progress.high_water);
+        }
+    }
+    let head = task.skip_first.0.min(task.total.0);
+    let sum = shards.iter().fold(Counters::default(), |sum, shard| sum.plus(&shard.counters));
+    let open = shards.iter().find(|shard| shard.state != ShardState::Done).or(shards.last());
+    let low_water = open.map_or(task.low_water, |shard| shard.low_water);
+    TaskView { counters: Counters { excluded: sum.excluded + head, ..sum }, low_water, shards, ..task }
+}
+
 impl Service {
     /// A task with its live progress.
     pub fn picture(&self, task: TaskView) -> TaskPicture {
         let live = self.supervisor().progress(task.id);
-        let shards: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
-        let head = task.skip_first.0.min(task.total.0);
-        let covered: u64 = shards.iter().map(|shard| shard.total.0).sum();
-        // Only where everything of the task is here do the live terms add up to its total.
-        if shards.is_empty() || covered + head != task.total.0 || task.status.is_terminal() {
+        if live.is_empty() || task.status.is_terminal() {
             return TaskPicture { task, live: None };
         }
-        let sum = shards.iter().fold(Counters::default(), |sum, shard| sum.plus(&shard.counters));
-        let counters = Counters { excluded: sum.excluded + head, ..sum };
-        let low_water = shards.iter().map(|shard| shard.low_water).min().unwrap_or(task.low_water);
+        let task = with_live(task, &live);
+        let shards: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
         let live = Live {
             actual_rate: self.actual_rate(task.id),
             high_water: shards.iter().map(|shard| shard.high_water).max().unwrap_or_default(),
@@ -75,7 +89,7 @@ impl Service {
             latency_p95: shards.iter().filter_map(|shard| shard.latency_p95).max(),
             stall: shards.iter().find_map(|shard| shard.stall).map(|stall| stall.as_str()),
         };
-        TaskPicture { task: TaskView { counters, low_water, ..task }, live: Some(live) }
+        TaskPicture { task, live: Some(live) }
     }
 
     fn actual_rate(&self, id: TaskId) -> Option<f64> {

@@ -9,6 +9,7 @@ mod faults;
 mod hooks;
 mod line;
 mod races;
+mod shards;
 mod speed;
 mod stubborn;
 mod upkeep;

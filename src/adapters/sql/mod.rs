@@ -28,6 +28,7 @@ mod run_close;
 mod run_hunt;
 mod run_store;
 mod session_store;
+mod shards;
 mod source_store;
 mod task_command;
 mod task_create;
