@@ -154,5 +154,6 @@ fn new_task() -> Result<NewTask> {
         deadline: None,
         parent: None,
         priority: 0,
+        shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     })
 }

@@ -196,6 +196,7 @@ impl Engine {
             deadline: None,
             parent: None,
             priority: 0,
+            shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };
         tasks.create(&new, &actor(), now).await.unwrap()
     }

@@ -18,6 +18,7 @@ use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::execution::{Progress, WindowPicture};
 use crate::domain::ids::{SessionId, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::shards::Share;
 use crate::ports::hints::Hint;
 
 /// The supervision tree did not come up.
@@ -108,16 +109,17 @@ impl SupervisorHandle {
         self.node.directory.windows(task, cells_max)
     }
 
-    /// Books another rate for what runs here of a task, before the change is committed. A raise that was booked and
+    /// Books another rate for what runs here of a task, each shard its part, before the change is committed; `share` is
+    /// the part of one of its shards, where none runs here. A raise that was booked and
     /// is not committed after all is given back by booking the old rate. Once the tree has ended there is nothing to
     /// book.
     ///
     /// # Errors
     /// When it doesn't fit, with what would; nothing is booked then. Also when nothing of the task runs here, but
     /// the rate is more than the whole node has.
-    pub async fn rebook(&self, task: TaskId, rate: RateLimit) -> Result<(), Refusal> {
+    pub async fn rebook(&self, task: TaskId, rate: RateLimit, share: Share) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
-        self.address.tell(Msg::Rebook(task, rate, sender));
+        self.address.tell(Msg::Rebook(task, (rate, share), sender));
         answer.await.unwrap_or(Ok(()))
     }
 
@@ -125,9 +127,9 @@ impl SupervisorHandle {
     ///
     /// # Errors
     /// As it would have.
-    pub async fn would_book(&self, task: TaskId, rate: RateLimit) -> Result<(), Refusal> {
+    pub async fn would_book(&self, task: TaskId, rate: RateLimit, share: Share) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
-        self.address.tell(Msg::TryBook(task, rate, sender));
+        self.address.tell(Msg::TryBook(task, (rate, share), sender));
         answer.await.unwrap_or(Ok(()))
     }
 

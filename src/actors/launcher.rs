@@ -14,11 +14,13 @@ use tokio::sync::Semaphore;
 use super::claiming::{Claimed, NotClaimed};
 use super::context::NodeContext;
 use super::launcher_run::Run;
+use super::launcher_share::{BookSink, Part};
 use super::lines::Lines;
 use super::session::Life;
 use super::sight::Sight;
 use super::tree::{Address, Leaf};
 use super::{checkpoint_writer, data_log_writer};
+use crate::domain::capacity::Refusal;
 use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, Moment, ShardId};
 use crate::ports::run_store::{CheckpointAck, Control, RunClose};
@@ -65,6 +67,11 @@ pub(crate) enum Msg {
     /// The wish or the settings may have changed.
     Look,
     Controlled(Box<Control>),
+    /// What came of a request to book this part.
+    Booked(Part, Result<(), Refusal>),
+    BookAgain,
+    /// The other shards may have abandoned more.
+    LookAgain,
     /// Start the executor again, after its lanes are gone.
     RestartExecutor,
     RestartRenewer,
@@ -91,6 +98,8 @@ pub(crate) struct Arguments {
     pub(crate) claims: Arc<Semaphore>,
     /// What its parent need not tell it.
     pub(crate) sight: Arc<Sight>,
+    /// Books another part of the rate.
+    pub(crate) book: BookSink,
 }
 
 pub(crate) struct State {
@@ -134,7 +143,7 @@ impl Actor for Launcher {
                 state.end = Some(end);
                 me.stop(None);
             }
-            Msg::Row(..) | Msg::NotListed(_) | Msg::Look if state.run.is_none() => {}
+            Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if state.run.is_none() => {}
             message if state.run.is_none() => state.keep_for_later(message),
             Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
             Msg::Written(written) => return state.on_written(written),
@@ -144,10 +153,13 @@ impl Actor for Launcher {
             Msg::Look => state.look(),
             Msg::Controlled(control) => {
                 state.with_run(|run, state| {
-                    run.on_control(*control, &state.arguments.node);
+                    run.on_control(*control, state);
                     state.arguments.sight.note(run.claim(), run.control());
                 });
             }
+            Msg::Booked(part, outcome) => state.with_run(|run, state| run.on_booked(part, outcome, state)),
+            Msg::BookAgain => state.with_run(|run, state| run.book_again(state)),
+            Msg::LookAgain => state.look_again(),
             Msg::RestartExecutor => return Run::start_executor(state, &me).await,
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
             Msg::Drop => state.finish(LauncherEnd::Fenced),
@@ -247,7 +259,7 @@ impl State {
     }
 
     /// Reads the control, which is obeyed when it comes.
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
         self.arguments.node.work.spawn(self.me.guard(async move {
             match node.runs.control(shard).await {

@@ -7,6 +7,7 @@ use ractor::{ActorProcessingErr, ActorRef};
 use super::claiming::{self, Claimed, NotClaimed};
 use super::launcher::{Arguments, Bar, LauncherEnd, Msg, State};
 use super::launcher_run::Run;
+use super::launcher_share::LOOK_AGAIN;
 use super::tree::Activity;
 use crate::domain::ids::{ClaimId, Epoch};
 use crate::domain::lifecycle::{StopReason, Wish};
@@ -85,7 +86,9 @@ impl State {
     /// to book anew.
     fn is_booked(&self, claimed: &Claimed) -> bool {
         let offered = &self.arguments.candidate;
-        offered.wish != Wish::Run || offered.rate == claimed.control.tuning.rate
+        let now = claimed.control.shared.share;
+        let rate = offered.share.of_limit(claimed.control.tuning.rate);
+        offered.wish != Wish::Run || (offered.rate == rate && offered.share.parts() >= now.parts())
     }
 
     async fn begin(&mut self, claimed: Claimed, me: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
@@ -103,6 +106,8 @@ impl State {
             }
         }
         self.leaf.say(Activity::Ok, "running");
+        self.me.tell_after(LOOK_AGAIN, Msg::LookAgain);
+        self.with_run(|run, state| run.book_again(state));
         Run::start_renewer(self, me).await?;
         Run::start_executor(self, me).await?;
         for message in std::mem::take(&mut self.early) {

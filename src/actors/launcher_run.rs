@@ -9,6 +9,7 @@ use ractor::{ActorId, ActorProcessingErr};
 
 use super::claiming::{self};
 use super::launcher::{LauncherEnd, Msg, State};
+use super::launcher_share::InForce;
 use super::lease_renewer::{self};
 use super::policy::{Kind, Restarts, policy};
 use super::run_cell::RunCell;
@@ -46,6 +47,7 @@ pub(crate) struct Run {
     pub(super) key: LeaseKey,
     pub(super) epoch: Epoch,
     pub(super) control: Control,
+    pub(super) in_force: InForce,
     pub(super) recoveries: u32,
     pub(super) claimed_at: Moment,
     pub(super) seq: CheckpointSeq,
@@ -92,6 +94,7 @@ impl Run {
             side: draft.side,
             finish_at: draft.finish_at,
             canary_passed: draft.canary_passed,
+            told: draft.told,
             close,
             now: state.arguments.node.clock.wall(),
         };
@@ -142,8 +145,13 @@ impl Run {
         }
     }
 
-    /// A run that lasted longer than the longest wait was healthy: the count of recoveries begins anew.
+    /// A run that lasted longer than the longest wait was healthy: the count of recoveries begins anew. Where the whole
+    /// task recovers, it does so once.
     fn recover(&self, reason: &str, text: &str, node: &NodeContext) -> RunClose {
+        if let Some(pause) = self.task_recovers(node.clock.wall()) {
+            let (not_before, reason, text) = (pause.until, reason.to_owned(), text.to_owned());
+            return RunClose::Recovering { not_before, reason, text, nth: None };
+        }
         let (first, longest) = node.times.restore_backoff;
         let lasted = node.clock.now().since(self.claimed_at);
         let before = if lasted > longest { 0 } else { self.recoveries };
@@ -159,30 +167,6 @@ impl Run {
             text: format!("{text}; recovery {} of {most}", before + 1),
             nth: Some(before + 1),
         }
-    }
-
-    pub(crate) fn on_control(&mut self, control: Control, node: &NodeContext) {
-        use std::sync::atomic::Ordering;
-        let is_tuned = control.rev != self.control.rev;
-        if is_tuned {
-            let timeout = u64::try_from(control.tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
-            self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
-            self.cell.batch.store(control.tuning.batch.get() as usize, Ordering::Relaxed);
-            self.steer(Command::Tune(Box::new(control.tuning.clone())));
-        }
-        if control.canary != self.control.canary {
-            self.steer(Command::Canary(control.canary));
-        }
-        if let Some(end) = control.finish_at.filter(|_| control.finish_at != self.control.finish_at) {
-            self.steer(Command::Finish(end));
-        }
-        let wish = control.wish;
-        self.control = control;
-        if let Some(executor) = self.executor.as_ref().filter(|_| is_tuned) {
-            let (interval, lanes) = (self.control.tuning.checkpoint_interval, self.lanes(node));
-            executor.address.tell(window_executor::Msg::Paced(interval, lanes));
-        }
-        self.on_wish(wish);
     }
 
     pub(crate) fn on_wish(&self, wish: Wish) {

@@ -8,13 +8,14 @@ use super::claiming::{self, Claimed};
 use super::context::NodeContext;
 use super::launcher::{Msg, State};
 use super::launcher_run::{Child, Run};
+use super::launcher_share::InForce;
 use super::lease_renewer::{self, LeaseRenewer};
 use super::policy::Kind;
 use super::row_feed::RowFeed;
 use super::run_cell::{CellParts, RunAbout, RunCell};
 use super::tree::Address;
 use super::window_executor::{self, WindowExecutor};
-use crate::domain::execution::{Command, Execution, Start};
+use crate::domain::execution::{Command, Execution, Shared, Start};
 use crate::domain::ids::CheckpointSeq;
 use crate::domain::settings::RateLimit;
 use crate::ports::gate::Gate;
@@ -47,6 +48,7 @@ impl Run {
             epoch,
             recoveries,
             claimed_at: node.clock.now(),
+            in_force: InForce::new(&control, state.arguments.candidate.share),
             control,
             seq: CheckpointSeq(0),
             pending: None,
@@ -57,6 +59,7 @@ impl Run {
         if let Some(end) = run.control.finish_at {
             run.steer(Command::Finish(end));
         }
+        run.hear(node.clock.wall());
         run.on_wish(run.control.wish);
         Ok(run)
     }
@@ -152,6 +155,7 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         stalls: shard.stalls,
         run: shard.run,
         canary: control.canary,
+        shared: Shared { share: state.arguments.candidate.share, ..control.shared },
     };
     Ok(Arc::new(RunCell::new(CellParts {
         shard: shard.shard,

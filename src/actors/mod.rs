@@ -38,6 +38,7 @@ pub(crate) mod lane_reply;
 pub(crate) mod launcher;
 mod launcher_claim;
 pub(crate) mod launcher_run;
+mod launcher_share;
 pub(crate) mod launcher_start;
 pub(crate) mod lease_keeper;
 pub(crate) mod lease_renewer;

@@ -14,6 +14,7 @@ use super::context::{NodeContext, RoomBoard};
 use super::courier;
 use super::data_log_writer::LogQueue;
 use super::launcher::{self, LauncherEnd};
+use super::launcher_share::{Booked, Part};
 use super::lines::Lines;
 use super::policy::{Kind, Restarts, policy};
 use super::restorer::{self};
@@ -26,6 +27,7 @@ use super::tree::{Activity, Address, Leaf};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::shards::Share;
 use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::run_store::RunClose;
@@ -41,10 +43,12 @@ pub(crate) enum Msg {
     LaunchMore,
     /// The reasons of these tasks are stored.
     Explained(Vec<(TaskId, Wait)>),
-    /// Book another rate for what runs of a task.
-    Rebook(TaskId, RateLimit, oneshot::Sender<Result<(), Refusal>>),
+    /// Book another rate for what runs of a task; one shard of it would have this share.
+    Rebook(TaskId, (RateLimit, Share), oneshot::Sender<Result<(), Refusal>>),
     /// Whether that could be booked.
-    TryBook(TaskId, RateLimit, oneshot::Sender<Result<(), Refusal>>),
+    TryBook(TaskId, (RateLimit, Share), oneshot::Sender<Result<(), Refusal>>),
+    /// A launcher asks for another part of its task's rate.
+    Book(ShardId, Part, Booked),
     SetCapacity(Capacity),
     /// What a business's running tasks may do together was changed.
     LimitBusiness(Arc<str>, Option<Rate>),
@@ -151,8 +155,9 @@ impl Actor for Supervisor {
             Msg::LaunchMore => state.launch_some(&me).await,
             Msg::Explained(reasons) => state.on_explained(reasons),
             Msg::Rebook(task, rate, answer) => state.on_rebook(task, rate, answer),
-            Msg::TryBook(task, rate, answer) => {
-                let outcome = state.ledger.clone().change_task(task, rate).map(|_| ());
+            Msg::Book(shard, part, answer) => state.on_book(shard, part, answer),
+            Msg::TryBook(task, (rate, share), answer) => {
+                let outcome = state.ledger.clone().change_task(task, rate, share).map(|_| ());
                 told(task, answer, outcome);
             }
             Msg::SetCapacity(capacity) => {
@@ -245,9 +250,14 @@ impl State {
         self.lines.restorer.tell(restorer::Msg::Wake);
     }
 
-    fn on_rebook(&mut self, task: TaskId, rate: RateLimit, answer: oneshot::Sender<Result<(), Refusal>>) {
+    fn on_rebook(
+        &mut self,
+        task: TaskId,
+        (rate, share): (RateLimit, Share),
+        answer: oneshot::Sender<Result<(), Refusal>>,
+    ) {
         let before = self.ledger.held_sum();
-        let outcome = self.ledger.change_task(task, rate).map(|_| ());
+        let outcome = self.ledger.change_task(task, rate, share).map(|_| ());
         if self.ledger.held_sum() < before {
             self.look_for_work();
         }

@@ -7,6 +7,7 @@ use ractor::{Actor, ActorId, ActorRef};
 use tokio::sync::Semaphore;
 
 use super::launcher::{self, Launcher};
+use super::launcher_share::{BookSink, Booked, Part};
 use super::policy::Kind;
 use super::session;
 use super::sight::Sight;
@@ -215,6 +216,7 @@ impl State {
             logs: self.logs.clone(),
             claims: self.runs.claims.clone(),
             sight: sight.clone(),
+            book: self.booking(shard),
         };
         let name = Some(leaf.path().to_owned());
         match Actor::spawn_linked(name, Launcher, arguments, me.get_cell()).await {
@@ -228,10 +230,30 @@ impl State {
     }
 }
 
+impl State {
+    /// How a launcher books another part of its task's rate.
+    fn booking(&self, shard: ShardId) -> BookSink {
+        let me = self.me.clone();
+        Arc::new(move |part, answer| {
+            me.tell(Msg::Book(shard, part, answer));
+        })
+    }
+
+    pub(super) fn on_book(&mut self, shard: ShardId, part: Part, answer: Booked) {
+        let before = self.ledger.held_sum();
+        let outcome = self.ledger.change_share(shard, part.share, part.rate).map(|_| ());
+        if self.ledger.held_sum() < before {
+            self.look_for_work();
+        }
+        answer(outcome);
+    }
+}
+
 fn request(candidate: &Candidate) -> Request {
     Request {
         shard: candidate.shard,
         rate: candidate.rate,
+        share: candidate.share,
         priority: candidate.priority,
         waiting_since: candidate.waiting_since,
         business: candidate.business.clone(),

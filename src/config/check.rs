@@ -5,6 +5,7 @@ use super::redis_url::RedisUrl;
 use super::sections::Config;
 use super::values::{AuthMode, without_password};
 use crate::domain::settings::{Auto, RateLimit};
+use crate::domain::shards::SHARDS_MAX;
 use crate::domain::tuning_check;
 
 impl Config {
@@ -197,6 +198,12 @@ fn check_task_defaults(config: &Config, faults: &mut Faults) {
         "task_defaults.shards",
         "an ordered task has one shard",
         "1",
+    );
+    faults.unless(
+        !matches!(defaults.shards, Auto::Fixed(shards) if shards.get() > SHARDS_MAX),
+        "task_defaults.shards",
+        "it is more than the 256 shards that a task may have",
+        "\"auto\"",
     );
     faults.unless(
         defaults.max_params <= config.http.body_limit,

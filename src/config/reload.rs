@@ -3,7 +3,6 @@
 use super::fault::{Fault, Origin};
 use super::sections::Config;
 use super::values::SuccessDetail;
-use crate::domain::settings::Auto;
 
 /// What came of comparing the running configuration with one that was read anew.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,9 +119,7 @@ pub(super) fn reloads(key: &str) -> bool {
 impl Config {
     /// What a node is asked for that this version can't do: better refused than ignored.
     pub fn not_built(&self) -> Vec<Fault> {
-        let one_shard = matches!(self.task_defaults.shards, Auto::Fixed(shards) if shards.get() == 1);
         let wanted = [
-            (!one_shard, "task_defaults.shards", "tasks have one shard until there are several nodes", "1"),
             (
                 self.retention.success_detail != SuccessDetail::None,
                 "retention.success_detail",

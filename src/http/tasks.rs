@@ -10,6 +10,7 @@ mod preview;
 mod queries;
 mod redrives;
 mod settings;
+mod shards;
 mod shown;
 mod source;
 mod stats;

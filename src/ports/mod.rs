@@ -28,6 +28,7 @@ pub mod report_store;
 pub mod run_store;
 pub mod session_store;
 pub mod shard_map;
+pub mod shard_view;
 pub mod source;
 pub mod source_desk;
 pub mod source_store;

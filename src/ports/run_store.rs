@@ -8,9 +8,11 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use crate::domain::counters::Counters;
+use crate::domain::execution::Shared;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, StopReason, Wish};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::shards::{Pause, Share, Slow, Told};
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
 
@@ -77,8 +79,11 @@ pub struct Candidate {
     pub session: Option<SessionId>,
     /// What the task wants: a stopped one is claimed only to commit `stopped`.
     pub wish: Wish,
-    /// What the task may do at most; it books that much of a node's capacity.
+    /// What the shard may do at least, its part of the task's rate; it books that much of a node's capacity.
     pub rate: RateLimit,
+    /// That part: one of as many as the task has shards. What those that are done have left it is booked once it runs,
+    /// as far as there is room: else a part that has grown might fit nowhere.
+    pub share: Share,
     /// Higher goes first.
     pub priority: i32,
     /// When the task was last started; older goes first.
@@ -209,6 +214,8 @@ pub struct ShardCheckpoint {
     pub finish_at: Option<ItemIndex>,
     /// The canary has passed: the task has none any more.
     pub canary_passed: bool,
+    /// What all shards of the task should know.
+    pub told: Told,
     /// Ends the run.
     pub close: Option<RunClose>,
     /// The wall clock, for the rows' times.
@@ -238,6 +245,12 @@ pub struct Control {
     pub finish_at: Option<ItemIndex>,
     /// The first items, which are run and settled before any other leaves; none once that is done.
     pub canary: Option<crate::domain::task::Canary>,
+    /// What is known of the rest of the task.
+    pub shared: Shared,
+    /// No shard dispatches before this; it may be over.
+    pub pause: Option<Pause>,
+    /// The task has at most this rate; it may be over.
+    pub slow: Option<Slow>,
 }
 
 /// Claims, reads and writes shards (`ownership.md`, rules 12–17).

@@ -1,6 +1,7 @@
 //! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 
@@ -8,8 +9,10 @@ use super::StoreError;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
+use crate::domain::settings::Auto;
 use crate::domain::task::{Canary, Tuning};
 
+pub use super::shard_view::ShardView;
 pub use super::task_command::{CommandError, MoveRefusal, TaskCommand, TaskEdit};
 
 /// Who changes something, for the audit.
@@ -53,6 +56,8 @@ pub struct NewTask {
     pub labels: BTreeMap<String, String>,
     /// Higher goes first.
     pub priority: i32,
+    /// Into how many parts it is cut when it starts, that different nodes can own.
+    pub shards: Auto<NonZeroU32>,
     /// Whether the parameters go with each call.
     pub send_params: bool,
     /// The first items, run before any other.
@@ -90,8 +95,12 @@ pub struct TaskView {
     pub total: ItemCount,
     /// The saved counters over all shards; `in_flight` is 0.
     pub counters: Counters,
-    /// The lowest saved low water of an unfinished shard.
+    /// The saved low water of the first shard that isn't done.
     pub low_water: ItemIndex,
+    /// Its shards in the order of their ranges; one before the first start.
+    pub shards: Vec<ShardView>,
+    /// See [`NewTask::shards`].
+    pub shards_wanted: Auto<NonZeroU32>,
     /// The live settings.
     pub tuning: Tuning,
     /// The parameters.

@@ -1,15 +1,17 @@
 //! Changes of a task: live settings within a second, names at any time, its meaning while it doesn't run.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde_json::json;
 
-use super::task_create::{params, settings};
+use super::task_create::{check_shared, params, settings};
 use super::task_settings::{check_labels, check_name};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::capacity::{Load, Refusal};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::settings::{Auto, RateLimit};
+use crate::domain::shards::Share;
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::business_store::Business;
 use crate::ports::peers::{Answer, Peer, Question};
@@ -155,6 +157,7 @@ impl Service {
     ) -> Result<TaskEdit, ServiceError> {
         let tuning = change.tuning.apply(&task.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
+        check_shared(&tuning, shards(task))?;
         let source = match &change.source {
             Some(request) => Some(self.resolve_source(request, actor).await?),
             None => None,
@@ -182,13 +185,14 @@ impl Service {
     /// Books a rate with every node that runs a part of the task, all or none; a rehearsal only asks whether it would
     /// be. A node that can't be asked runs at what fits there.
     async fn book(&self, task: &TaskView, rate: RateLimit, rehearses: bool) -> Result<(), ServiceError> {
+        let share = Share::of_each(task.shards.len());
         let (shards, peers, _) = self.owners(task.id).await;
         let runs_elsewhere_only =
             shards.iter().any(|shard| shard.session.is_some()) && self.live_here(task.id).is_none();
         if !runs_elsewhere_only {
             let booked = match rehearses {
-                true => self.supervisor().would_book(task.id, rate).await,
-                false => self.supervisor().rebook(task.id, rate).await,
+                true => self.supervisor().would_book(task.id, rate, share).await,
+                false => self.supervisor().rebook(task.id, rate, share).await,
             };
             let refused = |refusal: &Refusal| {
                 no_capacity(task, rate, &refusal.to_string(), &refusal.free.to_string(), self.own_name())
@@ -200,7 +204,7 @@ impl Service {
         };
         if !runs_elsewhere_only && !rehearses {
             // What was held fits.
-            self.supervisor().rebook(task.id, task.tuning.rate).await.unwrap_or_else(|refusal| {
+            self.supervisor().rebook(task.id, task.tuning.rate, share).await.unwrap_or_else(|refusal| {
                 tracing::warn!(task = %task.id, %refusal, "a raise that failed elsewhere stays booked here");
             });
         }
@@ -254,6 +258,12 @@ impl Service {
             RateLimit::Limited(rate) => Load::needed_by(rate),
         }
     }
+}
+
+/// By how many shards the settings of a task are shared: those that it has, or will have.
+fn shards(task: &TaskView) -> Auto<NonZeroU32> {
+    let there = NonZeroU32::new(u32::try_from(task.shards.len()).unwrap_or(u32::MAX));
+    there.filter(|_| task.start_no > 0).map_or(task.shards_wanted, Auto::Fixed)
 }
 
 /// A change of settings alone is named so in the audit.

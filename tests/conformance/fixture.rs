@@ -15,6 +15,7 @@ use windrow::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
 use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use windrow::domain::shards::Told;
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
@@ -221,6 +222,7 @@ pub fn task(total: u64) -> NewTask {
         deadline: None,
         parent: None,
         priority: 0,
+        shards: Auto::Fixed(std::num::NonZeroU32::MIN),
     }
 }
 
@@ -268,6 +270,7 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
         side: Vec::new(),
         finish_at: None,
         canary_passed: false,
+        told: Told::default(),
         close: None,
         now: NOW,
     }

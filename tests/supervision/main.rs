@@ -13,6 +13,7 @@ mod link;
 mod load;
 mod many;
 mod races;
+mod shards;
 mod speed;
 mod stubborn;
 mod upkeep;

@@ -186,6 +186,8 @@ pub struct World {
     pub keep: Option<Keep>,
     pub serving: Serving,
     pub capacity: Capacity,
+    /// Whether it holds the lock of the state directory: no other node lives beside it.
+    pub exclusive: bool,
     /// How often providing still panics.
     pub provider_panics: Arc<AtomicU32>,
 }
@@ -221,6 +223,7 @@ pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tunin
         deadline: None,
         parent: None,
         priority: 0,
+        shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     }
 }
 
@@ -275,8 +278,31 @@ impl World {
             keep: None,
             serving: Serving::default(),
             capacity: Capacity::Unlimited,
+            exclusive: true,
             provider_panics: Arc::default(),
         }
+    }
+
+    /// Another node over the same store, with the same handler.
+    pub async fn beside(&self, name: &str) -> World {
+        let mut other = World {
+            store: self.store.clone(),
+            runs: self.runs.clone(),
+            clock: self.clock.clone(),
+            handler: self.handler.clone(),
+            node: None,
+            name: name.to_owned(),
+            bomb: Arc::default(),
+            source: self.source.clone(),
+            hooks: None,
+            keep: None,
+            serving: Serving::default(),
+            capacity: self.capacity,
+            exclusive: false,
+            provider_panics: Arc::default(),
+        };
+        other.boot().await;
+        other
     }
 
     /// Starts the node (again).
@@ -304,7 +330,7 @@ impl World {
             }),
             times: Times::default(),
             serving: self.serving.clone(),
-            exclusive: true,
+            exclusive: self.exclusive,
             directory: RunDirectory::default(),
             place: NodePlace::default(),
             hooks: self.hooks.clone(),

@@ -39,6 +39,7 @@ const VOCABULARY: &[&str] = &[
     "access",
     "lifecycle",
     "meaning",
+    "shards",
 ];
 
 /// A crate and the only places that may name it.

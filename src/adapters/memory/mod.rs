@@ -16,6 +16,7 @@ mod outbox;
 mod progress;
 mod runs;
 mod sessions;
+mod shards;
 mod shown;
 mod sources;
 mod state;

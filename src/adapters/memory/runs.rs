@@ -3,11 +3,12 @@
 use async_trait::async_trait;
 
 use super::state::{ItemState, Shard, State, Task};
-use super::{Call, MemoryStore, progress};
+use super::{Call, MemoryStore, progress, shards};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::checkpoint;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
+use crate::domain::shards::Share;
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::ParkedItem;
 use crate::ports::StoreError;
@@ -75,6 +76,9 @@ impl RunStore for MemoryStore {
                 tuning: task.tuning.clone(),
                 finish_at: task.finish_at,
                 canary: task.canary,
+                shared: shards::shared(task, shard.no),
+                pause: task.pause,
+                slow: task.slow,
             })
         })
         .await
@@ -137,12 +141,15 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
 }
 
 fn candidate(state: &State, task: &Task, shard: &Shard, id: ShardId) -> Candidate {
+    // The part that it began with: never more than it has now.
+    let share = shard.share.map_or(Share::ALL, |_| Share::of_each(task.shards.len()));
     Candidate {
         shard: id,
         epoch: shard.epoch,
         session: shard.session,
         wish: task.wish,
-        rate: task.tuning.rate,
+        rate: share.of_limit(task.tuning.rate),
+        share,
         priority: task.new.priority,
         waiting_since: task.queued_at,
         business: task.new.business.as_str().into(),

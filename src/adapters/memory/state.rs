@@ -9,6 +9,7 @@ use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use crate::domain::shards::{Pause, Slow};
 use crate::domain::task::{Canary, Rate, Tuning};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::data_log::{DataLogLine, DropReason, NumberedLine};
@@ -103,6 +104,8 @@ pub(super) struct Task {
     pub(super) started_at: Option<WallMs>,
     pub(super) finished_at: Option<WallMs>,
     pub(super) canary: Option<Canary>,
+    pub(super) pause: Option<Pause>,
+    pub(super) slow: Option<Slow>,
     pub(super) finish_at: Option<ItemIndex>,
     pub(super) awaiting_until: Option<WallMs>,
     /// The hash of the present start's token; none once that start is over.
@@ -137,6 +140,8 @@ pub(super) struct Shard {
     pub(super) updated_at: WallMs,
     /// The node that people want it on, and until when others leave it to that one.
     pub(super) moves: Option<(String, WallMs)>,
+    /// As the table has it.
+    pub(super) share: Option<i64>,
 }
 
 #[derive(Clone, Debug)]

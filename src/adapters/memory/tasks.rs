@@ -4,11 +4,11 @@ use async_trait::async_trait;
 
 use super::progress::status_json;
 use super::state::{Shard, State, Task};
-use super::{Call, MemoryStore, commands, moves, shown};
+use super::{Call, MemoryStore, commands, moves, shards, shown};
 use crate::adapters::start_token;
-use crate::domain::counters::Counters;
-use crate::domain::ids::{CheckpointSeq, Epoch, INDEX_MAX, ItemIndex, RunNo, StoreId, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Status, Wish};
+use crate::domain::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
+use crate::domain::lifecycle::{Status, Wish};
+use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
 use crate::ports::task_store::{
     Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, NewTask,
@@ -37,7 +37,10 @@ impl TaskStore for MemoryStore {
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
-        self.act(Call::Read, |state| Ok(state.tasks.get(&id).map(|task| shown::view(id, task)))).await
+        self.act(Call::Read, |state| {
+            Ok(state.tasks.get(&id).map(|task| shown::view_with_owners(state, id, task)))
+        })
+        .await
     }
 
     async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
@@ -220,6 +223,8 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         finish_at: None,
         awaiting_until: None,
         start_token: None,
+        pause: None,
+        slow: None,
         shards: vec![shard(new, now)],
         items: std::collections::BTreeMap::new(),
         groups: std::collections::BTreeMap::new(),
@@ -227,28 +232,6 @@ fn made(new: &NewTask, now: WallMs) -> Task {
 }
 
 fn shard(new: &NewTask, now: WallMs) -> Shard {
-    let first = ItemIndex(new.skip_first.0.min(new.total.0));
-    let end = ItemIndex(new.total.0);
-    Shard {
-        no: 0,
-        first,
-        end,
-        range_end: end,
-        state: ShardState::Idle,
-        run: RunNo(0),
-        epoch: Epoch(0),
-        claim: None,
-        session: None,
-        seq: CheckpointSeq(0),
-        low_water: first,
-        high_water: first,
-        counters: Counters::default(),
-        blob: Vec::new(),
-        stalls: 0,
-        recoveries: 0,
-        claimed_at: None,
-        not_before: WallMs(0),
-        updated_at: now,
-        moves: None,
-    }
+    let (start, end) = (ItemIndex(new.skip_first.0.min(new.total.0)), ItemIndex(new.total.0));
+    shards::shard(0, ShardRange { start, end }, now)
 }

@@ -30,6 +30,7 @@ mod run_hunt;
 mod run_store;
 mod session_store;
 mod shard_map;
+mod shards;
 mod source_store;
 mod task_command;
 mod task_create;

@@ -6,7 +6,7 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, UpdateMany};
 
 use super::entity::{shard, shard_head};
-use super::{Store, error, items, locks, run_close, task_record, words};
+use super::{Store, error, items, locks, run_close, shards, task_record, words};
 use crate::domain::ids::TaskId;
 use crate::domain::lifecycle::ShardState;
 use crate::domain::verdict::SideRecord;
@@ -72,6 +72,9 @@ async fn write(
     if checkpoint.canary_passed {
         pass_canary(transaction, checkpoint).await?;
     }
+    if !checkpoint.told.is_empty() {
+        shards::tell(transaction, checkpoint.shard.task, checkpoint.told, checkpoint.now).await?;
+    }
     if let Some(close) = &checkpoint.close {
         run_close::close(transaction, checkpoint, close).await?;
     }
@@ -86,6 +89,7 @@ async fn pass_canary(
     let mut task = task_record::load(transaction, checkpoint.shard.task).await?;
     if task.canary.take().is_some() {
         task_record::save(transaction, &task, checkpoint.now).await?;
+        shards::let_go(transaction, task.id, checkpoint.now).await?;
     }
     Ok(())
 }

@@ -3,12 +3,12 @@
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{run, session, shard, shard_head};
+use super::entity::{run, session, shard, shard_head, task};
 use super::run_claim::unfenced;
 use super::task_record::{self, Note};
-use super::{Store, error, locks, words};
+use super::{Store, error, locks, shards, words};
 use crate::domain::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Wish};
+use crate::domain::lifecycle::{ShardState, TASK_RECOVERS, Wish};
 use crate::ports::StoreError;
 use crate::ports::run_store::{CheckpointAck, MOVE_PATIENCE, RunClose, ShardCheckpoint};
 use crate::ports::upkeep::OWNER_GONE;
@@ -34,9 +34,36 @@ async fn finish(
         task = task_record::wish_to_stop(transaction, task, *reason, now).await?;
     }
     let state = state_after(close, words::wish(&task.wish)?);
+    let close = &together(transaction, &mut task, close, state, now).await?;
     give_back(transaction, id, state, close, now).await?;
+    if state == ShardState::Done {
+        let before = task.control_rev;
+        shards::settle(transaction, &mut task, now).await?;
+        if task.control_rev != before {
+            task_record::save(transaction, &task, now).await?;
+        }
+    }
     end_run(transaction, id, end_reason(close), now).await?;
     task_record::refresh(transaction, id.task, now, note(close)).await
+}
+
+/// A run that found the error budget of its task exceeded takes the other shards with it.
+async fn together(
+    transaction: &DatabaseTransaction,
+    task: &mut task::Model,
+    close: &RunClose,
+    state: ShardState,
+    now: WallMs,
+) -> Result<RunClose, StoreError> {
+    let mut close = close.clone();
+    let RunClose::Recovering { not_before, reason, nth, .. } = &mut close else { return Ok(close) };
+    let is_shared = reason == TASK_RECOVERS && state == ShardState::Recovering;
+    if is_shared && task_record::shards(transaction, TaskId(task.id)).await?.len() > 1 {
+        *not_before = shards::recover_all(transaction, task, (*not_before, *nth), now).await?;
+        task_record::save(transaction, task, now).await?;
+        *task = task_record::load(transaction, TaskId(task.id)).await?;
+    }
+    Ok(close)
 }
 
 fn state_after(close: &RunClose, wish: Wish) -> ShardState {

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::entity::{meta, session, shard_head};
 use super::run_claim::unfenced;
 use super::{Store, damaged, error, settled, words};
+use crate::domain::business::POOL_DEFAULT;
 use crate::domain::capacity::Load;
 use crate::domain::ids::{ClaimId, Epoch, SessionId, WallMs};
 use crate::domain::lifecycle::Wish;
@@ -240,6 +241,13 @@ fn capacity(face: &SessionFace) -> Option<i64> {
 fn pools_text(face: &SessionFace) -> Result<Option<String>, StoreError> {
     let text = |pools| serde_json::to_string(pools).map_err(|fault| StoreError::Refused(fault.to_string()));
     face.pools.as_ref().map(text).transpose()
+}
+
+/// Whether a session takes tasks of a pool.
+pub(super) fn serves(row: &session::Model, pool: Option<&str>) -> Result<bool, StoreError> {
+    let pool = pool.unwrap_or(POOL_DEFAULT);
+    let face = face(row)?;
+    Ok(!face.draining && face.pools.is_none_or(|pools| pools.iter().any(|served| served == pool)))
 }
 
 fn face(row: &session::Model) -> Result<SessionFace, StoreError> {

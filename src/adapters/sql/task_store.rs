@@ -41,10 +41,11 @@ impl TaskStore for Store {
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
         // A transaction only for its snapshot: the terms of the view have to add up.
         let snapshot = self.snapshot().await?;
-        match task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)? {
-            Some(row) => task_view::view(&snapshot, row).await.map(Some),
-            None => Ok(None),
-        }
+        let found = task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)?;
+        let Some(row) = found else { return Ok(None) };
+        let mut view = task_view::view(&snapshot, row).await?;
+        task_view::name_owners(&snapshot, &mut view).await?;
+        Ok(Some(view))
     }
 
     async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {

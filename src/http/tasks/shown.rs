@@ -1,15 +1,18 @@
 //! A task as every surface shows it (`ux.md` §2.2).
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::settings::SettingsJson;
+use super::shards::ShardJson;
 use super::source::SourceJson;
 use crate::domain::ids::WallMs;
 use crate::domain::lifecycle::Status;
+use crate::domain::settings::Auto;
 use crate::domain::task::{Canary, CanaryThen};
 use crate::http::silent::{SilentJson, silent as all_silent};
 use crate::http::time::rfc3339;
@@ -48,8 +51,13 @@ pub(in crate::http) struct TaskJson {
     total: u64,
     /// Where they stand; the terms add up to `total`.
     counts: CountsOfTask,
-    /// Below it every item is settled or parked.
+    /// Below it every item is settled or parked; of several shards that of the first that isn't done.
     low_water: u64,
+    /// Into how many parts it is cut when it starts: a number, or `auto`.
+    #[schema(value_type = crate::http::schema::NumberOrAuto)]
+    shards: Auto<NonZeroU32>,
+    /// Those parts.
+    shard_list: Vec<ShardJson>,
     /// Settled items each second; 0 while it doesn't run, null where it isn't known (yet, or since a node can't be asked).
     actual_rate: Option<f64>,
     #[serde(flatten)]
@@ -178,6 +186,8 @@ impl TaskJson {
             total: task.total.0,
             counts: counts(&task),
             low_water: task.low_water.0,
+            shards: task.shards_wanted,
+            shard_list: ShardJson::of(&task),
             actual_rate: match &live {
                 Some(live) => live.actual_rate.map(|rate| (rate * 1000.0).round() / 1000.0),
                 None => (task.status != Status::Running).then_some(0.0),

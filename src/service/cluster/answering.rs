@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::settings::RateLimit;
+use crate::domain::shards::Share;
 use crate::ports::peers::{Answer, LiveTask, PastSlice, Question};
 use crate::service::Service;
 use crate::service::task_stats::POINTS_MAX;
@@ -52,9 +53,10 @@ impl Service {
 
     async fn book_here(&self, task: TaskId, rate: RateLimit, is_trial: bool) -> Answer {
         let supervisor = self.supervisor();
+        // Only asked of a node that runs a part of the task, which knows its share; a run that ended meanwhile books nothing.
         let booked = match is_trial {
-            true => supervisor.would_book(task, rate).await,
-            false => supervisor.rebook(task, rate).await,
+            true => supervisor.would_book(task, rate, Share::ALL).await,
+            false => supervisor.rebook(task, rate, Share::ALL).await,
         };
         match booked {
             Ok(()) => Answer::Booked,
