@@ -10,6 +10,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::context::{NodeContext, Room, ServingNow};
 use super::hearing;
+use super::namesake;
 use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
@@ -21,8 +22,14 @@ use crate::ports::hints::Hint;
 
 /// The supervision tree did not come up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the node's actors did not start: {0}")]
-pub struct NotStarted(String);
+pub enum NotStarted {
+    /// Another live node has this name: people drain nodes and move shards by their names.
+    #[error("another live node is called {0}; each node needs a name of its own")]
+    NameTaken(String),
+    /// An actor, or the store that it needs.
+    #[error("the node's actors did not start: {0}")]
+    Actors(String),
+}
 
 /// The supervision tree of a node, from outside.
 pub struct SupervisorHandle {
@@ -35,14 +42,15 @@ impl SupervisorHandle {
     /// Starts the tree.
     ///
     /// # Errors
-    /// When a child can't start, for example since another node of this name lives in the process.
+    /// When another live node has the name, or a child can't start.
     pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
+        namesake::await_name(&node).await?;
         let leaf = node.tree.enter(&node.node, super::policy::Kind::Supervisor);
         node.room.write(&ledger, 0);
         let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger };
         let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
             .await
-            .map_err(|error| NotStarted(error.to_string()))?;
+            .map_err(|error| NotStarted::Actors(error.to_string()))?;
         let tree = node.tree.for_log("", |printed| printed.start);
         tracing::info!(node = node.node, %tree, "node up");
         let (sender, over) = watch::channel(false);

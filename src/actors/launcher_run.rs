@@ -12,9 +12,9 @@ use super::launcher::{LauncherEnd, Msg, State};
 use super::lease_renewer::{self};
 use super::policy::{Kind, Restarts, policy};
 use super::run_cell::RunCell;
-use super::tree::{Activity, Address};
+use super::tree::{Activity, Address, Line};
 use super::window_executor::{self};
-use super::{checkpoint_writer, context::NodeContext};
+use super::{checkpoint_writer, context::NodeContext, lease_keeper};
 use crate::domain::checkpoint;
 use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
@@ -50,6 +50,8 @@ pub(crate) struct Run {
     pub(super) claimed_at: Moment,
     pub(super) seq: CheckpointSeq,
     pub(super) pending: Option<Pending>,
+    /// People want it on another node, or its wish is one that only a newer program knows.
+    pub(super) leaves: bool,
     pub(super) executor: Option<Child<window_executor::Msg>>,
     pub(super) renewer: Option<Child<lease_renewer::Msg>>,
 }
@@ -77,6 +79,7 @@ impl Run {
             self.gate.close();
         }
         self.seq = self.seq.next();
+        let version = state.arguments.node.heartbeats.checkpoint_version();
         let checkpoint = ShardCheckpoint {
             shard: self.cell.shard,
             epoch: self.epoch,
@@ -85,7 +88,7 @@ impl Run {
             low_water: draft.low_water,
             high_water: draft.high_water,
             counters: draft.counters,
-            blob: checkpoint::encode(draft.low_water, &draft.above, &[]),
+            blob: checkpoint::encode_as(version, draft.low_water, &draft.above, &[]),
             side: draft.side,
             finish_at: draft.finish_at,
             canary_passed: draft.canary_passed,
@@ -200,6 +203,15 @@ impl Run {
         }
     }
 
+    /// Drains and gives the shard to another node; what takes too long is aborted. A repeat does nothing.
+    pub(crate) fn leave(&mut self, state: &State) {
+        if !std::mem::replace(&mut self.leaves, true) {
+            tracing::info!(shard = %self.cell.shard, "its run drains: another node is to have it");
+            self.steer(Command::Stop(RunEnd::HandedOver));
+            state.me.tell_after(state.arguments.node.times.drain_timeout, Msg::Abort);
+        }
+    }
+
     /// Straight to the core, never through the executor: one that died would take the command with it.
     pub(crate) fn steer(&self, command: Command) {
         let mut fx = crate::domain::execution::Effects::default();
@@ -262,20 +274,22 @@ impl Run {
         async move {
             self.cell.silence();
             self.cell.lanes_gone().await;
+            // Nothing is in flight any more: who takes the shard next need not wait for the handler's end.
+            claiming::give_lease_back(self.key, &keeper);
             let closing = AssertUnwindSafe(async { self.cell.handler.close().await }).catch_unwind();
             match tokio::time::timeout(CLOSE_PATIENCE, closing).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => tracing::error!(shard = %self.cell.shard, "the handler panicked while closing"),
                 Err(_) => tracing::warn!(shard = %self.cell.shard, "the handler did not close in time"),
             }
-            claiming::give_lease_back(self.key, &keeper);
             node.directory.leave(&self.cell);
         }
     }
 
     /// The launcher is gone without an orderly end.
-    pub(crate) fn abandon(self, node: &NodeContext) {
+    pub(crate) fn abandon(self, node: &NodeContext, keeper: &Line<lease_keeper::Msg>) {
         self.gate.close();
+        claiming::give_lease_back(self.key, keeper);
         self.cell.silence();
         node.directory.leave(&self.cell);
         let cell = self.cell;

@@ -50,6 +50,7 @@ impl Run {
             control,
             seq: CheckpointSeq(0),
             pending: None,
+            leaves: false,
             executor: None,
             renewer: None,
         };
@@ -112,7 +113,9 @@ impl Run {
             }),
         };
         let name = Some(leaf.path().to_owned());
-        let (actor, _) = Actor::spawn_linked(name, LeaseRenewer, arguments, me.get_cell()).await?;
+        // On the thread where leases are kept: no load delays a renewal.
+        let spawning = Actor::spawn_linked(name, LeaseRenewer, arguments, me.get_cell());
+        let (actor, _) = state.arguments.node.vital.spawn(spawning).await??;
         if let Some(run) = &mut state.run {
             let restarts = run.renewer.take().map(|child| child.restarts).unwrap_or_default();
             run.renewer = Some(Child { address: Address::new(actor, leaf), restarts });

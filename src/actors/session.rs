@@ -140,9 +140,9 @@ impl State {
 
     fn begin(&mut self) {
         let life = Life { id: SessionId(self.node.new_ids.make()), trust: Arc::default() };
-        let (node, me) = (self.node.clone(), self.me.clone());
+        let (node, me, draining) = (self.node.clone(), self.me.clone(), self.draining);
         self.node.vital.spawn(self.me.guard(async move {
-            let outcome = insert(&node, &life).await;
+            let outcome = insert(&node, &life, draining).await;
             me.tell(Msg::Begun(life, outcome));
         }));
     }
@@ -152,6 +152,7 @@ impl State {
             tracing::warn!(actor = self.leaf.path(), %error, "session not begun; trying again");
             return self.me.tell_after(self.node.times.heartbeat, Msg::Begin);
         }
+        self.node.heartbeats.i_am(life.id);
         (self.news)(News::Begun(life.clone()));
         self.live(life);
     }
@@ -194,7 +195,7 @@ impl State {
     }
 }
 
-async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
+async fn insert(node: &NodeContext, life: &Life, draining: bool) -> Result<(), StoreError> {
     let session = NewSession {
         id: life.id,
         node: node.node.clone(),
@@ -202,7 +203,7 @@ async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
         promise: node.times.lease_ttl,
         ckpt_version_max: checkpoint::VERSION,
         started_at: node.clock.wall(),
-        face: node.session_face(false),
+        face: node.session_face(draining),
     };
     node.sessions.begin(&session).await?;
     if node.exclusive {

@@ -18,7 +18,9 @@ use super::lines::Lines;
 use super::policy::{Kind, Restarts, policy};
 use super::restorer::{self};
 use super::session::{self, Life, News};
+use super::supervisor_bars::Bars;
 use super::supervisor_runs::Runs;
+use super::supervisor_standby::Standby;
 use super::supervisor_waits::{Wait, Waits};
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
@@ -62,7 +64,8 @@ pub(crate) enum Msg {
     Hint(Hint),
     /// Hand everything over, then end; the sender is dropped when nothing is owned any more.
     Drain(oneshot::Sender<()>),
-    DrainOver,
+    /// The time of this drain is up: what still runs is aborted.
+    DrainOver(u64),
 }
 
 pub(crate) struct Arguments {
@@ -87,6 +90,8 @@ pub(crate) struct State {
     pub(super) failures: BTreeMap<ShardId, u32>,
     pub(super) waits: Waits,
     pub(super) draining: Option<Vec<oneshot::Sender<()>>>,
+    pub(super) standby: Standby,
+    pub(super) bars: Bars,
 }
 
 pub(crate) struct Supervisor;
@@ -124,6 +129,8 @@ impl Actor for Supervisor {
             failures: BTreeMap::new(),
             waits: Waits::default(),
             draining: None,
+            standby: Standby::default(),
+            bars: Bars::default(),
         };
         for kind in CHILDREN {
             let child = state.spawn(kind, &me.get_cell()).await?;
@@ -174,7 +181,7 @@ impl Actor for Supervisor {
             Msg::Heard(hints) => state.on_heard(&hints),
             Msg::Hint(hint) => state.node.hint(hint),
             Msg::Drain(done) => state.drain(done, &me),
-            Msg::DrainOver => state.runs.tell_all(|| launcher::Msg::Abort),
+            Msg::DrainOver(drain) => state.on_drain_over(drain),
         }
         state.say();
         Ok(())
@@ -229,9 +236,9 @@ impl Actor for Supervisor {
 
 impl State {
     /// Others see what this node takes, has, and whether it drains.
-    fn show_face(&self) {
+    pub(super) fn show_face(&self) {
         self.room.write(&self.ledger, self.waits.len());
-        self.lines.session.tell(session::Msg::Describe { draining: self.draining.is_some() });
+        self.lines.session.tell(session::Msg::Describe { draining: self.takes_nothing() });
     }
 
     pub(super) fn look_for_work(&self) {
@@ -251,6 +258,9 @@ impl State {
         match news {
             News::Begun(life) => {
                 self.life = Some(life);
+                if self.takes_nothing() {
+                    self.show_face();
+                }
                 self.look_for_work();
             }
             News::Fenced(id) => {
@@ -258,9 +268,10 @@ impl State {
                 self.give_up_starting();
                 self.runs.tell_all(|| launcher::Msg::Drop);
             }
-            News::Shards(id, sent, rows, _) => {
+            News::Shards(id, sent, rows, drain) => {
                 let first = self.life.as_ref().is_some_and(|life| life.id == id);
                 if first {
+                    self.on_drain_wish(drain);
                     self.on_rows(sent, rows);
                 }
             }
@@ -306,20 +317,28 @@ impl State {
 
     fn on_launcher_ended(&mut self, shard: ShardId, end: Option<LauncherEnd>, reason: &str) {
         self.ledger.release(shard);
-        self.ended.insert(shard, self.node.clock.now());
+        let now = self.node.clock.now();
+        self.ended.insert(shard, now);
         let path = self.leaf.child(&shard.to_string());
         // What was not to be had is still offered: to look at once would be to try without a pause.
-        let looks = !matches!(end, Some(LauncherEnd::NotOwned | LauncherEnd::StillOwned(_)));
+        let looks =
+            !matches!(end, Some(LauncherEnd::NotOwned | LauncherEnd::Barred(_) | LauncherEnd::StillOwned(_)));
         match end {
             Some(end) => {
-                tracing::info!(actor = path, ?end, "run ended");
+                if matches!(end, LauncherEnd::NotOwned | LauncherEnd::Barred(_)) {
+                    tracing::debug!(actor = path, ?end, "shard not had");
+                } else {
+                    tracing::info!(actor = path, ?end, "run ended");
+                }
                 match &end {
                     LauncherEnd::Fenced => self.node.meters.fenced(),
                     LauncherEnd::Closed(RunClose::Recovering { reason, .. }) => {
                         self.node.meters.recovers(reason)
                     }
                     LauncherEnd::Closed(RunClose::Released) => self.node.hint(Hint::Work),
-                    LauncherEnd::Closed(_) | LauncherEnd::NotOwned | LauncherEnd::StillOwned(_) => {}
+                    LauncherEnd::NotOwned => self.bars.was_lost(shard, now, &self.node.new_ids),
+                    LauncherEnd::Barred(bar) => self.bars.was_barred(shard, *bar, now),
+                    LauncherEnd::Closed(_) | LauncherEnd::StillOwned(_) => {}
                 }
                 self.node.tree.forget(&path);
                 self.failures.remove(&shard);
@@ -338,10 +357,7 @@ impl State {
 
     fn drain(&mut self, done: oneshot::Sender<()>, me: &ActorRef<Msg>) {
         self.draining.get_or_insert_default().push(done);
-        self.show_face();
-        self.give_up_starting();
-        self.runs.tell_all(|| launcher::Msg::HandOver);
-        self.me.tell_after(self.node.times.drain_timeout, Msg::DrainOver);
+        self.hand_everything_over();
         if self.runs.is_empty() {
             me.stop(Some("drained".into()));
         }
@@ -353,7 +369,7 @@ impl State {
     }
 
     fn say(&self) {
-        let activity = if self.draining.is_some() { Activity::Draining } else { Activity::Ok };
+        let activity = if self.takes_nothing() { Activity::Draining } else { Activity::Ok };
         let (runs, reserved) = (self.runs.len(), self.ledger.held_sum());
         self.room.write(&self.ledger, self.waits.len());
         self.leaf.say(activity, format!("{runs} runs, {reserved} reserved"));

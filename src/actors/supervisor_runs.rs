@@ -11,7 +11,7 @@ use super::policy::Kind;
 use super::session;
 use super::sight::Sight;
 use super::supervisor::{Msg, State};
-use super::supervisor_waits::Wait;
+use super::supervisor_waits::{Wait, Why};
 use super::tree::Address;
 use crate::domain::capacity::Request;
 use crate::domain::ids::{Moment, ShardId, TaskId};
@@ -130,9 +130,14 @@ impl State {
     pub(super) fn on_offer(&mut self, line: Vec<Candidate>) {
         let now = self.node.clock.now();
         let trusted = self.life.as_ref().is_some_and(|life| life.trust.until() > now);
-        if self.draining.is_some() || !trusted {
+        if self.takes_nothing() || !trusted {
             return;
         }
+        let offered: BTreeSet<ShardId> = line.iter().map(|candidate| candidate.shard).collect();
+        self.bars.retain(|shard| offered.contains(&shard));
+        let mut refused = self.barred(&line);
+        let line: Vec<Candidate> =
+            line.into_iter().filter(|candidate| !self.bars.holds(candidate, now)).collect();
         let fresh = line.into_iter().filter(|candidate| !self.runs.is_known(candidate.shard));
         // One that is to be stopped is claimed only to commit that: it needs no capacity.
         let (to_run, to_stop): (Vec<_>, Vec<_>) =
@@ -142,7 +147,6 @@ impl State {
         let requests: Vec<Request> = to_run.iter().map(request).collect();
         let mut candidates: HashMap<ShardId, Candidate> =
             to_run.into_iter().map(|candidate| (candidate.shard, candidate)).collect();
-        let mut refused = BTreeMap::new();
         for admission in self.ledger.admit(&requests, now) {
             match (admission.outcome, candidates.remove(&admission.shard)) {
                 (Ok(_), Some(candidate)) => {
@@ -151,7 +155,7 @@ impl State {
                 }
                 (Err(refusal), Some(candidate)) => {
                     let since = candidate.waiting_since;
-                    refused.entry(admission.shard.task).or_insert(Wait { refusal, since });
+                    refused.entry(admission.shard.task).or_insert(Wait { why: Why::Refused(refusal), since });
                 }
                 (_, None) => {}
             }

@@ -176,6 +176,7 @@ impl Desk<'_> {
             restore_backoff: (first, max),
             data_log_flush: config.data_log.flush,
             drain_timeout: config.node.drain_timeout,
+            takeover_without_leases: false,
         };
         let only = Some(job.task);
         let options = NodeOptions {

@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::{Asked, Signals};
 use crate::config::{self, Config, LogFormat};
+use crate::node::agreement::WitnessError;
 use crate::node::serve::{Serve, ServeError, ServeOptions};
 use crate::node::{Runtimes, systemd};
 use crate::telemetry::{self, BadFilter, LogControl, Style};
@@ -170,6 +171,11 @@ impl From<ServeError> for Fault {
             ServeError::Lock(error) => data_dir(error.into()),
             ServeError::Store(error) => data_dir(error.into()),
             ServeError::Start(error) => data_dir(error.into()),
+            ServeError::Witness(WitnessError::Store(error)) => data_dir(error.into()),
+            ServeError::Witness(WitnessError::Differs { .. }) => Fault::new(Exit::Config, what, text).hint(
+                "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to change them for \
+                 the store, stop all nodes, then start them with the new setting",
+            ),
             ServeError::Name(_) => Fault::new(Exit::Config, what, text).hint("node.id = \"n1\""),
             ServeError::Tls(_) => Fault::new(Exit::Config, what, text)
                 .hint("PEM files of a certificate chain and its key; or none of both for plain HTTP"),

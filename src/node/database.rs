@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{ServerAddress, ServerKind, StateDir, Store};
+pub use crate::adapters::sql::Durability;
 pub use crate::adapters::sql::inspect::{BackupError, Finding, Inspection, Schema};
 use crate::config::{Config, StoreUrl};
 use crate::ports::StoreError;
@@ -58,14 +59,22 @@ fn password(file: &Path) -> Result<String, StoreError> {
 pub fn path(config: &Config) -> PathBuf {
     match &config.store.url {
         StoreUrl::Sqlite(path) => path.clone(),
-        // Servers are refused when the configuration is checked.
+        // A server's node has no file; its directory is where one would be.
         StoreUrl::Auto | StoreUrl::Postgres(_) | StoreUrl::MySql(_) => {
             StateDir::database_in(&config.node.data_dir)
         }
     }
 }
 
-/// Brings the schema of a database up to date. The caller holds its state directory.
+/// Brings the schema of a server up to date, whatever `store.migrate_on_start` says; safe while others do it.
+///
+/// # Errors
+/// `NewerSchema` before anything is written; see [`Store::connect`].
+pub async fn migrate_server(server: &ServerAddress) -> Result<(), StoreError> {
+    Store::connect(server, true).await?.close().await
+}
+
+/// Brings the schema of a database file up to date. The caller holds its state directory.
 ///
 /// # Errors
 /// `NewerSchema` before anything is written; `Refused` when it can't be written or is no database.

@@ -152,6 +152,8 @@ pub enum ClaimOutcome {
     Claimed(Box<ClaimedShard>),
     /// Someone else was quicker, the shard isn't runnable, or the own session is fenced.
     Lost,
+    /// Its checkpoint has this version, which this program does not read: nothing was changed, a newer node may.
+    Newer(u8),
 }
 
 /// How a run gives its shard back, with its last checkpoint, in the same transaction.

@@ -153,6 +153,12 @@ pub trait SessionStore: Send + Sync {
     /// When the store can't be written.
     async fn witness(&self, mine: &str) -> Result<String, StoreError>;
 
+    /// Changes that witness from one to another, unless a session lives; says whether it did.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError>;
+
     /// Deletes the row of an ended session that no shard refers to; keeps it otherwise.
     ///
     /// # Errors

@@ -142,6 +142,10 @@ pub struct TaskView {
     pub recoveries: u32,
 }
 
+/// The reason of a task whose owner is silent, and whose lease nobody can look at: it is told also of a running task,
+/// since its shard isn't released.
+pub const COORDINATOR_DOWN: &str = "coordinator_down";
+
 /// Why a queued task waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitNote {
@@ -327,7 +331,8 @@ pub trait TaskStore: Send + Sync {
         self.command_if(id, None, command, actor, now).await
     }
 
-    /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status.
+    /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status, but
+    /// [`COORDINATOR_DOWN`] also of a running one. An empty reason takes that one away again.
     ///
     /// # Errors
     /// When the store can't be written.

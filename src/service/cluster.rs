@@ -178,14 +178,16 @@ impl Service {
         (shards, peers, silent)
     }
 
-    /// The nodes besides this one that may know the past of a task: those that own a part of it, or ran it lately.
-    pub(super) async fn witnesses(&self, task: TaskId) -> (Vec<Peer>, Vec<Silent>) {
+    /// The nodes besides this one that may know the past of a task since a time: those that own a part of it, or ran it
+    /// then.
+    pub(super) async fn witnesses(&self, task: TaskId, since: WallMs) -> (Vec<Peer>, Vec<Silent>) {
         let (_, mut peers, mut silent) = self.owners(task).await;
         if !self.parts.cluster.is_shared {
             return (peers, silent);
         }
-        let runs = self.parts.lists.runs(task, None, RUNS_MAX).await.unwrap_or_default();
+        let mut runs = self.parts.lists.runs(task, None, RUNS_MAX).await.unwrap_or_default();
         let sessions = self.sessions().await.unwrap_or_default();
+        runs.retain(|run| run.ended_at.is_none_or(|ended| ended >= since));
         let mut names: Vec<String> = runs.into_iter().filter_map(|run| run.node).collect();
         names.sort_unstable();
         names.dedup();

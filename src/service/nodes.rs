@@ -8,6 +8,7 @@ use super::{FieldFault, Service, ServiceError};
 use crate::actors::context::ServingNow;
 use crate::domain::capacity::Capacity;
 use crate::domain::settings::RateLimit;
+use crate::ports::hints::Hint;
 use crate::ports::node_audit::NodeChange;
 use crate::ports::task_store::Actor;
 
@@ -88,7 +89,8 @@ impl Service {
     pub async fn wish_drain(&self, node: &str, drain: bool, actor: &Actor) -> Result<(), ServiceError> {
         let missing = || ServiceError::NotFound { what: "node", name: node.to_owned() };
         let sessions = self.sessions().await?;
-        let present = super::cluster::live_session(&sessions, node).ok_or_else(missing)?.drain;
+        let session = super::cluster::live_session(&sessions, node).ok_or_else(missing)?;
+        let present = session.drain;
         let shown = |drained: bool| json!({"node": node, "drained": drained}).to_string();
         let action = if drain { "node.drain" } else { "node.undrain" };
         if present != drain {
@@ -99,6 +101,7 @@ impl Service {
         }
         let is_live = self.parts.cluster.sessions.wish_drain(node, drain).await?;
         self.forget_sessions().await;
+        self.supervisor().hint(Hint::Session(session.id));
         self.supervisor().wake();
         if is_live { Ok(()) } else { Err(missing()) }
     }

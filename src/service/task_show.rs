@@ -1,4 +1,5 @@
-//! Tasks as people see them: what is stored, with the live progress of what runs, here and on other nodes; lists, runs, audit.
+//! Tasks as people see them: what is stored, with the live progress of what runs, here and on other nodes; lists,
+//! runs, audit.
 
 use std::time::Duration;
 
@@ -196,3 +197,7 @@ impl Service {
         Ok(self.parts.lists.audits(filter, after, limit).await?)
     }
 }
+
+#[cfg(test)]
+#[path = "task_show/tests.rs"]
+mod tests;

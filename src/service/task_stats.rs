@@ -87,7 +87,7 @@ impl Service {
         to: WallMs,
         step: Duration,
     ) -> (Vec<Vec<WallSlice>>, Vec<Silent>) {
-        let (peers, mut silent) = self.witnesses(task).await;
+        let (peers, mut silent) = self.witnesses(task, from).await;
         let step_ms = u64::try_from(step.as_millis()).unwrap_or(u64::MAX);
         let question = Question::Past(task, from, to, step_ms);
         let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();

@@ -49,8 +49,8 @@ impl Cluster {
         let business = Business::start().await;
         let database = Database::start(settings);
         let redis = settings.has_redis.then(Redis::start);
-        std::fs::write(place.join("key"), "d2luZHJvdyBjaGFvcyB0ZXN0IGtleSAzMiBieXRlcyE=").expect("a key");
-        std::fs::write(place.join("password"), database.password()).expect("a password");
+        secret(&place.join("key"), "d2luZHJvdyBjaGFvcyB0ZXN0IGtleSAzMiBieXRlcyE=");
+        secret(&place.join("password"), database.password());
         let mut nodes = Vec::new();
         for number in 1..=settings.nodes {
             let name = format!("n{number}");
@@ -247,6 +247,13 @@ impl Cluster {
         let last = record.deliveries.last().map(|delivery| delivery.node.clone());
         self.nodes.iter().position(|node| Some(&node.name) == last.as_ref()).unwrap_or(0)
     }
+}
+
+/// A file that only its owner may read, as nodes demand.
+fn secret(path: &Path, text: &str) {
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = std::fs::File::options().create(true).write(true).truncate(true).mode(0o600).open(path);
+    file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes())).expect("a secret");
 }
 
 fn config(settings: &Settings, node: &Node, place: &Path) -> String {

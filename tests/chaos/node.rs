@@ -45,7 +45,10 @@ impl Node {
     pub(crate) fn spawn(&mut self) {
         let log = File::options().create(true).append(true).open(self.place.join("log")).expect("a log");
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--", env!("CARGO_BIN_EXE_windrow"), "serve", "--config"]);
+        // Another build may be asked for: an older one, or one with faults of its own.
+        let program = crate::settings::text("WINDROW");
+        let program = program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_windrow"));
+        command.args(["--pdeathsig", "KILL", "--", program, "serve", "--config"]);
         command.arg(self.place.join("config.toml")).current_dir(&self.place);
         command.env("HOME", &self.place).env_remove("WINDROW_LOG").env_remove("NOTIFY_SOCKET");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

@@ -57,3 +57,23 @@ async fn a_real_life_that_is_spoilt_is_condemned() {
     let findings = judge(&end(&mut cluster, task).await).findings;
     assert!(findings.iter().any(|finding| finding.starts_with("one writer")), "{findings:#?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_nodes_on_postgresql_with_redis_survive_the_key_faults() {
+    let names = [
+        "kill_9_owner",
+        "stop_cont_beyond_ttl",
+        "sigterm_rolling_restart",
+        "redis_restart",
+        "partition_node_db_held",
+        "db_lost_ack",
+        "stop_during_kill",
+    ];
+    plays(&Settings::new(StoreKind::Postgres, true), &names).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_nodes_on_mariadb_alone_survive_the_key_faults() {
+    let names = ["kill_9_owner", "stop_cont_beyond_ttl", "one_way_db", "db_kill", "business_misbehaves"];
+    plays(&Settings::new(StoreKind::Mariadb, false), &names).await;
+}

@@ -139,6 +139,7 @@ fn times(plan: &Plan, node: usize) -> Times {
         restore_backoff: (Duration::from_millis(500), Duration::from_secs(3)),
         data_log_flush: Duration::from_secs(1),
         drain_timeout: plan.drain_timeout,
+        takeover_without_leases: false,
     }
 }
 

@@ -228,6 +228,10 @@ impl SessionStore for View {
         self.store.wish_drain(node, drain).await
     }
 
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        self.store.change_witness(from, to).await
+    }
+
     async fn witness(&self, mine: &str) -> Result<String, StoreError> {
         self.store.witness(mine).await
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow::domain::ids::{ItemIndex, StoreId, TaskId, WallMs};
+use windrow::domain::ids::{ItemIndex, SessionId, ShardId, StoreId, TaskId, WallMs};
 use windrow::ports::StoreError;
 use windrow::ports::data_log::{
     DataLog, DataLogLine, DropReason, LogPage, LogQuery, LogRetention, NumberedLine,
@@ -51,6 +51,17 @@ impl TaskStore for View {
         self.store.release_name(id, actor, now).await
     }
 
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError> {
+        self.store.move_shards(task, shard, to, actor, now).await
+    }
+
     async fn command_if(
         &self,
         id: TaskId,
@@ -85,17 +96,6 @@ impl TaskStore for View {
 
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
         self.store.delete(id, actor, now).await
-    }
-
-    async fn move_shards(
-        &self,
-        task: TaskId,
-        shard: Option<u32>,
-        to: &str,
-        actor: &Actor,
-        now: WallMs,
-    ) -> Result<u32, CommandError> {
-        self.store.move_shards(task, shard, to, actor, now).await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
@@ -149,13 +149,27 @@ impl UpkeepStore for View {
         self.store.unserved(served, now, limit).await
     }
 
-    async fn disown(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
-        let view = self.clone();
+    async fn orphans(
+        &self,
+        silent: &[SessionId],
+        limit: u32,
+    ) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
+        let (view, silent) = (self.clone(), silent.to_vec());
+        self.link
+            .call(Peer::Database, "orphans", move || {
+                let (view, silent) = (view.clone(), silent.clone());
+                async move { view.store.orphans(&silent, limit).await }
+            })
+            .await
+    }
+
+    async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
+        let (view, shards) = (self.clone(), shards.to_vec());
         self.link
             .call(Peer::Database, "disown", move || {
-                let view = view.clone();
+                let (view, shards) = (view.clone(), shards.clone());
                 async move {
-                    let tasks = view.store.disown(now, limit).await?;
+                    let tasks = view.store.disown(&shards, now).await?;
                     view.link.judge(|judge| judge.on_disowned(&tasks));
                     view.look().await;
                     Ok(tasks)

@@ -141,7 +141,7 @@ impl Harness {
     pub async fn claimed(&self, shard: ShardId, seen: Epoch, session: SessionId) -> ClaimedShard {
         match self.store.claim(request(shard, seen, session)).await.unwrap() {
             ClaimOutcome::Claimed(claimed) => *claimed,
-            ClaimOutcome::Lost => panic!("{shard} was to be had"),
+            other => panic!("{shard} was to be had: {other:?}"),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windrow::ports::StoreError;
+use windrow::ports::lease_store::LeaseKey;
 use windrow::ports::lease_store::LeaseReply::{Absent, Held, Lost};
-use windrow::ports::lease_store::{LeaseKey, LeaseStore};
 
 use crate::fixture::{LONG, Node, eventually, key, options, rival, settle};
 use crate::groups::{Cluster, Sentinels};
@@ -123,11 +123,7 @@ async fn a_node_begins_without_redis_and_finds_it_later() {
     let said = why(node.leases().acquire(&[key(0)], LONG).await);
     assert!(said.contains(&format!("Redis at 127.0.0.1:{port} takes no connections")), "{said}");
     eventually("it is known to be down", async || matches!(node.meters.redis(), Some(Err(_)))).await;
-    let server = Redis::start_with(Server {
-        arguments: vec!["--port".to_owned(), port.to_string()],
-        client: vec!["-p".to_owned(), port.to_string()],
-        ..Server::default()
-    });
+    let server = Redis::start_with(Server { port: Some(port), ..Server::default() });
     eventually("it is found", async || node.meters.redis() == Some(Ok(()))).await;
     settle(&*node.leases()).await;
     drop(server);

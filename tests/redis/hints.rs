@@ -150,3 +150,23 @@ async fn hints_cross_a_cluster_and_follow_sentinels() {
     group.master.kill();
     reaches(&from, &to).await;
 }
+
+#[tokio::test]
+async fn a_hint_takes_milliseconds() {
+    let server = Redis::start();
+    let options = options(&server.url());
+    let (from, to) = (Node::begin(options.clone()), Node::begin(options));
+    reaches(&from, &to).await;
+    let mut took = Vec::new();
+    for no in 1..=200 {
+        let begun = tokio::time::Instant::now();
+        from.redis.hints.send(task(no));
+        let heard = timeout(Duration::from_secs(30), to.redis.hints.heard()).await.expect("heard");
+        assert_eq!(heard, [task(no)]);
+        took.push(begun.elapsed());
+    }
+    took.sort_unstable();
+    println!("a hint takes {:?}, at most {:?} (of 200; 20 ms of it are gathered)", took[100], took[199]);
+    // The target for a stop across nodes is 500 ms; half of it may be the machine's noise.
+    assert!(took[100] < Duration::from_millis(250), "{:?}", took[100]);
+}

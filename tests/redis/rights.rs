@@ -2,7 +2,6 @@
 
 use windrow::ports::hints::{Hint, Hints};
 use windrow::ports::lease_store::LeaseReply::{Absent, Held};
-use windrow::ports::lease_store::LeaseStore;
 use windrow::ports::meters::HintFate;
 
 use crate::faults::why;

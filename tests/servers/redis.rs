@@ -13,6 +13,8 @@ pub struct RedisOptions {
     pub client: Vec<String>,
     /// Lines of a configuration file, which a Sentinel needs and rewrites.
     pub file: Option<String>,
+    /// A port that was free a moment ago; none takes any.
+    pub port: Option<u16>,
 }
 
 /// A running server. It keeps nothing on disk: a restart is a loss of all data, as with many of its kind.
@@ -29,7 +31,7 @@ impl Redis {
     }
 
     pub fn start_with(options: RedisOptions) -> Redis {
-        let (dir, port) = (Dir::new("redis"), free_port());
+        let (dir, port) = (Dir::new("redis"), options.port.unwrap_or_else(free_port));
         if let Some(file) = &options.file {
             std::fs::write(dir.path().join("server.conf"), file).expect("a configuration file");
         }

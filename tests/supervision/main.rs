@@ -4,10 +4,14 @@
 
 #![allow(unreachable_pub, reason = "a test binary exports nothing")]
 
+mod cluster;
 mod ends;
 mod faults;
 mod hooks;
 mod line;
+mod link;
+mod load;
+mod many;
 mod races;
 mod speed;
 mod stubborn;

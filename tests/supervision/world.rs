@@ -33,7 +33,7 @@ use crate::stubborn::Stubborn;
 
 /// Tokio's clock, which tests pause.
 pub struct VirtualClock {
-    start: Instant,
+    pub start: Instant,
 }
 
 const BOOT_MS: i64 = 1_795_000_000_000;
@@ -146,10 +146,16 @@ impl HandlerFactory for Factory {
     }
 }
 
-struct Everything {
+pub struct Everything {
     handler: Arc<Scripted>,
     source: Option<Arc<dyn Source>>,
     panics: Arc<AtomicU32>,
+}
+
+impl Everything {
+    pub fn of(handler: Arc<Scripted>) -> Everything {
+        Everything { handler, source: None, panics: Arc::default() }
+    }
 }
 
 #[async_trait]
@@ -194,7 +200,7 @@ pub fn actor() -> Actor {
     Actor { name: "test".into(), source: "cli", reason: None, request_id: None, rehearses: false }
 }
 
-fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
+pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
     let mut tuning = Config::default().task_defaults.tuning;
     tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
     tune(&mut tuning);

@@ -6,7 +6,7 @@ use crate::domain::counters::Counters;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
 use crate::ports::run_store::{CheckpointAck, MOVE_PATIENCE, RunClose, ShardCheckpoint};
-use crate::ports::task_store::Actor;
+use crate::ports::task_store::{Actor, COORDINATOR_DOWN};
 use crate::ports::upkeep::OWNER_GONE;
 
 /// What is shown beside a new status: a slug and a sentence.
@@ -100,18 +100,15 @@ pub(super) fn release(
     CheckpointAck::Stored
 }
 
-/// Takes a task's shards from sessions that are fenced.
-pub(super) fn disown(state: &mut State, id: TaskId, now: WallMs) {
-    let Some(task) = state.tasks.get_mut(&id) else { return };
-    let after =
-        if matches!(task.wish, Wish::Run | Wish::Rest) { ShardState::Idle } else { ShardState::Stopped };
-    for shard in &mut task.shards {
-        let owner = shard.session.and_then(|owner| state.sessions.get(&owner));
-        if owner.is_some_and(|owner| owner.fenced) {
-            (shard.session, shard.state) = (None, after);
-        }
-    }
-    refresh(state, id, now, Some((None, OWNER_GONE.to_owned())));
+/// Takes a shard from a session that is fenced or missing; says whether it did.
+pub(super) fn disown(state: &mut State, id: ShardId, now: WallMs) -> bool {
+    let Some((task, shard)) = state.shard(id) else { return false };
+    let is_lost = shard.session.is_some_and(|owner| !state.is_live(owner));
+    let stays = matches!(task.wish, Wish::Run | Wish::Rest);
+    let Some(shard) = state.shard_mut(id).filter(|_| is_lost) else { return false };
+    (shard.session, shard.state) = (None, if stays { ShardState::Idle } else { ShardState::Stopped });
+    refresh(state, id.task, now, Some((None, OWNER_GONE.to_owned())));
+    true
 }
 
 /// Sets what a task wants; shards that nobody owns follow at once.
@@ -153,6 +150,10 @@ pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs, note: Option<N
         }
     }
     if status == before {
+        if status == Status::Running && task.status_reason.as_deref() == Some(COORDINATOR_DOWN) {
+            (task.status_reason, task.status_text) = (None, None);
+            task.version += 1;
+        }
         return;
     }
     enter(task, status, note, now);

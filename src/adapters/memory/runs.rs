@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use super::state::{ItemState, Shard, State, Task};
 use super::{Call, MemoryStore, progress};
 use crate::domain::business::POOL_DEFAULT;
+use crate::domain::checkpoint;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::task::ShardRange;
@@ -161,6 +162,9 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
         let is_owned = shard.session.is_some_and(|owner| state.is_live(owner));
         if is_owned || shard.epoch != request.seen || !is_claimable(task, shard, request.now) {
             return ClaimOutcome::Lost;
+        }
+        if let Some(version) = checkpoint::version_of(&shard.blob).filter(|it| *it > checkpoint::VERSION) {
+            return ClaimOutcome::Newer(version);
         }
         take(state, request);
     }

@@ -114,6 +114,17 @@ impl SessionStore for MemoryStore {
         .await
     }
 
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        self.act(Call::Session, |state| {
+            let may = state.witness.as_deref() == Some(from) && state.sessions.values().all(|one| one.fenced);
+            if may {
+                state.witness = Some(to.to_owned());
+            }
+            Ok(may)
+        })
+        .await
+    }
+
     async fn witness(&self, mine: &str) -> Result<String, StoreError> {
         self.act(Call::Session, |state| Ok(state.witness.get_or_insert_with(|| mine.to_owned()).clone()))
             .await

@@ -11,8 +11,8 @@ use crate::domain::ids::{CheckpointSeq, Epoch, INDEX_MAX, ItemIndex, RunNo, Stor
 use crate::domain::lifecycle::{ShardState, Status, Wish};
 use crate::ports::StoreError;
 use crate::ports::task_store::{
-    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, NewTask, TaskCommand, TaskStore,
-    TaskView, TokenStart, WaitNote,
+    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, NewTask,
+    TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
 };
 
 #[async_trait]
@@ -79,10 +79,18 @@ impl TaskStore for MemoryStore {
         self.act(Call::Command, |state| {
             for WaitNote { task: id, reason, text } in notes {
                 let Some(task) = state.tasks.get_mut(id) else { continue };
-                let note = (Some(reason.clone()), Some(text.clone()));
+                let some = |text: &String| Some(text.clone()).filter(|_| !reason.is_empty());
+                let note = (some(reason), some(text));
                 let known = (task.status_reason.clone(), task.status_text.clone());
-                let waits = matches!(task.status, Status::Queued | Status::Recovering);
-                if waits && known != note {
+                let is_down = |reason: &str| reason == COORDINATOR_DOWN;
+                let may = match (task.status, reason.as_str()) {
+                    (Status::Queued | Status::Recovering | Status::Running, "") => {
+                        known.0.as_deref().is_some_and(is_down)
+                    }
+                    (Status::Running, reason) => is_down(reason),
+                    (status, _) => matches!(status, Status::Queued | Status::Recovering),
+                };
+                if may && known != note {
                     (task.status_reason, task.status_text) = note;
                     task.version += 1;
                 }

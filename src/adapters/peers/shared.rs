@@ -1,5 +1,6 @@
-//! Spares peers: who asks what is being asked shares the answer, a fresh answer is given again, and a peer that didn't
-//! answer isn't asked for a while.
+//! Spares peers, and those who ask: who asks what is being asked shares the answer, a fresh answer is given again, and a
+//! peer that didn't answer isn't asked for a while. After that it is tried again, and nobody waits for the trial: of a
+//! dead peer only the first question costs its patience.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,8 @@ use crate::ports::peers::{Answer, Peer, Peers, Question, Silent};
 const FRESH: Duration = Duration::from_millis(240);
 /// How long a peer that gave no answer isn't asked.
 const REST: Duration = Duration::from_secs(1);
+/// How long it is taken for silent while it is tried again.
+const DOUBT: Duration = Duration::from_secs(5);
 /// Answers that are kept at most; more are forgotten at once.
 const KEPT_MAX: usize = 1_000;
 
@@ -40,61 +43,68 @@ impl Asked {
 /// A way to ask peers that spares them.
 pub struct Shared {
     inner: Arc<dyn Peers>,
-    board: Mutex<Board>,
+    board: Arc<Mutex<Board>>,
 }
 
 #[derive(Default)]
 struct Board {
     asking: HashMap<(SessionId, String), Asked>,
-    resting: HashMap<SessionId, (Instant, Silent)>,
+    /// Since when each has been silent, as was noted last.
+    silent: HashMap<SessionId, (Instant, Silent)>,
 }
 
 impl Shared {
     /// Spares those whom `inner` asks.
     pub fn new(inner: Arc<dyn Peers>) -> Shared {
-        Shared { inner, board: Mutex::default() }
-    }
-
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+        Shared { inner, board: Arc::default() }
     }
 
     /// The question under way, or a new one.
     fn asking(&self, peer: &Peer, question: &Question) -> Asking {
         let key = (peer.session, format!("{question:?}"));
         let now = Instant::now();
-        let mut board = self.board();
+        let mut board = lock(&self.board);
         board.forget(now);
         if let Some(asked) = board.asking.get(&key) {
             return asked.answer.clone();
         }
         let (inner, asked, question) = (self.inner.clone(), peer.clone(), question.clone());
-        let task = tokio::spawn(async move { inner.ask(&asked, &question).await });
+        let notes = self.board.clone();
+        let task = tokio::spawn(async move {
+            let answered = inner.ask(&asked, &question).await;
+            lock(&notes).note(&asked, &answered);
+            answered
+        });
         let (handle, node) = (task.abort_handle(), peer.node.clone());
         let lost = move |_| Err(Silent { node, why: "the question was lost with a panic".to_owned() });
         let answer = task.map(|ended| ended.unwrap_or_else(lost)).boxed().shared();
         board.asking.insert(key, Asked { answer: answer.clone(), since: now, task: handle });
         answer
     }
+}
 
-    fn rests(&self, peer: &Peer) -> Option<Silent> {
-        let mut board = self.board();
-        board.resting.retain(|_, (until, _)| *until > Instant::now());
-        board.resting.get(&peer.session).map(|(_, silent)| silent.clone())
-    }
-
-    fn note(&self, peer: &Peer, answered: &Answered) {
-        match answered {
-            Ok(_) => self.board().resting.remove(&peer.session),
-            Err(silent) => {
-                let rest = (Instant::now() + REST, silent.clone());
-                self.board().resting.insert(peer.session, rest)
-            }
-        };
-    }
+fn lock(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
+    board.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Board {
+    fn note(&mut self, peer: &Peer, answered: &Answered) {
+        match answered {
+            Ok(_) => {
+                self.silent.remove(&peer.session);
+            }
+            Err(silent) => {
+                self.silent.insert(peer.session, (Instant::now(), silent.clone()));
+            }
+        }
+    }
+
+    /// What is said of a peer that was silent just now, and whether it is to be tried again.
+    fn doubted(&mut self, peer: &Peer) -> Option<(Silent, bool)> {
+        self.silent.retain(|_, (since, _)| since.elapsed() < DOUBT);
+        self.silent.get(&peer.session).map(|(since, silent)| (silent.clone(), since.elapsed() >= REST))
+    }
+
     fn forget(&mut self, now: Instant) {
         let is_full = self.asking.len() >= KEPT_MAX;
         self.asking.retain(|_, asked| asked.is_of_use(now) && !(is_full && asked.task.is_finished()));
@@ -107,15 +117,18 @@ impl Peers for Shared {
         // A change is worth a try of its own, and is never made for two.
         if !question.only_reads() {
             let answered = self.inner.ask(peer, question).await;
-            self.note(peer, &answered);
+            lock(&self.board).note(peer, &answered);
             return answered;
         }
-        if let Some(silent) = self.rests(peer) {
+        let doubted = lock(&self.board).doubted(peer);
+        if let Some((silent, is_rested)) = doubted {
+            if is_rested {
+                // Its task goes on by itself.
+                drop(self.asking(peer, question));
+            }
             return Err(silent);
         }
-        let answered = self.asking(peer, question).await;
-        self.note(peer, &answered);
-        answered
+        self.asking(peer, question).await
     }
 }
 
@@ -173,16 +186,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_was_silent_is_not_asked_for_a_second() {
+    async fn who_was_silent_has_a_rest_and_nobody_waits_for_its_trial() {
+        let counting = Arc::new(Counting::default());
+        counting.is_dead.store(true, Ordering::SeqCst);
+        let shared = Shared::new(counting.clone());
+        let asked = || counting.asked.load(Ordering::SeqCst);
+        assert!(shared.ask(&peer(1), &Question::Node).await.is_err());
+        tokio::time::advance(REST / 2).await;
+        assert!(shared.ask(&peer(1), &Question::Node).await.is_err());
+        assert!(shared.ask(&peer(2), &Question::Node).await.is_err());
+        assert_eq!(asked(), 2, "the first one has a rest, another hasn't");
+        tokio::time::advance(REST).await;
+        let begun = Instant::now();
+        assert!(shared.ask(&peer(1), &Question::Node).await.is_err());
+        assert_eq!(begun.elapsed(), Duration::ZERO, "nobody waits for the trial");
+        tokio::time::sleep(REST * 2).await;
+        assert_eq!(asked(), 3, "it was tried again");
+        counting.is_dead.store(false, Ordering::SeqCst);
+        assert!(
+            shared.ask(&peer(1), &Question::Node).await.is_err(),
+            "tried when it was dead, and now again"
+        );
+        tokio::time::sleep(FRESH).await;
+        assert!(shared.ask(&peer(1), &Question::Node).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_doubt_is_forgotten_when_nobody_asks() {
         let counting = Arc::new(Counting::default());
         counting.is_dead.store(true, Ordering::SeqCst);
         let shared = Shared::new(counting.clone());
         assert!(shared.ask(&peer(1), &Question::Node).await.is_err());
         counting.is_dead.store(false, Ordering::SeqCst);
-        assert!(shared.ask(&peer(1), &Question::Node).await.is_err(), "it rests");
-        assert!(shared.ask(&peer(2), &Question::Node).await.is_ok(), "another doesn't");
-        assert_eq!(counting.asked.load(Ordering::SeqCst), 2);
-        tokio::time::advance(REST).await;
+        tokio::time::advance(DOUBT).await;
         assert!(shared.ask(&peer(1), &Question::Node).await.is_ok());
     }
 

@@ -43,7 +43,9 @@ fn refusal(error: &RedisError) -> Option<(&'static str, &'static str)> {
         let of = if text.contains("NOAUTH") { "NOAUTH" } else { "WRONGPASS" };
         return REFUSALS.into_iter().find(|(code, _)| *code == of);
     }
-    let of = |code: &str| error.code() == Some(code);
+    // What is refused to a script is told in words too.
+    let is_right = text.contains("user executing the script");
+    let of = |code: &str| error.code() == Some(code) || (is_right && code == "NOPERM");
     let exact = REFUSALS.into_iter().find(|(code, _)| of(code));
     exact.or_else(|| REFUSALS.into_iter().find(|(code, _)| text.contains(code)))
 }
@@ -100,6 +102,10 @@ mod tests {
             ("WRONGPASS invalid username-password pair or user is disabled.", "cluster.redis_password_file"),
             ("ERR invalid password", "cluster.redis_password_file"),
             ("NOPERM this user has no permissions to run the 'eval' command", "'eval'"),
+            (
+                "ERR The user executing the script can't run this command or subcommand",
+                "doesn't let the user",
+            ),
             ("LOADING Redis is loading the dataset in memory", "loading"),
             ("OOM command not allowed when used memory > 'maxmemory'.", "out of memory"),
             ("MISCONF Redis is configured to save RDB snapshots", "disk"),

@@ -164,9 +164,9 @@ impl Link {
 
     /// Whether another connection can do at once what this one couldn't.
     fn may_help(&self, error: &RedisError, connection: &Connection) -> bool {
-        if let Some((host, port)) = error.redirect_node().filter(|_| error.code() == Some("MOVED")) {
-            self.servers.note_moved(host, port, &connection.whom);
-            return true;
+        let moved = error.redirect_node().filter(|_| error.code() == Some("MOVED"));
+        if let Some((place, _slot)) = moved {
+            return self.servers.note_moved(place, &connection.whom);
         }
         self.servers.forget();
         (error.is_io_error() && !error.is_timeout()) || error.to_string().contains("READONLY")

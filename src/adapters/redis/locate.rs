@@ -64,10 +64,16 @@ impl Servers {
         }
     }
 
-    /// A cluster said who has the leases. An empty name means the server that said so.
-    pub(super) fn note_moved(&self, host: &str, port: u16, whom: &str) {
-        let host = if host.is_empty() { whom.rsplit_once(':').map_or(whom, |(host, _)| host) } else { host };
-        *self.moved() = Some(RedisHost { host: host.to_owned(), port });
+    /// A server of a cluster said who has the leases, as `host:port`; says whether that can be read. An empty host means
+    /// the machine of the server that said so.
+    pub(super) fn note_moved(&self, place: &str, whom: &str) -> bool {
+        let Some((host, port)) = place.rsplit_once(':') else { return false };
+        let Ok(port) = port.parse() else { return false };
+        let sender = whom.rsplit_once(':').map_or(whom, |(host, _)| host);
+        let host = if host.is_empty() { sender } else { host };
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        *self.moved() = Some(RedisHost { host, port });
+        true
     }
 
     /// The server that was told last is of no use: ask those of the URL again.

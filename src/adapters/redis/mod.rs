@@ -37,10 +37,15 @@ pub use leases::RedisLeases;
 use self::link::Link;
 use self::locate::Servers;
 use crate::config::{Cluster, RedisUrl};
-use crate::domain::ids::StoreId;
+use crate::domain::ids::{ClaimId, ShardId, StoreId, TaskId};
 use crate::ports::StoreError;
 use crate::ports::clock::Clock;
+use crate::ports::lease_store::{LeaseKey, LeaseStore};
 use crate::ports::meters::Meters;
+
+/// A lease that nobody ever has: there is no task 0.
+const NOBODYS: LeaseKey =
+    LeaseKey { shard: ShardId { task: TaskId(0), no: 0 }, claim: ClaimId(uuid::Uuid::nil()) };
 
 /// Where Redis is and how it is used.
 #[derive(Clone, Debug)]
@@ -102,5 +107,16 @@ impl Redis {
         leases::watch(&leases, vital);
         let hints = Arc::new(RedisHints::open(servers, link, options.key("hints"), meters, vital));
         Redis { leases, hints }
+    }
+
+    /// Looks once whether it can be reached and lets its user ask for leases; nothing is changed there.
+    ///
+    /// # Errors
+    /// `Unavailable`, with the reason.
+    pub async fn reach(options: RedisOptions, clock: Arc<dyn Clock>) -> Result<(), StoreError> {
+        let options = Arc::new(options);
+        let servers = Arc::new(Servers::new(options.clone()));
+        let link = Link::new(servers, clock, Arc::default(), Handle::current());
+        RedisLeases::new(link, options).release(&[NOBODYS]).await
     }
 }

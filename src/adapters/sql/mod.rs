@@ -19,6 +19,7 @@ mod failure_list;
 mod idempotency;
 pub mod inspect;
 mod items;
+mod locks;
 mod node_audit;
 mod outbox;
 mod report_store;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{item, task};
-use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, words};
+use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, settled, words};
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
 use crate::domain::verdict::ParkedItem;
 use crate::ports::StoreError;
@@ -19,11 +19,11 @@ impl RunStore for Store {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
-        run_claim::claim(self, request).await
+        settled(|| run_claim::claim(self, request)).await
     }
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
-        run_checkpoint::checkpoint(self, checkpoints).await
+        settled(|| run_checkpoint::checkpoint(self, checkpoints)).await
     }
 
     async fn release(
@@ -34,7 +34,7 @@ impl RunStore for Store {
         close: &RunClose,
         now: WallMs,
     ) -> Result<CheckpointAck, StoreError> {
-        run_close::release(self, (shard, epoch, claim), close, now).await
+        settled(|| run_close::release(self, (shard, epoch, claim), close, now)).await
     }
 
     async fn parked_due(

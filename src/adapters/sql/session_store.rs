@@ -9,6 +9,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
 use super::entity::{meta, session, shard_head};
+use super::run_claim::unfenced;
 use super::{Store, damaged, error, settled, words};
 use crate::domain::capacity::Load;
 use crate::domain::ids::{ClaimId, Epoch, SessionId, WallMs};
@@ -125,6 +126,19 @@ impl SessionStore for Store {
         wished.map_err(error)?;
         let live = session::Entity::find().filter(C::Node.eq(node)).filter(C::Fenced.eq(false));
         Ok(live.one(&self.writer).await.map_err(error)?.is_some())
+    }
+
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        use meta::Column as C;
+        let changed = meta::Entity::update_many()
+            .col_expr(C::Val, Expr::value(to))
+            .filter(C::Name.eq(WITNESS))
+            .filter(C::Val.eq(from))
+            .filter(Expr::exists(unfenced()).not())
+            .exec(&self.writer)
+            .await
+            .map_err(error)?;
+        Ok(changed.rows_affected == 1)
     }
 
     async fn witness(&self, mine: &str) -> Result<String, StoreError> {

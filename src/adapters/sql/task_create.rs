@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
 use super::task_record::{self, Change};
-use super::{Store, error, keep, task_command, task_view, upload_use, words};
+use super::{Store, error, keep, locks, task_command, task_view, upload_use, words};
 use crate::domain::ids::{INDEX_MAX, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Status, Wish};
 use crate::ports::StoreError;
@@ -128,7 +128,7 @@ async fn made_before(
 /// What is being deleted has no failures to do again: its rows go while the new task is made.
 async fn refuse_lost_parent(transaction: &DatabaseTransaction, new: &NewTask) -> Result<(), CreateError> {
     let Some(id) = new.parent else { return Ok(()) };
-    let parent = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
+    let parent = locks::task(transaction, id).await?;
     let is_there = parent.is_some_and(|row| row.status_reason.as_deref() != Some(DELETING));
     if is_there { Ok(()) } else { Err(CreateError::NoParent(id)) }
 }

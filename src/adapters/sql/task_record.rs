@@ -9,7 +9,7 @@ use super::{damaged, error, items, task_hooks, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
 use crate::ports::StoreError;
-use crate::ports::task_store::Actor;
+use crate::ports::task_store::{Actor, COORDINATOR_DOWN};
 
 /// What is shown beside a new status.
 pub(super) struct Note {
@@ -137,6 +137,11 @@ pub(super) async fn refresh(
         }
     }
     if status == before {
+        if task.status_reason.as_deref() == Some(COORDINATOR_DOWN) && status == Status::Running {
+            // Somebody owns it again.
+            (task.status_reason, task.status_text) = (None, None);
+            save(transaction, &task, now).await?;
+        }
         return Ok(());
     }
     enter(&mut task, status, note, now);

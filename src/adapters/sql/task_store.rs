@@ -5,7 +5,8 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{audit, business, failure_group, item, task};
 use super::{
-    Store, error, items, task_command, task_create, task_delete, task_move, task_start, task_view, task_wait,
+    Store, error, items, settled, task_command, task_create, task_delete, task_move, task_start, task_view,
+    task_wait,
 };
 use crate::domain::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use crate::ports::StoreError;
@@ -21,11 +22,11 @@ impl TaskStore for Store {
     }
 
     async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
-        task_create::ensure_business(self, slug, actor, now).await
+        settled(|| task_create::ensure_business(self, slug, actor, now)).await
     }
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        task_create::create(self, (new, false), actor, now).await
+        settled(|| task_create::create(self, (new, false), actor, now)).await
     }
 
     async fn create_and_start(
@@ -34,7 +35,7 @@ impl TaskStore for Store {
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        task_create::create(self, (new, true), actor, now).await
+        settled(|| task_create::create(self, (new, true), actor, now)).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -63,7 +64,7 @@ impl TaskStore for Store {
     }
 
     async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        task_command::release_name(self, id, actor, now).await
+        settled(|| task_command::release_name(self, id, actor, now)).await
     }
 
     async fn command_if(
@@ -74,15 +75,15 @@ impl TaskStore for Store {
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        task_command::command(self, (id, expected), command, actor, now).await
+        settled(|| task_command::command(self, (id, expected), command, actor, now)).await
     }
 
     async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
-        task_wait::explain(self, notes, now).await
+        settled(|| task_wait::explain(self, notes, now)).await
     }
 
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        task_delete::delete(self, id, actor, now).await
+        settled(|| task_delete::delete(self, id, actor, now)).await
     }
 
     async fn move_shards(

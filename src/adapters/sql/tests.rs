@@ -87,7 +87,7 @@ async fn what_is_asked_each_second_scans_no_table() {
     store.past_deadline(NOW, 200).await.unwrap();
     store.unanswered(NOW, 200).await.unwrap();
     store.is_start_due(NOW, NOW).await.unwrap();
-    store.disown(NOW, 200).await.unwrap();
+    store.orphans(&[id], 200).await.unwrap();
     store.unserved(&["slow".to_owned()], NOW, 200).await.unwrap();
     store.take_due(NOW, NOW, 16).await.unwrap();
     let delivery = Delivery {

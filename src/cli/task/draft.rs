@@ -52,6 +52,7 @@ impl Operation {
     pub(super) const CANCEL: Operation = Operation::post("/v1/tasks/{task}/cancel");
     pub(super) const FINISH: Operation = Operation::post("/v1/tasks/{task}/finish");
     pub(super) const RECOVER: Operation = Operation::post("/v1/tasks/{task}/recover");
+    pub(super) const MOVE: Operation = Operation::post("/v1/tasks/{task}/move");
     pub(super) const EDIT: Operation = Operation { method: "patch", template: "/v1/tasks/{task}" };
     pub(super) const DELETE: Operation = Operation { method: "delete", template: "/v1/tasks/{task}" };
 

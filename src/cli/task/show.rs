@@ -55,6 +55,7 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .line("progress", progress)
         .line("items", counts(task))
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
+        .maybe("nodes", nodes(task))
         .line(
             "window",
             format!("low water {}{}", human::count(task["low_water"].as_u64().unwrap_or(0)), live(task)),
@@ -104,6 +105,17 @@ fn pace(task: &Value, rate: &str) -> String {
         text += &format!("   held by {}", stall.replace('_', " "));
     }
     text
+}
+
+/// The nodes that run it, and those that can't be asked.
+fn nodes(task: &Value) -> Option<String> {
+    let live = &task["live"];
+    let names = live["nodes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let asked = names.collect::<Vec<_>>().join(", ");
+    let silent = live["unreachable"].as_array().into_iter().flatten();
+    let silent = silent.filter_map(|one| one["node"].as_str().map(|node| format!("{node} can't be asked")));
+    let all: Vec<String> = [asked].into_iter().filter(|names| !names.is_empty()).chain(silent).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn live(task: &Value) -> String {

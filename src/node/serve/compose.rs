@@ -182,6 +182,7 @@ fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),
+        cluster: Some(config.cluster.clone()),
         data_log: Some(from.data_log()),
         printed: Printed { start: shown.start, restart: shown.restart, stop: shown.stop },
     }
@@ -199,5 +200,6 @@ fn times(config: &Config) -> Times {
         restore_backoff: (cluster.restore_backoff.first, cluster.restore_backoff.max),
         data_log_flush: config.data_log.flush,
         drain_timeout: config.node.drain_timeout,
+        takeover_without_leases: cluster.takeover_without_redis,
     }
 }

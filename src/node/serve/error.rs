@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use crate::adapters::vault::KeyError;
 use crate::http::server::BadTls;
+use crate::node::agreement::WitnessError;
 use crate::node::bootstrap::BootstrapError;
 use crate::node::{LockError, StartError};
 use crate::ports::StoreError;
@@ -41,6 +42,9 @@ pub enum ServeError {
     /// The first token can't be made or read.
     #[error(transparent)]
     Token(#[from] BootstrapError),
+    /// The other nodes of the store live on another witness.
+    #[error(transparent)]
+    Witness(#[from] WitnessError),
     /// The tree did not come up.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -28,6 +28,7 @@ pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_k
 pub use self::server::{ServerAddress, ServerKind};
 pub(super) use self::server::{open, open_one};
 use crate::ports::StoreError;
+use crate::ports::task_store::{CommandError, CreateError};
 
 /// How often a transaction that met another writer is begun.
 const CONFLICT_TRIES: u32 = 5;
@@ -92,6 +93,24 @@ pub(super) trait MaybeConflict {
 impl MaybeConflict for StoreError {
     fn store_error(&self) -> Option<&StoreError> {
         Some(self)
+    }
+}
+
+impl MaybeConflict for CommandError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            CommandError::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl MaybeConflict for CreateError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            CreateError::Store(error) => Some(error),
+            _ => None,
+        }
     }
 }
 

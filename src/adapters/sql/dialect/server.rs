@@ -11,8 +11,10 @@ use crate::ports::StoreError;
 
 /// How long a caller waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for the first connection of a node that begins.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same for a heartbeat, whose next try is near.
-const ACQUIRE_TIMEOUT_PULSE: Duration = Duration::from_secs(2);
+const ACQUIRE_TIMEOUT_PULSE: Duration = Duration::from_secs(5);
 /// Connections of the heartbeat: one beats, the other is there if the first one hangs.
 const PULSES: u32 = 2;
 /// A connection that was idle for this long is closed.
@@ -101,7 +103,7 @@ pub(in crate::adapters::sql) async fn open(address: &ServerAddress) -> Result<Po
 pub(in crate::adapters::sql) async fn open_one(
     address: &ServerAddress,
 ) -> Result<DatabaseConnection, StoreError> {
-    pool(address, 1, (PATIENT, ACQUIRE_TIMEOUT)).await
+    pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
 }
 
 /// A connection that was idle for longer is asked whether it lives before it is used.
@@ -113,7 +115,7 @@ async fn pool(
     (limits, patience): (Limits, Duration),
 ) -> Result<DatabaseConnection, StoreError> {
     let mut options = ConnectOptions::new(url(address));
-    options.max_connections(connections).min_connections(1).sqlx_logging(false);
+    options.max_connections(connections).min_connections(connections.min(PULSES)).sqlx_logging(false);
     options.acquire_timeout(patience).connect_timeout(patience);
     options.test_before_acquire(false).test_before_acquire_if_idle_for(IDLE_UNTESTED_MAX);
     if connections == 1 {
