@@ -98,17 +98,6 @@ impl TaskStore for View {
         self.store.delete(id, actor, now).await
     }
 
-    async fn move_shards(
-        &self,
-        task: TaskId,
-        shard: Option<u32>,
-        to: &str,
-        actor: &Actor,
-        now: WallMs,
-    ) -> Result<u32, CommandError> {
-        self.store.move_shards(task, shard, to, actor, now).await
-    }
-
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
         self.store.start_of_token(token).await
     }
