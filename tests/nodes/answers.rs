@@ -62,7 +62,7 @@ async fn every_read_is_the_same_whoever_is_asked() {
     here.admin.send(hyper::Method::PATCH, &path, &headers, body.clone()).await.expect(200);
     there.admin.send(hyper::Method::PATCH, &path, &headers, body).await.problem(412, "etag-mismatch");
     there.admin.post(&format!("{path}/stop"), json!({})).await.expect(202);
-    here.status(&task, "stopped").await;
+    until(&here, &path, "stopped", |view| view["status"] == "stopped").await;
     let [mine, theirs] = both(&path, nodes).await;
     assert_eq!(mine, theirs);
 }

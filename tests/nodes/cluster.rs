@@ -42,12 +42,15 @@ impl Cluster {
     /// A node of this name, with these lines more in its configuration.
     pub(crate) async fn node(&self, name: &str, more: &str) -> Node {
         let recipe = Recipe::new()
-            .config(&format!("[node]\nid = \"{name}\"\ncapacity_rate = \"1000/s\"\n"))
+            .config(&format!(
+                "[node]\nid = \"{name}\"\ncapacity_rate = \"1000/s\"\nunlimited_reserves = \"1/s\"\n"
+            ))
             .config(&format!(
                 "[store]\nurl = \"{}\"\npassword_file = \"{}\"\nmigrate_on_start = true\n",
                 self.postgres.url("windrow"),
                 self.path("password").display()
             ))
+            .config("[task_defaults]\nrate = \"1/s\"\n")
             .config(&format!("[auth]\nkey_file = \"{}\"\n", self.path("key").display()))
             .config(more);
         // All have the first one's administrator.
@@ -79,7 +82,9 @@ impl Cluster {
 pub(crate) async fn until(node: &Node, path: &str, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
     let begun = Instant::now();
     loop {
-        let answer = node.admin.get(path).await.expect(200);
+        let answer = node.admin.get(path).await;
+        assert_eq!(answer.status, 200, "{}\n{}", answer.text(), node.said());
+        let answer = answer.json();
         if fits(&answer) {
             return answer;
         }
