@@ -3,6 +3,7 @@
 //! One thread, one paused clock, ids from the seed: the same seed gives the same log. What the model can't show: code
 //! that runs on two threads at once, and a suspension between two statements without an await.
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 use windrow::adapters::memory::{HintHub, MemoryLeases, MemoryStore};
 use windrow::domain::ids::{ItemCount, ItemIndex, TaskId};
 use windrow::domain::lifecycle::StopReason;
-use windrow::domain::settings::{Rate, RateLimit};
+use windrow::domain::settings::{Auto, Rate, RateLimit};
 use windrow::ports::clock::Clock;
 use windrow::ports::hints::Hints;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
@@ -141,6 +142,7 @@ impl World {
                 name: None,
                 total: ItemCount(task.total),
                 skip_first: ItemIndex(0),
+                shards: Auto::Fixed(NonZeroU32::MIN),
                 tuning: task.tuning.clone(),
                 params: None,
                 source: "{}".into(),

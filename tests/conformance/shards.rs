@@ -8,8 +8,8 @@ use windrow::domain::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow::domain::settings::{Auto, Rate, RateLimit};
 use windrow::domain::shards::{Pause, PauseReason, Share, Slow, Told};
 use windrow::domain::task::{Canary, CanaryThen};
-use windrow::ports::run_store::{ClaimOutcome, ClaimedShard, Hunt, RunClose, RunStore, ShardCheckpoint};
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit, TaskStore};
+use windrow::ports::run_store::{ClaimOutcome, ClaimedShard, Hunt, RunClose, ShardCheckpoint};
+use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit};
 
 use crate::fixture::{Harness, NOW, abandoned, at, closing, request, task, with};
 
@@ -34,6 +34,7 @@ async fn shares(harness: &Harness, id: TaskId) -> Vec<Option<u32>> {
 
 async fn found(harness: &Harness) -> Vec<u32> {
     let hunt = Hunt {
+        node: String::new(),
         alive: Vec::new(),
         now: NOW,
         restore_window: Duration::from_secs(3600),
@@ -93,6 +94,7 @@ pub async fn a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_
     // The owner of the second gives it back: others find it with its part of the rate.
     harness.stored(closing(&runs[1], 1, 12, RunClose::Released)).await;
     let hunt = Hunt {
+        node: String::new(),
         alive: Vec::new(),
         now: NOW,
         restore_window: Duration::from_secs(3600),

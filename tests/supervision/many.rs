@@ -9,6 +9,7 @@ use windrow::adapters::memory::{Call, When};
 use windrow::domain::counters::Counters;
 use windrow::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId};
 use windrow::domain::lifecycle::{Status, StopReason};
+use windrow::domain::shards::Told;
 use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, RunClose, RunStore, ShardCheckpoint};
 use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
 use windrow::ports::task_store::{CommandError, MoveRefusal, TaskCommand, TaskStore};
@@ -386,6 +387,7 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
         side: Vec::new(),
         finish_at: None,
         canary_passed: false,
+        told: Told::default(),
         close: Some(RunClose::Released),
         now: cluster.clock_now(),
     };

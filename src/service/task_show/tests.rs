@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use super::*;
 use crate::config::Config;
 use crate::domain::ids::ItemCount;
 use crate::domain::lifecycle::Wish;
+use crate::domain::settings::Auto;
 use crate::ports::peers::LiveShard;
 
 /// A running task of 1,000 items, of which the first 10 are skipped.
@@ -45,6 +47,8 @@ fn task() -> TaskView {
         awaiting_until: None,
         finish_at: None,
         recoveries: 0,
+        shards: Vec::new(),
+        shards_wanted: Auto::Fixed(NonZeroU32::MIN),
     }
 }
 
