@@ -85,3 +85,14 @@ pub async fn a_session_that_holds_a_shard_is_not_deleted(harness: Harness) {
     harness.store.end(session).await.unwrap();
     assert!(harness.store.list().await.unwrap().is_empty());
 }
+
+pub async fn the_first_witness_is_the_store_s_for_ever(harness: Harness) {
+    let mut asked = tokio::task::JoinSet::new();
+    for node in 0..8 {
+        let store = harness.store.clone();
+        asked.spawn(async move { store.witness(&format!("redis {node}")).await.unwrap() });
+    }
+    let told = asked.join_all().await;
+    assert!(told.iter().all(|witness| *witness == told[0]), "{told:?}");
+    assert_eq!(harness.store.witness("database").await.unwrap(), told[0]);
+}
