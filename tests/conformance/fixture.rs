@@ -44,6 +44,8 @@ pub struct Harness {
     pub store: Arc<dyn Stores>,
     memory: Option<Arc<MemoryStore>>,
     place: Option<TempDir>,
+    /// Of a server's database, with the password.
+    url: Option<String>,
 }
 
 /// The wall clock of the tests: late enough that epochs look like real ones.
@@ -54,21 +56,28 @@ pub const BUSINESS: &str = "mail";
 impl Harness {
     pub fn memory() -> Harness {
         let store = Arc::new(MemoryStore::new());
-        Harness { store: store.clone(), memory: Some(store), place: None }
+        Harness { store: store.clone(), memory: Some(store), place: None, url: None }
     }
 
     pub async fn sqlite() -> Harness {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
-        Harness { store: Arc::new(store), memory: None, place: Some(place) }
+        Harness { store: Arc::new(store), memory: None, place: Some(place), url: None }
     }
 
     pub fn over(store: Store) -> Harness {
-        Harness { store: Arc::new(store), memory: None, place: None }
+        Harness { store: Arc::new(store), memory: None, place: None, url: None }
     }
 
-    /// The database file through a connection of our own; none in memory.
+    pub fn served(store: Store, url: String) -> Harness {
+        Harness { store: Arc::new(store), memory: None, place: None, url: Some(url) }
+    }
+
+    /// The database through a connection of our own; none in memory.
     async fn inspect(&self) -> Option<DatabaseConnection> {
+        if let Some(url) = &self.url {
+            return Some(Database::connect(url).await.unwrap());
+        }
         let path = self.place.as_ref()?.path().join("windrow.db");
         Some(Database::connect(format!("sqlite://{}?mode=rw", path.display())).await.unwrap())
     }
@@ -79,10 +88,8 @@ impl Harness {
             memory.set_hooks(BUSINESS, serde_json::from_str(hooks).unwrap());
         }
         if let Some(db) = self.inspect().await {
-            let sql = "UPDATE business SET hooks = $1 WHERE slug = $2";
-            let values = [hooks.into(), BUSINESS.into()];
-            let update = Statement::from_sql_and_values(db.get_database_backend(), sql, values);
-            db.execute_raw(update).await.unwrap();
+            let sql = format!("UPDATE business SET hooks = '{hooks}' WHERE slug = '{BUSINESS}'");
+            db.execute_unprepared(&sql).await.unwrap();
             db.close().await.unwrap();
         }
     }

@@ -1,7 +1,9 @@
-//! One suite of facts about the store ports, run over every adapter. A later database joins by a `Harness`.
+//! One suite of facts about the store ports, run over every adapter: in memory, over SQLite, and over real PostgreSQL and
+//! MariaDB servers of its own (`engines`).
 //!
 //! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`: facts; `twins`: random sequences of calls, to which all
-//! adapters must give the same answers; `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
+//! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end;
+//! `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
 
 #![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
@@ -9,6 +11,9 @@
 
 mod checkpoints;
 mod claims;
+mod crossing;
+mod cut;
+mod engines;
 mod failures;
 mod faults;
 mod fixture;
@@ -23,7 +28,10 @@ mod tasks;
 mod twins;
 mod upkeep;
 
-/// Makes a test of each fact for each adapter.
+#[path = "../servers/mod.rs"]
+mod servers;
+
+/// Makes a test of each fact in memory and for SQLite, and one of each topic for each server: starting one takes seconds.
 macro_rules! facts {
     ($($module:ident { $($fact:ident),+ $(,)? })+) => {
         mod in_memory {
@@ -31,6 +39,20 @@ macro_rules! facts {
             async fn $fact() {
                 crate::$module::$fact(crate::fixture::Harness::memory()).await;
             })+)+
+        }
+        mod in_postgres {
+            $(#[test]
+            fn $module() {
+                let cases = vec![$(crate::engines::case(stringify!($fact), crate::$module::$fact)),+];
+                crate::engines::all(&crate::engines::Engine::postgres(), cases);
+            })+
+        }
+        mod in_mariadb {
+            $(#[test]
+            fn $module() {
+                let cases = vec![$(crate::engines::case(stringify!($fact), crate::$module::$fact)),+];
+                crate::engines::all(&crate::engines::Engine::mariadb(), cases);
+            })+
         }
         mod in_sqlite {
             $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -121,6 +143,7 @@ facts! {
         a_fenced_session_stays_fenced,
         a_heartbeat_reads_the_shards_of_its_session,
         the_lock_holder_fences_all_others_at_once,
+        the_first_witness_is_the_store_s_for_ever,
         a_session_that_holds_a_shard_is_not_deleted,
         a_node_that_is_to_be_drained_hears_it_with_its_heartbeat_and_after_a_fence,
         a_shard_that_is_moved_is_left_to_its_node_for_a_while,
@@ -134,6 +157,12 @@ facts! {
         failures_and_tasks_are_found_once_they_ended_long_enough_ago,
         a_session_says_how_it_shows_itself_and_goes_when_it_is_over,
         what_a_fenced_session_held_waits_again_or_is_stopped,
+    }
+    crossing {
+        checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_update,
+        of_parallel_creates_with_the_same_key_or_name_one_makes_the_task,
+        writers_interleaved_at_random_never_take_progress_back,
+        nodes_that_look_after_the_store_at_once_do_not_disturb_each_other,
     }
     records {
         the_newest_lines_at_or_above_a_level_come_first,

@@ -144,3 +144,14 @@ async fn session_of(harness: &Harness, node: &str) -> SessionId {
     harness.store.begin(&new).await.unwrap();
     id
 }
+
+pub async fn the_first_witness_is_the_store_s_for_ever(harness: Harness) {
+    let mut asked = tokio::task::JoinSet::new();
+    for node in 0..8 {
+        let store = harness.store.clone();
+        asked.spawn(async move { store.witness(&format!("redis {node}")).await.unwrap() });
+    }
+    let told = asked.join_all().await;
+    assert!(told.iter().all(|witness| *witness == told[0]), "{told:?}");
+    assert_eq!(harness.store.witness("database").await.unwrap(), told[0]);
+}

@@ -1,4 +1,4 @@
-//! Random sequences of calls: SQLite and memory give the same answers, call by call, and end in the same state.
+//! Random sequences of calls: each database and memory give the same answers, call by call, and end in the same state.
 //!
 //! A failure prints its seed; `WINDROW_TEST_SEED=… cargo test --test conformance twins` repeats it.
 
@@ -14,6 +14,7 @@ use windrow::domain::verdict::SideRecord;
 use windrow::ports::run_store::{ClaimRequest, Hunt, RunClose, ShardCheckpoint};
 use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit, TaskView};
 
+use crate::engines::{Engine, runtime};
 use crate::fixture::{BUSINESS, Harness, NOW, actor, new_session, parked, task, trouble, tuning, wait_note};
 
 /// Calls of one sequence; most sequences reach stopped, finished and cancelled tasks with it.
@@ -24,13 +25,29 @@ const CODES: [&str; 3] = ["BAD", "ODD", "TIMEOUT"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_and_memory_give_the_same_answers() {
+    give_the_same_answers(8, async || Harness::sqlite().await).await;
+}
+
+#[test]
+fn postgres_and_memory_give_the_same_answers() {
+    let engine = Engine::postgres();
+    runtime().block_on(give_the_same_answers(3, async || engine.harness().await));
+}
+
+#[test]
+fn mariadb_and_memory_give_the_same_answers() {
+    let engine = Engine::mariadb();
+    runtime().block_on(give_the_same_answers(3, async || engine.harness().await));
+}
+
+async fn give_the_same_answers(rounds: u64, make: impl AsyncFn() -> Harness) {
     let given = std::env::var("WINDROW_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
     let first = given.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
-    let rounds = if given.is_some() { 1 } else { 8 };
+    let rounds = if given.is_some() { 1 } else { rounds };
     let (mut claims, mut stored) = (0, 0);
     for seed in (0..rounds).map(|round| first.wrapping_add(round)) {
         println!("WINDROW_TEST_SEED={seed}");
-        let mut twins = Twins::new(seed).await;
+        let mut twins = Twins::new(seed, make().await).await;
         for step in 0..STEPS {
             twins.step(step).await;
         }
@@ -44,7 +61,7 @@ async fn sqlite_and_memory_give_the_same_answers() {
 
 struct Twins {
     memory: Harness,
-    sqlite: Harness,
+    sql: Harness,
     random: u64,
     now: WallMs,
     sessions: Vec<SessionId>,
@@ -72,22 +89,22 @@ macro_rules! both {
     ($twins:expr, $at:expr, $store:ident => $call:expr) => {{
         let $store = &$twins.memory.store;
         let in_memory = $call.await;
-        let $store = &$twins.sqlite.store;
-        let in_sqlite = $call.await;
-        assert_eq!(in_memory, in_sqlite, "{}", $at);
+        let $store = &$twins.sql.store;
+        let in_sql = $call.await;
+        assert_eq!(in_memory, in_sql, "{}", $at);
         in_memory
     }};
 }
 
 impl Twins {
-    async fn new(seed: u64) -> Twins {
-        let (memory, sqlite) = (Harness::memory(), Harness::sqlite().await);
-        for harness in [&memory, &sqlite] {
+    async fn new(seed: u64, sql: Harness) -> Twins {
+        let memory = Harness::memory();
+        for harness in [&memory, &sql] {
             harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
         }
         Twins {
             memory,
-            sqlite,
+            sql,
             random: seed,
             now: NOW,
             sessions: Vec::new(),
@@ -208,7 +225,7 @@ impl Twins {
         } else if self.below(3) == 0 {
             both!(self, step, store => store.end(id)).unwrap();
         } else if self.sessions.contains(&id) {
-            for harness in [&self.memory, &self.sqlite] {
+            for harness in [&self.memory, &self.sql] {
                 let sessions = harness.store.list().await.unwrap();
                 if let Some(session) = sessions.iter().find(|session| session.id == id) {
                     assert!(harness.store.fence(id, session.heartbeat).await.unwrap());
@@ -392,7 +409,7 @@ impl Twins {
     }
 
     async fn compare(&self, id: TaskId, at: &str) {
-        let (memory, sqlite) = (self.memory.store.get(id).await, self.sqlite.store.get(id).await);
+        let (memory, sqlite) = (self.memory.store.get(id).await, self.sql.store.get(id).await);
         assert_eq!(memory.unwrap().map(comparable), sqlite.unwrap().map(comparable), "{at}");
         both!(self, at, store => store.failure_groups(id)).unwrap();
         both!(self, at, store => store.failures(id, None, 100)).unwrap();

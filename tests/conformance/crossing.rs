@@ -1,0 +1,256 @@
+//! Many writers at once, as several nodes and many people are: no lost update, and no error but "ask again".
+
+use std::collections::BTreeSet;
+use std::future::Future;
+
+use tokio::task::JoinSet;
+use uuid::Uuid;
+use windrow::domain::ids::{Epoch, TaskId, WallMs};
+use windrow::domain::lifecycle::StopReason;
+use windrow::domain::settings::RateLimit;
+use windrow::ports::StoreError;
+use windrow::ports::data_log::LogRetention;
+use windrow::ports::run_store::{CheckpointAck, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
+use windrow::ports::task_store::{CommandError, CreateError, NewTask, TaskCommand};
+use windrow::ports::upkeep::Sweep;
+
+use crate::fixture::{BUSINESS, Harness, NOW, abandoned, actor, at, closing, request, task, tuning, with};
+
+/// Asks again while the store says that another try may help; every other error fails the test.
+pub async fn again<T, F>(mut ask: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    for _ in 0..200 {
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(StoreError::Unavailable(_)) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    panic!("the store doesn't come back")
+}
+
+/// SplitMix64, with the seed printed.
+#[derive(Clone, Copy)]
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(what: &str) -> Dice {
+        let given = std::env::var("WINDROW_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
+        let seed = given.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
+        println!("{what}: WINDROW_TEST_SEED={seed}");
+        Dice(seed)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    pub fn fork(&mut self) -> Dice {
+        Dice(self.below(u64::MAX))
+    }
+
+    pub fn shuffle<T>(&mut self, all: &mut [T]) {
+        for last in (1..all.len()).rev() {
+            all.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+/// Two nodes write batches in random orders, people command the same tasks, and everything is there in the end.
+pub async fn checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_update(harness: Harness) {
+    const ROUNDS: u64 = 12;
+    let mut dice = Dice::new("batches");
+    let mut runs = Vec::new();
+    for _ in 0..6 {
+        runs.push(harness.running(100).await);
+    }
+    let mut writers = JoinSet::new();
+    for own in [runs[..3].to_vec(), runs[3..].to_vec()] {
+        let (store, mut dice) = (harness.store.clone(), dice.fork());
+        writers.spawn(async move {
+            for round in 1..=ROUNDS {
+                let mut batch: Vec<ShardCheckpoint> = own.iter().map(|run| failing(run, round)).collect();
+                dice.shuffle(&mut batch);
+                let acks = again(|| store.checkpoint(&batch)).await;
+                assert!(acks.iter().all(|ack| *ack == CheckpointAck::Stored), "{acks:?}");
+            }
+        });
+    }
+    for _ in 0..2 {
+        let (store, mut dice) = (harness.store.clone(), dice.fork());
+        let mut ids: Vec<TaskId> = runs.iter().map(|run| run.shard.task).collect();
+        writers.spawn(async move {
+            for _ in 0..ROUNDS / 2 {
+                dice.shuffle(&mut ids);
+                for id in &ids {
+                    tune(&*store, *id).await;
+                }
+            }
+        });
+    }
+    while let Some(ended) = writers.join_next().await {
+        ended.unwrap();
+    }
+    for run in &runs {
+        let view = harness.view(run.shard.task).await;
+        assert_eq!(view.low_water.0, 5 * ROUNDS);
+        assert_eq!(view.counters.abandoned, ROUNDS);
+        // Each of the two people changed it in each of their rounds.
+        assert_eq!(view.control_rev, 1 + ROUNDS);
+        let groups = harness.store.failure_groups(run.shard.task).await.unwrap();
+        assert_eq!(groups.iter().map(|group| group.count).sum::<u64>(), ROUNDS);
+    }
+}
+
+/// Five items more than the round before, of which one failed.
+fn failing(run: &ClaimedShard, round: u64) -> ShardCheckpoint {
+    let mut checkpoint = with(at(run, round, 5 * round), vec![abandoned(5 * round - 1, "BAD")]);
+    checkpoint.counters.abandoned = round;
+    checkpoint.counters.succeeded = 4 * round;
+    checkpoint
+}
+
+async fn tune(store: &dyn crate::fixture::Stores, id: TaskId) {
+    let mut tuning = tuning();
+    tuning.rate = RateLimit::Unlimited;
+    let command = TaskCommand::Tune(Box::new(tuning));
+    again(|| async {
+        match store.command(id, &command, &actor(), NOW).await {
+            Ok(_) => Ok(()),
+            Err(CommandError::Store(error)) => Err(error),
+            Err(refused) => panic!("{refused}"),
+        }
+    })
+    .await;
+}
+
+pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(harness: Harness) {
+    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    let keyed = NewTask { idempotency_key: Some("once".to_owned()), ..task(10) };
+    let named = NewTask { name: Some("nightly".to_owned()), ..task(10) };
+    let mut creates = JoinSet::new();
+    for (new, at_once) in [(keyed, 12), (named, 12)] {
+        for nth in 0..at_once {
+            let (store, new) = (harness.store.clone(), new.clone());
+            creates.spawn(async move {
+                let is_keyed = new.idempotency_key.is_some();
+                let starts = nth % 2 == 0;
+                let made = match starts && is_keyed {
+                    true => store.create_and_start(&new, &actor(), NOW).await,
+                    false => store.create(&new, &actor(), NOW).await,
+                };
+                match made {
+                    Ok(view) => (is_keyed, Some(view.id)),
+                    Err(CreateError::NameTaken(_, _)) if !is_keyed => (false, None),
+                    Err(other) => panic!("{other}"),
+                }
+            });
+        }
+    }
+    let made = creates.join_all().await;
+    let keyed: BTreeSet<TaskId> = made.iter().filter(|(keyed, _)| *keyed).filter_map(|(_, id)| *id).collect();
+    assert_eq!(keyed.len(), 1, "one request, one task: {keyed:?}");
+    let named = made.iter().filter(|(keyed, id)| !keyed && id.is_some()).count();
+    assert_eq!(named, 1, "one of them got the name");
+}
+
+/// What a reader of the protocol believes of a shard, compared with what the store does: claims raise the epoch, writes of
+/// an older claim change nothing, progress never falls.
+pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Harness) {
+    let mut dice = Dice::new("writers");
+    let shard = harness.queued(1000).await;
+    let mut writers = JoinSet::new();
+    for _ in 0..4 {
+        let (store, mut dice) = (harness.store.clone(), dice.fork());
+        let session = harness.session().await;
+        writers.spawn(async move {
+            let (mut stored, mut seen) = (Vec::new(), Epoch(0));
+            for _ in 0..15 {
+                let own = request(shard, seen, session);
+                let run = match again(|| store.claim(own)).await {
+                    ClaimOutcome::Claimed(run) => *run,
+                    ClaimOutcome::Lost => {
+                        seen = newest(&*store, shard.task, seen).await;
+                        continue;
+                    }
+                };
+                let steps = 1 + dice.below(3);
+                for seq in 1..=steps {
+                    let low_water = run.low_water.0 + seq;
+                    let last = seq == steps;
+                    let close = last.then_some(RunClose::Released);
+                    let checkpoint = ShardCheckpoint { close, ..at(&run, seq, low_water) };
+                    let ack = again(|| store.checkpoint(std::slice::from_ref(&checkpoint))).await[0];
+                    assert_eq!(ack, CheckpointAck::Stored, "nobody else owns it");
+                    stored.push((run.epoch, low_water));
+                }
+                seen = run.epoch;
+            }
+            stored
+        });
+    }
+    let mut all: Vec<(Epoch, u64)> = writers.join_all().await.into_iter().flatten().collect();
+    all.sort_unstable();
+    let progress: Vec<u64> = all.iter().map(|(_, low_water)| *low_water).collect();
+    let expected: Vec<u64> = (1..=progress.len() as u64).collect();
+    assert_eq!(progress, expected, "each write went on where the one before it was");
+    assert!(!progress.is_empty());
+    assert_eq!(harness.view(shard.task).await.low_water.0, progress.len() as u64);
+}
+
+/// The newest epoch of the shard, as a scan would see it.
+async fn newest(store: &dyn crate::fixture::Stores, task: TaskId, seen: Epoch) -> Epoch {
+    let hunt = windrow::ports::run_store::Hunt {
+        alive: Vec::new(),
+        pools: None,
+        now: NOW,
+        restore_window: std::time::Duration::from_secs(3600),
+        after: None,
+        limit: 10,
+    };
+    let game = again(|| store.candidates(&hunt)).await;
+    game.found.iter().find(|one| one.shard.task == task).map_or(seen, |one| one.epoch)
+}
+
+/// Stewards and couriers of several nodes do the same at the same time; what they remove is removed once.
+pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(harness: Harness) {
+    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    harness.want_hooks(r#"{"stopped":{}}"#).await;
+    for _ in 0..6 {
+        let run = harness.running(10).await;
+        let close = RunClose::Stopped { reason: StopReason::Business, text: "enough".to_owned() };
+        let last = closing(&run, 1, 3, close);
+        harness.stored(with(last, vec![abandoned(1, "BAD"), abandoned(2, "ODD")])).await;
+    }
+    let held = harness.running(10).await;
+    let sessions = harness.store.list().await.unwrap();
+    for session in sessions {
+        harness.fence(session.id).await;
+    }
+    let later = WallMs(NOW.0 + 1);
+    let mut nodes = JoinSet::new();
+    for _ in 0..4 {
+        let store = harness.store.clone();
+        nodes.spawn(async move {
+            let retention = LogRetention { keep_from: later, max_per_task: 1000 };
+            let lines = again(|| store.expire(retention)).await;
+            let disowned = again(|| store.disown(NOW, 10)).await.len();
+            let calls = again(|| store.take_due(later, WallMs(NOW.0 + 60_000), 100)).await.len();
+            for what in Sweep::ALL {
+                again(|| store.sweep(what, later)).await;
+            }
+            (lines, disowned, calls)
+        });
+    }
+    let done = nodes.join_all().await;
+    assert_eq!(done.iter().map(|(lines, ..)| lines).sum::<u64>(), 12, "{done:?}");
+    assert_eq!(done.iter().map(|(_, disowned, _)| disowned).sum::<usize>(), 1, "{done:?}");
+    assert_eq!(done.iter().map(|(.., calls)| calls).sum::<usize>(), 6, "{done:?}");
+    assert_eq!(harness.view(held.shard.task).await.status.as_str(), "queued");
+}
