@@ -345,7 +345,7 @@ mod tests {
             let text = serde_json::to_vec(&answer).expect("written");
             assert_eq!(serde_json::from_slice::<Answer>(&text).expect("read"), answer);
         }
-        let rate = "12.5/s".parse().expect("a rate");
+        let rate = "25/2s".parse().expect("a rate");
         let question = Question::Book { task: TaskId(3), rate: RateLimit::Limited(rate), is_trial: true };
         let text = serde_json::to_vec(&question).expect("written");
         assert_eq!(serde_json::from_slice::<Question>(&text).expect("read"), question);

@@ -83,8 +83,8 @@ async fn a_task_that_does_not_run_shows_where_it_stood_and_why_no_more() {
     let path = format!("/v1/tasks/{task}/window");
     let answer = node.admin.get(&path).await.expect(200);
     let rests = json!({"shard": 0, "low_water": 3, "high_water": 3, "capacity": null, "items_per_cell": 1,
-        "cells": "", "head": null});
-    assert_eq!(answer, json!({"shards": [rests], "reason": "not_running_here"}));
+        "cells": "", "head": null, "node": null});
+    assert_eq!(answer, json!({"shards": [rests], "reason": "not_running_here", "unreachable": []}));
     node.admin.get("/v1/tasks/t999/window").await.problem(404, "not-found");
     node.admin.post(&format!("/v1/tasks/{task}/start"), json!({})).await.expect(202);
     node.status(&task, "finished").await;

@@ -175,7 +175,7 @@ pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Har
                 let own = request(shard, seen, session);
                 let run = match again(|| store.claim(own)).await {
                     ClaimOutcome::Claimed(run) => *run,
-                    ClaimOutcome::Lost => {
+                    ClaimOutcome::Lost | ClaimOutcome::Newer(_) => {
                         seen = newest(&*store, shard.task, seen).await;
                         continue;
                     }
@@ -209,6 +209,7 @@ async fn newest(store: &dyn crate::fixture::Stores, task: TaskId, seen: Epoch) -
     let hunt = windrow::ports::run_store::Hunt {
         alive: Vec::new(),
         pools: None,
+        node: String::new(),
         now: NOW,
         restore_window: std::time::Duration::from_secs(3600),
         after: None,
@@ -240,7 +241,9 @@ pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(h
         nodes.spawn(async move {
             let retention = LogRetention { keep_from: later, max_per_task: 1000 };
             let lines = again(|| store.expire(retention)).await;
-            let disowned = again(|| store.disown(NOW, 10)).await.len();
+            let left = again(|| store.orphans(&[], 10)).await;
+            let shards: Vec<_> = left.into_iter().map(|(shard, _)| shard).collect();
+            let disowned = again(|| store.disown(&shards, NOW)).await.len();
             let calls = again(|| store.take_due(later, WallMs(NOW.0 + 60_000), 100)).await.len();
             for what in Sweep::ALL {
                 again(|| store.sweep(what, later)).await;

@@ -225,7 +225,7 @@ mod tests {
         json!({"business": "push", "name": "x", "rate": "500/s", "window": "auto", "batch": 1, "timeout": "3s",
             "retry": {"max_attempts": 5, "backoff": "1s..60s x2 jitter 20%", "on_exhausted": "abandon"},
             "labels": {"a": "b"}, "source": {"type": "range"}, "total": 10, "send_params": false,
-            "deadline": "2026-11-20T17:00:00.000Z", "params": null})
+            "deadline": "2026-11-20T17:00:00.000Z", "params": null, "shards": 1})
     }
 
     #[test]
