@@ -15,6 +15,7 @@ use windrow::domain::counters::Counters;
 use windrow::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
+use windrow::domain::shards::Told;
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
 use windrow::ports::failure_list::{FailureList, FailurePage};
@@ -146,6 +147,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
         side: side.collect(),
         finish_at: None,
         canary_passed: false,
+        told: Told::default(),
         close: None,
         now: NOW,
     }
@@ -172,7 +174,7 @@ async fn run(store: &Store) -> Result<ClaimedShard> {
     let request = ClaimRequest { shard, seen: Epoch(0), claim, session: id, now: NOW };
     match store.claim(request).await? {
         ClaimOutcome::Claimed(run) => Ok(*run),
-        ClaimOutcome::Lost => bail!("a fresh shard was not to be had"),
+        ClaimOutcome::Lost | ClaimOutcome::Newer(_) => bail!("a fresh shard was not to be had"),
     }
 }
 
@@ -200,5 +202,6 @@ fn new_task() -> Result<NewTask> {
         deadline: None,
         parent: None,
         priority: 0,
+        shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     })
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use windrow::adapters::sql::Store;
 use windrow::config::Config;
 use windrow::domain::capacity::{Capacity, Ledger, Request};
 use windrow::domain::ids::{ItemCount, ItemIndex, Moment, WallMs};
+use windrow::domain::settings::Auto;
 use windrow::ports::run_store::{Hunt, RunStore};
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
 
@@ -55,14 +57,22 @@ async fn measure(file: &Path) -> Result<()> {
 async fn scan(store: &Store) -> Result<Vec<Request>> {
     let month = Duration::from_secs(30 * 86_400);
     let pools = Some(vec!["default".to_owned()]);
-    let mut hunt =
-        Hunt { alive: Vec::new(), now: NOW, restore_window: month, pools, after: None, limit: PAGE };
+    let mut hunt = Hunt {
+        alive: Vec::new(),
+        now: NOW,
+        restore_window: month,
+        pools,
+        node: String::new(),
+        after: None,
+        limit: PAGE,
+    };
     let mut line = Vec::new();
     loop {
         let game = store.candidates(&hunt).await?;
         line.extend(game.found.into_iter().map(|one| Request {
             shard: one.shard,
             rate: one.rate,
+            share: one.share,
             priority: one.priority,
             waiting_since: one.waiting_since,
             business: one.business,
@@ -125,6 +135,7 @@ fn new_task() -> NewTask {
         name: None,
         total: ItemCount(1_000),
         skip_first: ItemIndex(0),
+        shards: Auto::Fixed(NonZeroU32::MIN),
         tuning: Config::default().task_defaults.tuning,
         params: None,
         source: "{}".to_owned(),

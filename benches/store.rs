@@ -11,6 +11,7 @@ use uuid::Uuid;
 use windrow::adapters::sql::Store;
 use windrow::domain::counters::Counters;
 use windrow::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, WallMs};
+use windrow::domain::shards::Told;
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
 use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint};
@@ -96,6 +97,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
         side,
         finish_at: None,
         canary_passed: false,
+        told: Told::default(),
         close: None,
         now: NOW,
     }
@@ -123,7 +125,7 @@ async fn run(store: &Store) -> Result<ClaimedShard> {
     let request = ClaimRequest { shard, seen: Epoch(0), claim, session: id, now: NOW };
     match store.claim(request).await? {
         ClaimOutcome::Claimed(run) => Ok(*run),
-        ClaimOutcome::Lost => bail!("a fresh shard was not to be had"),
+        ClaimOutcome::Lost | ClaimOutcome::Newer(_) => bail!("a fresh shard was not to be had"),
     }
 }
 
@@ -154,5 +156,6 @@ fn new_task() -> Result<NewTask> {
         deadline: None,
         parent: None,
         priority: 0,
+        shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     })
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use windrow::domain::execution::{Effects, Event, Execution, Now, Reports, Restored, Start};
+use windrow::domain::execution::{Effects, Event, Execution, Now, Reports, Restored, Shared, Start};
 use windrow::domain::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::run::IndexRun;
 use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
@@ -139,6 +139,7 @@ fn exchanges(want: u32, fail_every: u64) -> u64 {
         stalls: 1,
         run: RunNo(1),
         canary: None,
+        shared: Shared::alone(range),
     };
     let (mut core, mut fx, mut reports) =
         (Execution::new(start, now(0)), Effects::default(), Reports::default());

@@ -2,6 +2,7 @@
 //!
 //! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
 
+pub mod agreement;
 pub mod bootstrap;
 pub mod database;
 pub mod dev;
@@ -14,6 +15,7 @@ pub mod provider;
 pub mod serve;
 pub mod sources;
 pub mod systemd;
+pub mod witness;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +24,11 @@ use self::one_task::OneTask;
 use crate::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
 };
-use crate::actors::handle::{NotStarted, SupervisorHandle};
+pub use crate::actors::handle::NotStarted;
+use crate::actors::handle::SupervisorHandle;
+use crate::actors::new_ids::NewIds;
 use crate::actors::tree::{Printed, Tree};
+use crate::config::Cluster;
 use crate::domain::capacity::{Capacity, Ledger};
 use crate::domain::execution::Progress;
 use crate::domain::ids::{ShardId, TaskId};
@@ -38,7 +43,7 @@ use crate::ports::uploads::UploadStore;
 
 pub use crate::actors::context::Times;
 pub use crate::adapters::clock::SystemClock;
-pub use crate::adapters::sql::Store;
+pub use crate::adapters::sql::{ServerAddress, ServerKind, Store};
 pub use crate::adapters::state_dir::{LockError, StateDir};
 
 /// How often, and how long, a closing node looks whether its store is still in use.
@@ -63,6 +68,8 @@ pub struct NodeOptions {
     pub times: Times,
     /// Where lanes and handlers run.
     pub runtimes: Arc<Runtimes>,
+    /// Whether no other process can use the store: older sessions are fenced at once then.
+    pub exclusive: bool,
     /// Runs this task only; none runs whatever the store has to run.
     pub only: Option<TaskId>,
 }
@@ -130,6 +137,8 @@ struct Beside {
     keep: Option<Keep>,
     /// When the tree of actors is printed.
     printed: Printed,
+    /// How it meets other nodes; none meets none.
+    cluster: Option<Cluster>,
     /// Where lines go; without it all go to the store.
     data_log: Option<Arc<dyn DataLog>>,
 }
@@ -160,24 +169,28 @@ impl Node {
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let store = options.store.clone();
+        let (store_id, meters) = (store.store_id().await?, store.meters().clone());
+        let vital = options.runtimes.vital.handle().clone();
+        let (leases, hints) = witness::open(beside.cluster.as_ref(), &store_id, &clock, &meters, &vital)?;
         let context = NodeContext {
             node: options.name,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            store_id: store.store_id().await?,
+            store_id,
             clock: clock.clone(),
             tree: Tree::new(clock.clone()).printed(beside.printed),
             work: options.runtimes.work.handle().clone(),
-            vital: options.runtimes.vital.handle().clone(),
+            vital,
             lanes_unpaced: options.runtimes.lanes,
             runs: runs_of(&store, options.only),
             tasks: store.clone(),
             sessions: store.clone(),
-            leases: None,
+            leases,
+            hints,
             data_log: beside.data_log.unwrap_or_else(|| store.clone()),
             provider: options.provider,
             times: options.times,
             serving: beside.serving,
-            exclusive: true,
+            exclusive: options.exclusive,
             directory: RunDirectory::default(),
             place: beside.place,
             hooks: beside.hooks,
@@ -186,7 +199,8 @@ impl Node {
             keep: beside.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
-            meters: store.meters().clone(),
+            new_ids: NewIds::default(),
+            meters,
         };
         let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
         let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);

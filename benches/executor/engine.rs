@@ -123,6 +123,7 @@ impl Engine {
         let node = control.block_on(async {
             let store = Arc::new(Store::open(&state.database()).await.unwrap());
             Node::start(NodeOptions {
+                exclusive: true,
                 name: "bench".into(),
                 state,
                 store,
@@ -195,6 +196,7 @@ impl Engine {
             deadline: None,
             parent: None,
             priority: 0,
+            shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };
         tasks.create(&new, &actor(), now).await.unwrap()
     }

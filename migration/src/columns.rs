@@ -1,6 +1,9 @@
 //! Column shapes that several tables share, and the few types that differ between databases.
 
-use sea_orm_migration::prelude::{ColumnDef, Index, IndexCreateStatement, IntoIden, TableCreateStatement};
+use sea_orm_migration::prelude::{
+    Alias, ColumnDef, ColumnType, DbErr, Index, IndexCreateStatement, IntoIden, SchemaManager, Table,
+    TableCreateStatement,
+};
 use sea_orm_migration::schema::{
     big_integer, big_integer_null, boolean, custom, integer, string_len, string_len_null,
 };
@@ -13,14 +16,115 @@ pub(crate) fn table(name: &'static str) -> TableCreateStatement {
     table
 }
 
-/// An index named `idx_{table}_{what}`.
-pub(crate) fn index(table: &'static str, what: &str, columns: &[&'static str]) -> IndexCreateStatement {
-    let mut index = Index::create();
-    index.name(format!("idx_{table}_{what}")).table(table).if_not_exists();
-    for column in columns {
-        index.col(*column);
+/// Makes a table, with texts that every database compares byte by byte: `'A'` is neither `'a'` nor `'A '`, and they sort
+/// everywhere as they do in SQLite. MariaDB's `TEXT` stops at 64 KiB, a source that came with a request doesn't.
+pub(crate) async fn create(manager: &SchemaManager<'_>, table: TableCreateStatement) -> Result<(), DbErr> {
+    let backend = manager.get_database_backend();
+    if backend == DbBackend::Sqlite {
+        return manager.create_table(table).await;
     }
-    index
+    let mut made = TableCreateStatement::new();
+    if let Some(name) = table.get_table_name() {
+        made.table(name.clone());
+    }
+    made.if_not_exists();
+    for column in table.get_columns() {
+        made.col(exact(column.clone(), backend));
+    }
+    for index in table.get_indexes() {
+        made.index(&mut index.clone());
+    }
+    if backend == DbBackend::MySql {
+        made.engine("InnoDB").character_set("utf8mb4").collate("utf8mb4_bin");
+    }
+    manager.create_table(made).await
+}
+
+/// Gives an older table a column, unless it has it: a step that was cut short goes on here.
+pub(crate) async fn add(
+    manager: &SchemaManager<'_>,
+    table: &'static str,
+    column: ColumnDef,
+) -> Result<(), DbErr> {
+    if manager.has_column(table, column.get_column_name()).await? {
+        return Ok(());
+    }
+    let column = exact(column, manager.get_database_backend());
+    manager.alter_table(Table::alter().table(table).add_column(column).to_owned()).await
+}
+
+/// Takes a column away, unless it is gone.
+pub(crate) async fn remove(
+    manager: &SchemaManager<'_>,
+    table: &'static str,
+    column: &ColumnDef,
+) -> Result<(), DbErr> {
+    let name = column.get_column_name();
+    if !manager.has_column(table, &name).await? {
+        return Ok(());
+    }
+    manager.alter_table(Table::alter().table(table).drop_column(Alias::new(name)).to_owned()).await
+}
+
+/// An index that is to be made.
+pub(crate) struct NewIndex {
+    table: &'static str,
+    name: String,
+    statement: IndexCreateStatement,
+}
+
+impl NewIndex {
+    /// No two rows have the same values; missing ones are never the same.
+    pub(crate) fn unique(mut self) -> NewIndex {
+        self.statement.unique();
+        self
+    }
+
+    /// Makes it, unless it is there: MySQL has no `IF NOT EXISTS` for indexes.
+    pub(crate) async fn make(self, manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+        if manager.has_index(self.table, &self.name).await? {
+            return Ok(());
+        }
+        manager.create_index(self.statement).await
+    }
+}
+
+/// Drops an index, unless it is gone.
+pub(crate) async fn drop_index(
+    manager: &SchemaManager<'_>,
+    name: &'static str,
+    table: &'static str,
+) -> Result<(), DbErr> {
+    if !manager.has_index(table, name).await? {
+        return Ok(());
+    }
+    manager.drop_index(Index::drop().name(name).table(table).to_owned()).await
+}
+
+/// The column with a text type of exact comparison, and of any length where it has no length.
+fn exact(mut column: ColumnDef, backend: DbBackend) -> ColumnDef {
+    let (is_long, is_text) = match column.get_column_type() {
+        Some(ColumnType::Text) => (true, true),
+        Some(ColumnType::String(_) | ColumnType::Char(_)) => (false, true),
+        _ => (false, false),
+    };
+    match backend {
+        DbBackend::MySql if is_long => drop(column.custom("longtext")),
+        DbBackend::Postgres if is_text => drop(column.extra(r#"COLLATE "C""#)),
+        _ => {}
+    }
+    column
+}
+
+/// An index named `idx_{table}_{what}`.
+pub(crate) fn index(table: &'static str, what: &str, columns: &[&'static str]) -> NewIndex {
+    let name = format!("idx_{table}_{what}");
+    let mut statement = Index::create();
+    statement.name(&name).table(table).if_not_exists();
+    for column in columns {
+        statement.col(*column);
+    }
+    NewIndex { table, name, statement }
 }
 
 /// The primary key over several columns.

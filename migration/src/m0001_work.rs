@@ -6,7 +6,8 @@ use sea_orm_migration::sea_orm::DbBackend;
 use uuid::Uuid;
 
 use crate::columns::{
-    bytes, flag, index, key, number, number_null, sequence_key, slug, small, table, uuid_null,
+    NewIndex, bytes, create, flag, index, key, number, number_null, sequence_key, slug, small, table,
+    uuid_null,
 };
 
 /// See the module.
@@ -39,17 +40,12 @@ impl MigrationTrait for Migration {
             session(),
         ];
         for table in tables {
-            manager.create_table(table).await?;
+            create(manager, table).await?;
         }
         for index in indexes() {
-            manager.create_index(index).await?;
+            index.make(manager).await?;
         }
-        let id = Query::insert()
-            .into_table("meta")
-            .columns(["name", "val"])
-            .values_panic(["store_id".into(), store_id().into()])
-            .to_owned();
-        manager.execute(id).await
+        give_id(manager).await
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
@@ -58,6 +54,21 @@ impl MigrationTrait for Migration {
         }
         Ok(())
     }
+}
+
+/// Gives the store its id, once: a step that was cut short goes on here.
+async fn give_id(manager: &SchemaManager<'_>) -> Result<(), DbErr> {
+    let known =
+        Query::select().column("val").from("meta").and_where(Expr::col("name").eq("store_id")).to_owned();
+    if manager.get_connection().query_one(&known).await?.is_some() {
+        return Ok(());
+    }
+    let id = Query::insert()
+        .into_table("meta")
+        .columns(["name", "val"])
+        .values_panic(["store_id".into(), store_id().into()])
+        .to_owned();
+    manager.execute(id).await
 }
 
 /// Six characters of `[a-z0-9]`: the first part of every item key. 36^6 is 2.2 thousand million stores.
@@ -253,10 +264,10 @@ fn session() -> TableCreateStatement {
         .to_owned()
 }
 
-fn indexes() -> Vec<IndexCreateStatement> {
+fn indexes() -> Vec<NewIndex> {
     vec![
-        index("task", "name", &["business_id", "name"]).unique().to_owned(),
-        index("task", "fire", &["schedule_id", "fire_time"]).unique().to_owned(),
+        index("task", "name", &["business_id", "name"]).unique(),
+        index("task", "fire", &["schedule_id", "fire_time"]).unique(),
         index("task", "status", &["status", "id"]),
         index("shard", "state", &["state", "task_id", "shard_no", "epoch"]),
         index("shard", "session", &["session_id"]),

@@ -4,7 +4,7 @@ use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{string_len, string_len_null, text, text_null};
 use sea_orm_migration::sea_orm::DbBackend;
 
-use crate::columns::{bytes, index, key, number, number_null, sequence_key, slug, small, table};
+use crate::columns::{bytes, create, index, key, number, number_null, sequence_key, slug, small, table};
 
 /// See the module.
 #[derive(Debug)]
@@ -34,16 +34,16 @@ impl MigrationTrait for Migration {
             parts("upload_chunk", backend),
         ];
         for table in tables {
-            manager.create_table(table).await?;
+            create(manager, table).await?;
         }
         let indexes = [
             index("outbox", "due", &["state", "due_at"]),
             index("audit", "task", &["task_id", "id"]),
             index("data_log", "task", &["task_id", "level", "id"]),
-            index("source", "location", &["location_hash"]).unique().to_owned(),
+            index("source", "location", &["location_hash"]).unique(),
         ];
         for index in indexes {
-            manager.create_index(index).await?;
+            index.make(manager).await?;
         }
         Ok(())
     }

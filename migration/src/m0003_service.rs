@@ -4,7 +4,10 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{boolean, string_len, string_len_null, text_null};
 
-use crate::columns::{index, key, number, number_null, sequence_key, slug, small, table};
+use crate::columns::{
+    NewIndex, add, create, drop_index, index, key, number, number_null, remove, sequence_key, slug, small,
+    table,
+};
 
 /// See the module.
 #[derive(Debug)]
@@ -53,33 +56,27 @@ const TABLES: [&str; 3] = ["upload", "data_log_drop", "start_token"];
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for (table, column) in columns() {
-            // One column a statement: SQLite takes no more, and a step that was cut short goes on here.
-            if !manager.has_column(table, column.get_column_name()).await? {
-                manager.alter_table(Table::alter().table(table).add_column(column).to_owned()).await?;
-            }
+            // One column a statement: SQLite takes no more.
+            add(manager, table, column).await?;
         }
-        manager.create_table(upload()).await?;
-        manager.create_table(data_log_drop()).await?;
-        manager.create_table(start_token()).await?;
+        create(manager, upload()).await?;
+        create(manager, data_log_drop()).await?;
+        create(manager, start_token()).await?;
         for index in indexes() {
-            manager.create_index(index).await?;
+            index.make(manager).await?;
         }
         Ok(())
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for (name, table) in INDEXES {
-            manager.drop_index(Index::drop().name(name).table(table).if_exists().to_owned()).await?;
+            drop_index(manager, name, table).await?;
         }
         for name in TABLES.iter().rev() {
             manager.drop_table(Table::drop().table(*name).if_exists().to_owned()).await?;
         }
         for (table, column) in columns().into_iter().rev() {
-            let name = column.get_column_name();
-            if manager.has_column(table, &name).await? {
-                let name = Alias::new(name);
-                manager.alter_table(Table::alter().table(table).drop_column(name).to_owned()).await?;
-            }
+            remove(manager, table, &column).await?;
         }
         Ok(())
     }
@@ -135,7 +132,7 @@ const INDEXES: [(&str, &str); 10] = [
     ("idx_start_token_task", "start_token"),
 ];
 
-fn indexes() -> Vec<IndexCreateStatement> {
+fn indexes() -> Vec<NewIndex> {
     vec![
         index("item", "grp", &["task_id", "grp", "grp_no"]),
         index("task", "business", &["business_id", "id"]),

@@ -4,7 +4,7 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::string_len_null;
 
-use crate::columns::{flag, number_null};
+use crate::columns::{add, flag, number_null, remove};
 
 /// See the module.
 #[derive(Debug)]
@@ -37,21 +37,15 @@ fn columns() -> Vec<(&'static str, ColumnDef)> {
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for (table, column) in columns() {
-            // One column a statement: SQLite takes no more, and a step that was cut short goes on here.
-            if !manager.has_column(table, column.get_column_name()).await? {
-                manager.alter_table(Table::alter().table(table).add_column(column).to_owned()).await?;
-            }
+            // One column a statement: SQLite takes no more.
+            add(manager, table, column).await?;
         }
         Ok(())
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for (table, column) in columns().into_iter().rev() {
-            let name = column.get_column_name();
-            if manager.has_column(table, &name).await? {
-                let name = Alias::new(name);
-                manager.alter_table(Table::alter().table(table).drop_column(name).to_owned()).await?;
-            }
+            remove(manager, table, &column).await?;
         }
         Ok(())
     }

@@ -6,29 +6,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
-use uuid::Uuid;
 
 use super::context::NodeContext;
-use super::lease_keeper::{self, LeaseAnswer, Wanted};
+use super::lease_keeper;
 use super::session::Life;
+use super::takeover;
+pub(crate) use super::takeover::give_lease_back;
 use super::tree::Line;
 use crate::domain::checkpoint;
 use crate::domain::execution::{Now, Restored};
 use crate::domain::ids::{ClaimId, WallMs};
-use crate::domain::lifecycle::StopReason;
-use crate::domain::trust::Term;
+use crate::domain::lifecycle::{StopReason, Wish};
 use crate::domain::verdict::ParkedItem;
 use crate::ports::StoreError;
 use crate::ports::gate::Gate;
-use crate::ports::lease_store::{LeaseKey, LeaseReply};
+use crate::ports::lease_store::LeaseKey;
 use crate::ports::provision::{Provision, ProvisionError};
 use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose};
 use crate::ports::task_store::TaskView;
 
 /// The wait between two tries of a step that failed for the moment.
-const STEP_RETRY: Duration = Duration::from_millis(200);
+pub(super) const STEP_RETRY: Duration = Duration::from_millis(200);
 /// How long a step is tried before the shard is given back and offered anew.
-const STEP_TRIES: u32 = 25;
+pub(super) const STEP_TRIES: u32 = 25;
 /// Parked rows read at once.
 const PARKED_PAGE: u32 = 2_000;
 /// The wait before a shard whose handler or source could not be had is tried again.
@@ -49,6 +49,10 @@ pub(crate) struct Claimed {
 pub(crate) enum NotClaimed {
     /// Someone else has it, or will.
     Lost,
+    /// Its silent owner may live on a lease that can't be seen now.
+    NoWitness,
+    /// Its checkpoint was written by a newer program, in this version.
+    Newer(u8),
     /// Owned, but it can't run: give it back with this.
     Unfit(Box<(ClaimedShard, RunClose)>),
     /// Owned, or perhaps owned, but the store fails: the heartbeat's list will show it.
@@ -64,9 +68,10 @@ pub(crate) async fn claim(
     keeper: &Line<lease_keeper::Msg>,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
-    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(Uuid::new_v4()) };
-    let gate = Arc::new(Gate::new(life.trust.clone()));
-    take_lease(node, key, &gate, keeper).await?;
+    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(node.new_ids.make()) };
+    let alone = node.times.takeover_without_leases.then_some(node.times.lease_ttl);
+    let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(alone));
+    let hold = takeover::secure(node, candidate, key, &gate, keeper).await?;
     let request = ClaimRequest {
         shard: candidate.shard,
         seen: candidate.epoch,
@@ -74,44 +79,20 @@ pub(crate) async fn claim(
         session: life.id,
         now: node.clock.wall(),
     };
-    let shard = match retrying(|| node.runs.claim(request)).await {
-        Ok(ClaimOutcome::Claimed(shard)) => *shard,
-        Ok(ClaimOutcome::Lost) => {
-            give_lease_back(key, keeper);
-            return Err(NotClaimed::Lost);
+    let not_claimed = match takeover::claim(node, request, hold).await {
+        Ok(ClaimOutcome::Claimed(shard)) => {
+            let prepared = prepare(node, *shard, gate, key, permit).await;
+            if prepared.is_err() {
+                give_lease_back(key, keeper);
+            }
+            return prepared;
         }
-        Err(error) => return Err(NotClaimed::StoreFailed(error)),
+        Ok(ClaimOutcome::Lost) => NotClaimed::Lost,
+        Ok(ClaimOutcome::Newer(version)) => NotClaimed::Newer(version),
+        Err(error) => NotClaimed::StoreFailed(error),
     };
-    prepare(node, shard, gate, key, permit).await
-}
-
-async fn take_lease(
-    node: &NodeContext,
-    key: LeaseKey,
-    gate: &Gate,
-    keeper: &Line<lease_keeper::Msg>,
-) -> Result<(), NotClaimed> {
-    let (sender, answer) = tokio::sync::oneshot::channel();
-    let tell = Box::new(move |answer| {
-        if sender.send(answer).is_err() {
-            tracing::debug!("a lease was taken for a launcher that is gone; it runs out");
-        }
-    });
-    keeper.tell(lease_keeper::Msg::Ask { key, wanted: Wanted::Acquire, answer: tell });
-    match answer.await {
-        Ok(LeaseAnswer::SessionOnly) => Ok(()),
-        Ok(LeaseAnswer::Said(LeaseReply::Held, sent)) => {
-            gate.extend_lease(Term::new(node.times.lease_ttl).trusted_until(sent));
-            Ok(())
-        }
-        Ok(LeaseAnswer::Said(LeaseReply::Lost | LeaseReply::Absent, _) | LeaseAnswer::Unknown(_))
-        | Err(_) => Err(NotClaimed::Lost),
-    }
-}
-
-/// Gives a lease back; one that stays behind runs out by itself.
-pub(crate) fn give_lease_back(key: LeaseKey, keeper: &Line<lease_keeper::Msg>) {
-    keeper.tell(lease_keeper::Msg::Ask { key, wanted: Wanted::Release, answer: Box::new(|_| {}) });
+    give_lease_back(key, keeper);
+    Err(not_claimed)
 }
 
 async fn prepare(
@@ -121,6 +102,10 @@ async fn prepare(
     key: LeaseKey,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
+    if shard.wish != Wish::Run {
+        // Claimed only to commit its end: what it would need to run may be gone.
+        return Err(NotClaimed::Unfit(Box::new((shard, RunClose::Released))));
+    }
     let failed = |error| NotClaimed::StoreFailed(error);
     let task = retrying(|| node.tasks.get(shard.shard.task)).await.map_err(failed)?;
     let Some(task) = task else { return Err(NotClaimed::Lost) };

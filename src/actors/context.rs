@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+pub use super::heartbeats::Heartbeats;
+use super::new_ids::NewIds;
 use super::run_cell::RunCell;
 pub use super::run_view::{RunSample, RunView};
 use super::tree::Tree;
 use crate::domain::capacity::{Ledger, Load};
 use crate::domain::execution::{Progress, WindowPicture};
-use crate::domain::ids::{Moment, SessionId, ShardId, StoreId, TaskId};
+use crate::domain::ids::{ShardId, StoreId, TaskId};
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
+use crate::ports::hints::Hints;
 use crate::ports::hook::HookCaller;
 use crate::ports::lease_store::LeaseStore;
 use crate::ports::meters::Meters;
@@ -48,6 +51,9 @@ pub struct Times {
     pub data_log_flush: Duration,
     /// How long calls may take to end when the node shuts down.
     pub drain_timeout: Duration,
+    /// Whether shards of a silent owner are taken over, after its promise and a TTL, while the lease store that the
+    /// owner may live on can't be reached.
+    pub takeover_without_leases: bool,
 }
 
 impl Default for Times {
@@ -63,6 +69,7 @@ impl Default for Times {
             restore_backoff: (seconds(15), seconds(600)),
             data_log_flush: seconds(1),
             drain_timeout: seconds(30),
+            takeover_without_leases: false,
         }
     }
 }
@@ -167,6 +174,8 @@ pub struct NodeContext {
     pub sessions: Arc<dyn SessionStore>,
     /// Leases outside the database, if there are.
     pub leases: Option<Arc<dyn LeaseStore>>,
+    /// The way to the other nodes' ears, if there is one.
+    pub hints: Option<Arc<dyn Hints>>,
     /// Lines.
     pub data_log: Arc<dyn DataLog>,
     /// Handlers and sources.
@@ -193,8 +202,10 @@ pub struct NodeContext {
     pub room: RoomBoard,
     /// What is counted for people who watch.
     pub meters: Arc<Meters>,
-    /// When the heartbeats of all nodes last moved, as the restorer saw it.
+    /// What the restorer saw of all sessions.
     pub heartbeats: Heartbeats,
+    /// Ids of sessions and claims.
+    pub new_ids: NewIds,
 }
 
 impl NodeContext {
@@ -242,28 +253,6 @@ pub struct Keep {
     pub log: Duration,
     /// Lines of one task.
     pub log_lines: u64,
-}
-
-/// When the heartbeats of all nodes last moved, on this node's clock.
-#[derive(Clone, Debug, Default)]
-pub struct Heartbeats(Arc<Mutex<BTreeMap<SessionId, (i64, Moment)>>>);
-
-impl Heartbeats {
-    /// Notes the heartbeats that were seen at a moment; others are forgotten.
-    pub(crate) fn saw(&self, heartbeats: impl Iterator<Item = (SessionId, i64)>, at: Moment) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = heartbeats.map(|(id, heartbeat)| {
-            let moved = known.get(&id).filter(|(before, _)| *before == heartbeat).map_or(at, |(_, at)| *at);
-            (id, (heartbeat, moved))
-        });
-        *known = now.collect();
-    }
-
-    /// How long each heartbeat has not moved; one that was never seen is not among them.
-    pub(crate) fn ages(&self, now: Moment) -> BTreeMap<SessionId, Duration> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().map(|(id, (_, moved))| (*id, now.since(*moved))).collect()
-    }
 }
 
 /// The live runs of a node, for people who look at them: no actor is asked.

@@ -9,6 +9,8 @@ use ractor::Actor;
 use tokio::sync::{oneshot, watch};
 
 use super::context::{NodeContext, Room, ServingNow};
+use super::hearing;
+use super::namesake;
 use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
@@ -16,11 +18,19 @@ use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::execution::{Progress, WindowPicture};
 use crate::domain::ids::{SessionId, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::shards::Share;
+use crate::ports::hints::Hint;
 
 /// The supervision tree did not come up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the node's actors did not start: {0}")]
-pub struct NotStarted(String);
+pub enum NotStarted {
+    /// Another live node has this name: people drain nodes and move shards by their names.
+    #[error("another live node is called {0}; each node needs a name of its own")]
+    NameTaken(String),
+    /// An actor, or the store that it needs.
+    #[error("the node's actors did not start: {0}")]
+    Actors(String),
+}
 
 /// The supervision tree of a node, from outside.
 pub struct SupervisorHandle {
@@ -33,14 +43,15 @@ impl SupervisorHandle {
     /// Starts the tree.
     ///
     /// # Errors
-    /// When a child can't start, for example since another node of this name lives in the process.
+    /// When another live node has the name, or a child can't start.
     pub async fn start(node: Arc<NodeContext>, ledger: Ledger) -> Result<SupervisorHandle, NotStarted> {
+        namesake::await_name(&node).await?;
         let leaf = node.tree.enter(&node.node, super::policy::Kind::Supervisor);
         node.room.write(&ledger, 0);
         let arguments = Arguments { node: node.clone(), leaf: leaf.clone(), ledger };
         let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
             .await
-            .map_err(|error| NotStarted(error.to_string()))?;
+            .map_err(|error| NotStarted::Actors(error.to_string()))?;
         let tree = node.tree.for_log("", |printed| printed.start);
         tracing::info!(node = node.node, %tree, "node up");
         let (sender, over) = watch::channel(false);
@@ -50,7 +61,11 @@ impl SupervisorHandle {
             }
             sender.send_replace(true);
         });
-        Ok(SupervisorHandle { address: Address::new(actor, leaf), node, over })
+        let address = Address::new(actor, leaf);
+        if let Some(hints) = node.hints.clone() {
+            tokio::spawn(hearing::listen(hints, address.clone(), over.clone()));
+        }
+        Ok(SupervisorHandle { address, node, over })
     }
 
     /// Something changed in the store: look for work now instead of at the next scan.
@@ -68,9 +83,15 @@ impl SupervisorHandle {
         self.node.heartbeats.ages(self.node.clock.now())
     }
 
-    /// A task's wish or settings changed: its runs look at once instead of at the next heartbeat.
+    /// A task's wish or settings changed: its runs, here and on other nodes, look at once instead of at the next
+    /// heartbeat; other nodes look for work too.
     pub fn nudge(&self, task: TaskId) {
         self.address.tell(Msg::Nudge(task));
+    }
+
+    /// Tells the other nodes what to look at, where there is a way to.
+    pub fn hint(&self, hint: Hint) {
+        self.address.tell(Msg::Hint(hint));
     }
 
     /// The tree as people see it.
@@ -88,16 +109,17 @@ impl SupervisorHandle {
         self.node.directory.windows(task, cells_max)
     }
 
-    /// Books another rate for what runs here of a task, before the change is committed. A raise that was booked and
+    /// Books another rate for what runs here of a task, each shard its part, before the change is committed; `share` is
+    /// the part of one of its shards, where none runs here. A raise that was booked and
     /// is not committed after all is given back by booking the old rate. Once the tree has ended there is nothing to
     /// book.
     ///
     /// # Errors
     /// When it doesn't fit, with what would; nothing is booked then. Also when nothing of the task runs here, but
     /// the rate is more than the whole node has.
-    pub async fn rebook(&self, task: TaskId, rate: RateLimit) -> Result<(), Refusal> {
+    pub async fn rebook(&self, task: TaskId, rate: RateLimit, share: Share) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
-        self.address.tell(Msg::Rebook(task, rate, sender));
+        self.address.tell(Msg::Rebook(task, (rate, share), sender));
         answer.await.unwrap_or(Ok(()))
     }
 
@@ -105,9 +127,9 @@ impl SupervisorHandle {
     ///
     /// # Errors
     /// As it would have.
-    pub async fn would_book(&self, task: TaskId, rate: RateLimit) -> Result<(), Refusal> {
+    pub async fn would_book(&self, task: TaskId, rate: RateLimit, share: Share) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
-        self.address.tell(Msg::TryBook(task, rate, sender));
+        self.address.tell(Msg::TryBook(task, (rate, share), sender));
         answer.await.unwrap_or(Ok(()))
     }
 

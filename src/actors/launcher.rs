@@ -11,28 +11,40 @@ use std::time::Duration;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::Semaphore;
 
-use super::claiming::{self, Claimed, NotClaimed};
+use super::claiming::{Claimed, NotClaimed};
 use super::context::NodeContext;
 use super::launcher_run::Run;
+use super::launcher_share::{BookSink, Part};
 use super::lines::Lines;
 use super::session::Life;
 use super::sight::Sight;
-use super::tree::{Activity, Address, Leaf};
+use super::tree::{Address, Leaf};
 use super::{checkpoint_writer, data_log_writer};
+use crate::domain::capacity::Refusal;
 use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, Moment, ShardId};
-use crate::domain::lifecycle::{StopReason, Wish};
 use crate::ports::run_store::{CheckpointAck, Control, RunClose};
 use crate::ports::session_store::OwnedShard;
 
 /// Nothing was heard of a checkpoint for this long: it is sent again, with the same number.
 const RESEND_AFTER: Duration = Duration::from_secs(2);
 
+/// Why a node leaves a shard alone that has no live owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bar {
+    /// Its owner is silent, but may live on a lease, and the lease store can't be reached.
+    NoWitness,
+    /// Its checkpoint has this version, which only a newer program reads.
+    Newer(u8),
+}
+
 /// How a launcher ended, for its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LauncherEnd {
     /// The shard was never owned.
     NotOwned,
+    /// The same, since it may not be had for now.
+    Barred(Bar),
     /// The run is over and its shard was given back in the store.
     Closed(RunClose),
     /// Someone else owns the shard.
@@ -55,6 +67,11 @@ pub(crate) enum Msg {
     /// The wish or the settings may have changed.
     Look,
     Controlled(Box<Control>),
+    /// What came of a request to book this part.
+    Booked(Part, Result<(), Refusal>),
+    BookAgain,
+    /// The other shards may have abandoned more.
+    LookAgain,
     /// Start the executor again, after its lanes are gone.
     RestartExecutor,
     RestartRenewer,
@@ -81,6 +98,8 @@ pub(crate) struct Arguments {
     pub(crate) claims: Arc<Semaphore>,
     /// What its parent need not tell it.
     pub(crate) sight: Arc<Sight>,
+    /// Books another part of the rate.
+    pub(crate) book: BookSink,
 }
 
 pub(crate) struct State {
@@ -89,9 +108,9 @@ pub(crate) struct State {
     pub(crate) leaf: Leaf,
     pub(crate) run: Option<Run>,
     /// Wishes that arrived before the run did.
-    early: Vec<Msg>,
+    pub(super) early: Vec<Msg>,
     /// Nobody wants the run any more: a claim that has not been made yet need not be.
-    called_off: Arc<AtomicBool>,
+    pub(super) called_off: Arc<AtomicBool>,
     pub(crate) end: Option<LauncherEnd>,
 }
 
@@ -124,7 +143,7 @@ impl Actor for Launcher {
                 state.end = Some(end);
                 me.stop(None);
             }
-            Msg::Row(..) | Msg::NotListed(_) | Msg::Look if state.run.is_none() => {}
+            Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if state.run.is_none() => {}
             message if state.run.is_none() => state.keep_for_later(message),
             Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
             Msg::Written(written) => return state.on_written(written),
@@ -134,10 +153,13 @@ impl Actor for Launcher {
             Msg::Look => state.look(),
             Msg::Controlled(control) => {
                 state.with_run(|run, state| {
-                    run.on_control(*control, &state.arguments.node);
+                    run.on_control(*control, state);
                     state.arguments.sight.note(run.claim(), run.control());
                 });
             }
+            Msg::Booked(part, outcome) => state.with_run(|run, state| run.on_booked(part, outcome, state)),
+            Msg::BookAgain => state.with_run(|run, state| run.book_again(state)),
+            Msg::LookAgain => state.look_again(),
             Msg::RestartExecutor => return Run::start_executor(state, &me).await,
             Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
             Msg::Drop => state.finish(LauncherEnd::Fenced),
@@ -187,105 +209,6 @@ impl State {
         self.early.push(message);
     }
 
-    fn claim(&mut self) {
-        let Arguments { node, candidate, life, lines, claims, .. } = &self.arguments;
-        let (node, candidate, life, claims) = (node.clone(), candidate.clone(), life.clone(), claims.clone());
-        let (keeper, me, called_off) = (lines.lease_keeper.clone(), self.me.clone(), self.called_off.clone());
-        let work = node.work.clone();
-        work.spawn(self.me.guard(async move {
-            // Never closed. Without a permit there would be no bound, but no wrong either.
-            let permit = claims.acquire_owned().await.ok();
-            let outcome = if called_off.load(Ordering::Relaxed) {
-                Err(NotClaimed::Lost)
-            } else {
-                claiming::claim(&node, &candidate, &life, &keeper, permit).await
-            };
-            me.tell(Msg::Claimed(Box::new(outcome)));
-        }));
-    }
-
-    async fn on_claimed(
-        &mut self,
-        outcome: Result<Claimed, NotClaimed>,
-        me: &ActorRef<Msg>,
-    ) -> Result<(), ActorProcessingErr> {
-        match outcome {
-            Ok(claimed) if !self.is_booked(&claimed) => {
-                tracing::info!(
-                    actor = self.leaf.path(),
-                    "its rate was changed meanwhile; it is offered anew"
-                );
-                claiming::give_lease_back(claimed.key, &self.arguments.lines.lease_keeper);
-                self.release(claimed.shard.epoch, claimed.shard.claim, RunClose::Released);
-                Ok(())
-            }
-            Ok(claimed) => self.begin(claimed, me).await,
-            Err(NotClaimed::Lost) => {
-                self.finish(LauncherEnd::NotOwned);
-                Ok(())
-            }
-            Err(NotClaimed::StoreFailed(error)) => {
-                self.finish(LauncherEnd::StillOwned(error.to_string()));
-                Ok(())
-            }
-            Err(NotClaimed::Unfit(unfit)) => {
-                let (shard, close) = *unfit;
-                tracing::error!(actor = self.leaf.path(), ?close, "shard can't run");
-                self.release(shard.epoch, shard.claim, close);
-                Ok(())
-            }
-        }
-    }
-
-    /// Whether what was booked is what would run: the offer may be older than a change of the rate, which found nothing
-    /// to book anew.
-    fn is_booked(&self, claimed: &Claimed) -> bool {
-        let offered = &self.arguments.candidate;
-        offered.wish != Wish::Run || offered.rate == claimed.control.tuning.rate
-    }
-
-    async fn begin(&mut self, claimed: Claimed, me: &ActorRef<Msg>) -> Result<(), ActorProcessingErr> {
-        let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
-        match Run::open(self, claimed) {
-            Ok(run) => {
-                self.arguments.sight.note(run.claim(), run.control());
-                self.run = Some(run);
-            }
-            Err(error) => {
-                let close =
-                    RunClose::Stopped { reason: StopReason::HandlerRejected, text: error.failure.message };
-                self.release(epoch, claim, close);
-                return Ok(());
-            }
-        }
-        self.leaf.say(Activity::Ok, "running");
-        Run::start_renewer(self, me).await?;
-        Run::start_executor(self, me).await?;
-        for message in std::mem::take(&mut self.early) {
-            self.me.tell(message);
-        }
-        Ok(())
-    }
-
-    /// Gives the shard back in the store without a run, then ends.
-    fn release(
-        &mut self,
-        epoch: crate::domain::ids::Epoch,
-        claim: crate::domain::ids::ClaimId,
-        close: RunClose,
-    ) {
-        let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
-        self.arguments.node.work.spawn(self.me.guard(async move {
-            let now = node.clock.wall();
-            let released = claiming::retrying(|| node.runs.release(shard, epoch, claim, &close, now)).await;
-            me.tell(Msg::Ended(match released {
-                Ok(CheckpointAck::Stored) => LauncherEnd::Closed(close),
-                Ok(CheckpointAck::Fenced) => LauncherEnd::Fenced,
-                Err(error) => LauncherEnd::StillOwned(error.to_string()),
-            }));
-        }));
-    }
-
     pub(crate) fn steer(&mut self, command: Command) {
         self.with_run(|run, _| run.steer(command));
     }
@@ -325,6 +248,10 @@ impl State {
             }
             return;
         }
+        if row.leaves {
+            self.with_run(|run, state| run.leave(state));
+            return;
+        }
         if row.wish == run.control().wish && row.control_rev == run.control().rev {
             return;
         }
@@ -332,7 +259,7 @@ impl State {
     }
 
     /// Reads the control, which is obeyed when it comes.
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
         self.arguments.node.work.spawn(self.me.guard(async move {
             match node.runs.control(shard).await {
@@ -375,7 +302,7 @@ impl Drop for State {
     /// Also when the launcher fails or is killed: nothing of its run dispatches or is shown any more.
     fn drop(&mut self) {
         if let Some(run) = self.run.take() {
-            run.abandon(&self.arguments.node);
+            run.abandon(&self.arguments.node, &self.arguments.lines.lease_keeper);
         }
         self.leaf.leave();
     }

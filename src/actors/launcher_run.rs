@@ -9,12 +9,13 @@ use ractor::{ActorId, ActorProcessingErr};
 
 use super::claiming::{self};
 use super::launcher::{LauncherEnd, Msg, State};
+use super::launcher_share::InForce;
 use super::lease_renewer::{self};
 use super::policy::{Kind, Restarts, policy};
 use super::run_cell::RunCell;
-use super::tree::{Activity, Address};
+use super::tree::{Activity, Address, Line};
 use super::window_executor::{self};
-use super::{checkpoint_writer, context::NodeContext};
+use super::{checkpoint_writer, context::NodeContext, lease_keeper};
 use crate::domain::checkpoint;
 use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
@@ -46,10 +47,13 @@ pub(crate) struct Run {
     pub(super) key: LeaseKey,
     pub(super) epoch: Epoch,
     pub(super) control: Control,
+    pub(super) in_force: InForce,
     pub(super) recoveries: u32,
     pub(super) claimed_at: Moment,
     pub(super) seq: CheckpointSeq,
     pub(super) pending: Option<Pending>,
+    /// People want it on another node, or its wish is one that only a newer program knows.
+    pub(super) leaves: bool,
     pub(super) executor: Option<Child<window_executor::Msg>>,
     pub(super) renewer: Option<Child<lease_renewer::Msg>>,
 }
@@ -77,6 +81,7 @@ impl Run {
             self.gate.close();
         }
         self.seq = self.seq.next();
+        let version = state.arguments.node.heartbeats.checkpoint_version();
         let checkpoint = ShardCheckpoint {
             shard: self.cell.shard,
             epoch: self.epoch,
@@ -85,10 +90,11 @@ impl Run {
             low_water: draft.low_water,
             high_water: draft.high_water,
             counters: draft.counters,
-            blob: checkpoint::encode(draft.low_water, &draft.above, &[]),
+            blob: checkpoint::encode_as(version, draft.low_water, &draft.above, &[]),
             side: draft.side,
             finish_at: draft.finish_at,
             canary_passed: draft.canary_passed,
+            told: draft.told,
             close,
             now: state.arguments.node.clock.wall(),
         };
@@ -139,8 +145,13 @@ impl Run {
         }
     }
 
-    /// A run that lasted longer than the longest wait was healthy: the count of recoveries begins anew.
+    /// A run that lasted longer than the longest wait was healthy: the count of recoveries begins anew. Where the whole
+    /// task recovers, it does so once.
     fn recover(&self, reason: &str, text: &str, node: &NodeContext) -> RunClose {
+        if let Some(pause) = self.task_recovers(node.clock.wall()) {
+            let (not_before, reason, text) = (pause.until, reason.to_owned(), text.to_owned());
+            return RunClose::Recovering { not_before, reason, text, nth: None };
+        }
         let (first, longest) = node.times.restore_backoff;
         let lasted = node.clock.now().since(self.claimed_at);
         let before = if lasted > longest { 0 } else { self.recoveries };
@@ -158,30 +169,6 @@ impl Run {
         }
     }
 
-    pub(crate) fn on_control(&mut self, control: Control, node: &NodeContext) {
-        use std::sync::atomic::Ordering;
-        let is_tuned = control.rev != self.control.rev;
-        if is_tuned {
-            let timeout = u64::try_from(control.tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
-            self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
-            self.cell.batch.store(control.tuning.batch.get() as usize, Ordering::Relaxed);
-            self.steer(Command::Tune(Box::new(control.tuning.clone())));
-        }
-        if control.canary != self.control.canary {
-            self.steer(Command::Canary(control.canary));
-        }
-        if let Some(end) = control.finish_at.filter(|_| control.finish_at != self.control.finish_at) {
-            self.steer(Command::Finish(end));
-        }
-        let wish = control.wish;
-        self.control = control;
-        if let Some(executor) = self.executor.as_ref().filter(|_| is_tuned) {
-            let (interval, lanes) = (self.control.tuning.checkpoint_interval, self.lanes(node));
-            executor.address.tell(window_executor::Msg::Paced(interval, lanes));
-        }
-        self.on_wish(wish);
-    }
-
     pub(crate) fn on_wish(&self, wish: Wish) {
         let end = RunEnd::Stopped { reason: StopReason::Operator, text: "stopped by command".to_owned() };
         match wish {
@@ -197,6 +184,15 @@ impl Run {
         self.steer(Command::Stop(end));
         if let Some(executor) = &self.executor {
             executor.address.tell(window_executor::Msg::Abort);
+        }
+    }
+
+    /// Drains and gives the shard to another node; what takes too long is aborted. A repeat does nothing.
+    pub(crate) fn leave(&mut self, state: &State) {
+        if !std::mem::replace(&mut self.leaves, true) {
+            tracing::info!(shard = %self.cell.shard, "its run drains: another node is to have it");
+            self.steer(Command::Stop(RunEnd::HandedOver));
+            state.me.tell_after(state.arguments.node.times.drain_timeout, Msg::Abort);
         }
     }
 
@@ -262,20 +258,22 @@ impl Run {
         async move {
             self.cell.silence();
             self.cell.lanes_gone().await;
+            // Nothing is in flight any more: who takes the shard next need not wait for the handler's end.
+            claiming::give_lease_back(self.key, &keeper);
             let closing = AssertUnwindSafe(async { self.cell.handler.close().await }).catch_unwind();
             match tokio::time::timeout(CLOSE_PATIENCE, closing).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => tracing::error!(shard = %self.cell.shard, "the handler panicked while closing"),
                 Err(_) => tracing::warn!(shard = %self.cell.shard, "the handler did not close in time"),
             }
-            claiming::give_lease_back(self.key, &keeper);
             node.directory.leave(&self.cell);
         }
     }
 
     /// The launcher is gone without an orderly end.
-    pub(crate) fn abandon(self, node: &NodeContext) {
+    pub(crate) fn abandon(self, node: &NodeContext, keeper: &Line<lease_keeper::Msg>) {
         self.gate.close();
+        claiming::give_lease_back(self.key, keeper);
         self.cell.silence();
         node.directory.leave(&self.cell);
         let cell = self.cell;

@@ -8,13 +8,14 @@ use super::claiming::{self, Claimed};
 use super::context::NodeContext;
 use super::launcher::{Msg, State};
 use super::launcher_run::{Child, Run};
+use super::launcher_share::InForce;
 use super::lease_renewer::{self, LeaseRenewer};
 use super::policy::Kind;
 use super::row_feed::RowFeed;
 use super::run_cell::{CellParts, RunAbout, RunCell};
 use super::tree::Address;
 use super::window_executor::{self, WindowExecutor};
-use crate::domain::execution::{Command, Execution, Start};
+use crate::domain::execution::{Command, Execution, Shared, Start};
 use crate::domain::ids::CheckpointSeq;
 use crate::domain::settings::RateLimit;
 use crate::ports::gate::Gate;
@@ -47,15 +48,18 @@ impl Run {
             epoch,
             recoveries,
             claimed_at: node.clock.now(),
+            in_force: InForce::new(&control, state.arguments.candidate.share),
             control,
             seq: CheckpointSeq(0),
             pending: None,
+            leaves: false,
             executor: None,
             renewer: None,
         };
         if let Some(end) = run.control.finish_at {
             run.steer(Command::Finish(end));
         }
+        run.hear(node.clock.wall());
         run.on_wish(run.control.wish);
         Ok(run)
     }
@@ -112,7 +116,9 @@ impl Run {
             }),
         };
         let name = Some(leaf.path().to_owned());
-        let (actor, _) = Actor::spawn_linked(name, LeaseRenewer, arguments, me.get_cell()).await?;
+        // On the thread where leases are kept: no load delays a renewal.
+        let spawning = Actor::spawn_linked(name, LeaseRenewer, arguments, me.get_cell());
+        let (actor, _) = state.arguments.node.vital.spawn(spawning).await??;
         if let Some(run) = &mut state.run {
             let restarts = run.renewer.take().map(|child| child.restarts).unwrap_or_default();
             run.renewer = Some(Child { address: Address::new(actor, leaf), restarts });
@@ -149,6 +155,7 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         stalls: shard.stalls,
         run: shard.run,
         canary: control.canary,
+        shared: Shared { share: state.arguments.candidate.share, ..control.shared },
     };
     Ok(Arc::new(RunCell::new(CellParts {
         shard: shard.shard,

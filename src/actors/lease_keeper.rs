@@ -13,6 +13,7 @@ use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
 use crate::domain::ids::Moment;
 use crate::ports::StoreError;
+use crate::ports::gate::SessionTrust;
 use crate::ports::lease_store::{LeaseKey, LeaseReply};
 
 /// What was found out about one lease.
@@ -29,14 +30,32 @@ pub(crate) enum LeaseAnswer {
 /// Who hears the answer.
 pub(crate) type AnswerSink = Box<dyn FnOnce(LeaseAnswer) + Send>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Wanted {
     Acquire,
-    /// Extend; set an absent one again only while the session itself is trusted.
-    Renew {
-        reassert: bool,
-    },
+    /// Extend; set an absent one again only where this session is trusted when the request is sent (`ownership.md`,
+    /// rule 8).
+    Renew(Arc<SessionTrust>),
     Release,
+}
+
+/// Questions of one kind go in one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kindred {
+    Acquire,
+    Renew { reassert: bool },
+    Release,
+}
+
+impl Wanted {
+    /// What is asked in a request that is sent now.
+    fn kindred(&self, now: Moment) -> Kindred {
+        match self {
+            Wanted::Acquire => Kindred::Acquire,
+            Wanted::Renew(session) => Kindred::Renew { reassert: session.until() > now },
+            Wanted::Release => Kindred::Release,
+        }
+    }
 }
 
 pub(crate) enum Msg {
@@ -117,34 +136,36 @@ impl State {
     }
 }
 
-/// One round trip for each kind of question.
+/// One round trip for each kind of question; what keeps runs alive goes first.
 async fn trip(node: &NodeContext, questions: Vec<Question>) {
-    let kinds = [
-        Wanted::Release,
-        Wanted::Renew { reassert: false },
-        Wanted::Renew { reassert: true },
-        Wanted::Acquire,
-    ];
-    let mut left = questions;
-    for kind in kinds {
-        let (asked, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|q| q.wanted == kind);
-        left = others;
-        if !asked.is_empty() {
-            ask(node, kind, asked).await;
+    let (renewals, others): (Vec<_>, Vec<_>) =
+        questions.into_iter().partition(|question| matches!(question.wanted, Wanted::Renew(_)));
+    let (releases, acquisitions): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|question| matches!(question.wanted, Wanted::Release));
+    for some in [renewals, releases, acquisitions] {
+        let mut left = some;
+        // Whether a session is trusted is seen right before each request, which may have waited for the one before.
+        while let Some(first) = left.first() {
+            let now = node.clock.now();
+            let kindred = first.wanted.kindred(now);
+            let (asked, others) =
+                left.into_iter().partition(|question| question.wanted.kindred(now) == kindred);
+            left = others;
+            ask(node, kindred, asked).await;
         }
     }
 }
 
-async fn ask(node: &NodeContext, wanted: Wanted, questions: Vec<Question>) {
+async fn ask(node: &NodeContext, wanted: Kindred, questions: Vec<Question>) {
     let Some(leases) = &node.leases else { return };
     let keys: Vec<LeaseKey> = questions.iter().map(|question| question.key).collect();
     let ttl = node.times.lease_ttl;
     let sent = node.clock.now();
     let trip = async {
         match wanted {
-            Wanted::Acquire => leases.acquire(&keys, ttl).await,
-            Wanted::Renew { reassert } => leases.renew(&keys, ttl, reassert).await,
-            Wanted::Release => leases.release(&keys).await.map(|()| vec![LeaseReply::Absent; keys.len()]),
+            Kindred::Acquire => leases.acquire(&keys, ttl).await,
+            Kindred::Renew { reassert } => leases.renew(&keys, ttl, reassert).await,
+            Kindred::Release => leases.release(&keys).await.map(|()| vec![LeaseReply::Absent; keys.len()]),
         }
     };
     // Much shorter than the renewal interval, so that one hanging trip does not cost the next.

@@ -79,12 +79,11 @@ impl State {
         let now = node.clock.now();
         let left = gate.trusted_until().since(now);
         self.leaf.say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
-        let reassert = session.until() > now;
         let me = self.me.clone();
         let answer = Box::new(move |answer| {
             me.tell(Msg::Answered(answer));
         });
-        keeper.tell(lease_keeper::Msg::Ask { key: *key, wanted: Wanted::Renew { reassert }, answer });
+        keeper.tell(lease_keeper::Msg::Ask { key: *key, wanted: Wanted::Renew(session.clone()), answer });
         self.me.tell_after(node.times.lease_renew, Msg::Renew);
     }
 
@@ -93,7 +92,10 @@ impl State {
         let Arguments { node, gate, on_lost, .. } = &self.arguments;
         match answer {
             LeaseAnswer::Said(LeaseReply::Held, sent) => {
-                gate.extend_lease(Term::new(node.times.lease_ttl).trusted_until(*sent));
+                let until = Term::new(node.times.lease_ttl).trusted_until(*sent);
+                if !gate.extend_lease(until, node.clock.now()) {
+                    self.leaf.say(Activity::Backoff, "trust is over; only a heartbeat revives it");
+                }
                 false
             }
             LeaseAnswer::Said(LeaseReply::Lost, _) => {

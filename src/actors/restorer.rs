@@ -1,20 +1,25 @@
 //! Finds runnable shards without a live owner and offers them to the supervisor.
 //!
-//! It watches the heartbeats of all sessions on its own clock: one that stayed silent for its owner's time is fenced
-//! first (where the heartbeat is still the silent one), then its shards are offered. It never claims.
+//! It watches the heartbeats of all sessions on its own clock, and looks when one has been silent for its owner's time:
+//! its shards are offered then. Without leases it fences such a session first (where the heartbeat is still the silent
+//! one); with leases only a candidate that holds one may (`takeover`). It never claims.
+//!
+//! Where several nodes could take what a node left behind, each offers at once what falls to it, and the rest a moment
+//! later: a thousand shards of a dead node spread over the living, and nobody waits for one that is full.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use uuid::Uuid;
 
 use super::context::NodeContext;
+use super::heartbeats::Owner;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
-use crate::domain::ids::{Moment, SessionId};
+use crate::domain::ids::{Epoch, Moment, SessionId, ShardId};
 use crate::domain::lifecycle::Wish;
-use crate::domain::trust::SilenceWatch;
+use crate::domain::placement;
 use crate::ports::StoreError;
 use crate::ports::run_store::{Candidate, Hunt};
 use crate::ports::session_store::SessionView;
@@ -29,6 +34,12 @@ const REST_FACTOR: u32 = 3;
 const REST_MIN: Duration = Duration::from_millis(25);
 const REST_MAX: Duration = Duration::from_millis(500);
 
+/// How much later a node offers what falls to another, for each node that goes before it, and at most.
+const RANK_WAIT: Duration = Duration::from_millis(150);
+const RANKS_MAX: usize = 4;
+/// Scans while a node drains or has just gone: what it leaves is found at once also where no hint comes.
+const RESTLESS_SCAN: Duration = Duration::from_millis(250);
+
 /// Where offers go.
 pub(crate) type OfferSink = Arc<dyn Fn(Vec<Candidate>) + Send + Sync>;
 
@@ -37,13 +48,15 @@ pub(crate) enum Msg {
     Wake,
     /// It may scan again.
     Rested,
+    /// A silent owner's time may be up, or the turn of what fell to another node.
+    Due(Moment),
     Scan,
     Scanned(Box<Scan>),
 }
 
 /// What one scan found.
 pub(crate) struct Scan {
-    sessions: Result<(Vec<SessionView>, Moment), StoreError>,
+    sessions: Result<(), StoreError>,
     line: Result<Vec<Candidate>, StoreError>,
 }
 
@@ -52,7 +65,10 @@ pub(crate) struct State {
     offer: OfferSink,
     me: Address<Msg>,
     leaf: Leaf,
-    watch: SilenceWatch,
+    /// Since when what fell to other nodes is seen.
+    held_back: BTreeMap<ShardId, (Epoch, Moment)>,
+    /// The next [`Msg::Due`] that is on its way.
+    due: Option<Moment>,
     scanning: Option<Moment>,
     again: bool,
     rests_until: Moment,
@@ -81,7 +97,8 @@ impl Actor for Restorer {
             offer,
             me,
             leaf,
-            watch: SilenceWatch::new(),
+            held_back: BTreeMap::new(),
+            due: None,
             scanning: None,
             again: false,
             rests_until: Moment(0),
@@ -103,9 +120,15 @@ impl Actor for Restorer {
                     state.scan();
                 }
             }
+            Msg::Due(at) => {
+                if state.due == Some(at) {
+                    state.due = None;
+                }
+                state.scan();
+            }
             Msg::Scan => {
                 state.scan();
-                state.me.tell_after(jittered(state.node.times.restore_scan), Msg::Scan);
+                state.me.tell_after(state.next_scan(), Msg::Scan);
             }
             Msg::Scanned(scan) => state.on_scanned(*scan),
         }
@@ -119,8 +142,8 @@ impl Actor for Restorer {
 }
 
 /// ± 30 %, so that nodes don't scan in step.
-fn jittered(scan: Duration) -> Duration {
-    let percent = 70 + (Uuid::new_v4().as_u128() % 61) as u32;
+fn jittered(scan: Duration, node: &NodeContext) -> Duration {
+    let percent = 70 + (node.new_ids.make().as_u128() % 61) as u32;
     scan * percent / 100
 }
 
@@ -139,9 +162,9 @@ impl State {
         }
         self.again = false;
         self.scanning = Some(now);
-        let (node, me, watch) = (self.node.clone(), self.me.clone(), self.watch.clone());
+        let (node, me) = (self.node.clone(), self.me.clone());
         self.node.work.spawn(self.me.guard(async move {
-            let scan = scan(&node, watch).await;
+            let scan = scan(&node).await;
             me.tell(Msg::Scanned(Box::new(scan)));
         }));
     }
@@ -150,12 +173,12 @@ impl State {
         let now = self.node.clock.now();
         let took = self.scanning.take().map_or(Duration::ZERO, |since| now.since(since));
         self.rests_until = now.plus((took * REST_FACTOR).clamp(REST_MIN, REST_MAX));
-        match scan.sessions {
-            Ok((sessions, reply_at)) => self.observe(&sessions, reply_at),
-            Err(error) => tracing::warn!(actor = self.leaf.path(), %error, "sessions not read"),
+        if let Err(error) = scan.sessions {
+            tracing::warn!(actor = self.leaf.path(), %error, "sessions not read");
         }
         match scan.line {
             Ok(line) => {
+                let line = self.in_turn(line, now);
                 let text = format!("{} shards offered, scanned in {} ms", line.len(), took.as_millis());
                 self.leaf.say(Activity::Ok, text);
                 if !line.is_empty() || self.offered {
@@ -165,44 +188,88 @@ impl State {
             }
             Err(error) => tracing::warn!(actor = self.leaf.path(), %error, "shards not scanned"),
         }
+        if let Some(due) = self.node.heartbeats.next_due(now) {
+            self.look_at(due, now);
+        }
         if std::mem::take(&mut self.again) {
             self.scan();
         }
     }
 
-    fn observe(&mut self, sessions: &[SessionView], reply_at: Moment) {
-        let heartbeats = sessions.iter().map(|session| (session.id, session.heartbeat));
-        self.node.heartbeats.saw(heartbeats, reply_at);
-        for session in sessions.iter().filter(|session| !session.fenced) {
-            self.watch.observe(session.id, session.heartbeat, session.promise, reply_at);
+    fn next_scan(&self) -> Duration {
+        let scan = self.node.times.restore_scan;
+        let hurry = self.node.heartbeats.is_restless(self.node.clock.now());
+        jittered(if hurry { scan.min(RESTLESS_SCAN) } else { scan }, &self.node)
+    }
+
+    /// Looks at a moment, unless it looks earlier anyway.
+    fn look_at(&mut self, due: Moment, now: Moment) {
+        if self.due.is_none_or(|known| due < known || known <= now) {
+            self.due = Some(due);
+            self.me.tell_after(due.since(now), Msg::Due(due));
         }
-        self.watch.retain(|id| sessions.iter().any(|session| session.id == id && !session.fenced));
+    }
+
+    /// What is offered now: of what a node left behind, what falls to this node, and what others had time to take.
+    fn in_turn(&mut self, line: Vec<Candidate>, now: Moment) -> Vec<Candidate> {
+        let (board, mut later) = (self.node.heartbeats.clone(), None::<Moment>);
+        let (me, peers) = (board.me(), board.peers(now));
+        let mut held_back = BTreeMap::new();
+        let mut offered = Vec::with_capacity(line.len());
+        for candidate in line {
+            let is_left = candidate.session.is_some() || board.is_restless(now);
+            let rank = match me.filter(|_| is_left && peers.len() > 1) {
+                Some(me) => placement::rank(candidate.shard, me, &peers).min(RANKS_MAX),
+                None => 0,
+            };
+            if rank == 0 {
+                offered.push(candidate);
+                continue;
+            }
+            let (shard, epoch) = (candidate.shard, candidate.epoch);
+            let known = self.held_back.get(&shard).filter(|(seen, _)| *seen == epoch);
+            let since = known.map_or(now, |(_, since)| *since);
+            held_back.insert(shard, (epoch, since));
+            let turn = since.plus(RANK_WAIT * u32::try_from(rank).unwrap_or(u32::MAX));
+            if now >= turn {
+                offered.push(candidate);
+            } else {
+                later = Some(later.map_or(turn, |known| known.min(turn)));
+            }
+        }
+        self.held_back = held_back;
+        if let Some(turn) = later {
+            self.look_at(turn, now);
+        }
+        offered
     }
 }
 
-async fn scan(node: &NodeContext, watch: SilenceWatch) -> Scan {
+async fn scan(node: &NodeContext) -> Scan {
     let sessions = node.sessions.list().await;
-    let reply_at = node.clock.now();
-    let mut alive: Vec<SessionId> = Vec::new();
-    if let Ok(sessions) = &sessions {
-        for session in sessions.iter().filter(|session| !session.fenced) {
-            if !fence_if_silent(node, &watch, session, reply_at).await {
-                alive.push(session.id);
-            }
-        }
-    }
     let line = match &sessions {
-        Ok(_) => whole_line(node, alive).await,
+        Ok(sessions) => {
+            let reply_at = node.clock.now();
+            node.heartbeats.saw(sessions, reply_at);
+            let mut alive: Vec<SessionId> = Vec::new();
+            for session in sessions.iter().filter(|session| !session.fenced) {
+                if !may_be_had(node, session, reply_at).await {
+                    alive.push(session.id);
+                }
+            }
+            whole_line(node, alive).await
+        }
         Err(error) => Err(error.clone()),
     };
-    Scan { sessions: sessions.map(|sessions| (sessions, reply_at)), line }
+    Scan { sessions: sessions.map(|_| ()), line }
 }
 
 /// Everybody who waits, page by page; of more than fit into the line, those that go first.
 async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Candidate>, StoreError> {
     let Some(pools) = node.serving.pools() else { return Ok(Vec::new()) };
     let (now, restore_window) = (node.clock.wall(), node.times.restore_window);
-    let mut hunt = Hunt { alive, now, restore_window, pools, after: None, limit: PAGE };
+    let mut hunt =
+        Hunt { alive, now, restore_window, pools, node: node.node.clone(), after: None, limit: PAGE };
     let mut line = Vec::new();
     loop {
         let game = node.runs.candidates(&hunt).await?;
@@ -227,19 +294,25 @@ fn shorten(line: &mut Vec<Candidate>) {
     }
 }
 
-/// Fences a session whose heartbeat was silent for its owner's time; says whether it is fenced now.
-async fn fence_if_silent(
-    node: &NodeContext,
-    watch: &SilenceWatch,
-    session: &SessionView,
-    now: Moment,
-) -> bool {
-    let silent = watch.silent_heartbeat(session.id, now);
-    let Some(heartbeat) = silent.filter(|heartbeat| *heartbeat == session.heartbeat) else { return false };
+/// Whether the shards of a session that is not fenced may be had: it was silent for its owner's time. Without leases it
+/// is fenced for that; with leases whoever gets the lease of one of its shards does it.
+async fn may_be_had(node: &NodeContext, session: &SessionView, now: Moment) -> bool {
+    let Owner::Silent(heartbeat) = node.heartbeats.owner(session.id, Duration::ZERO, now) else {
+        return false;
+    };
+    if node.leases.is_some() {
+        return true;
+    }
     match node.sessions.fence(session.id, heartbeat).await {
-        Ok(fenced) => {
-            tracing::warn!(node = session.node, fenced, "silent session fenced");
-            fenced
+        Ok(true) => {
+            tracing::warn!(node = session.node, session = %session.id.0, "silent session fenced");
+            node.note_fenced(session.id);
+            true
+        }
+        Ok(false) => {
+            tracing::info!(node = session.node, "a session that was silent is back; its shards stay with it");
+            node.heartbeats.forget(session.id);
+            false
         }
         Err(error) => {
             tracing::warn!(node = session.node, %error, "silent session not fenced");

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use uuid::Uuid;
 
 use super::context::NodeContext;
 use super::policy::Kind;
@@ -21,6 +21,9 @@ use crate::ports::gate::SessionTrust;
 use crate::ports::meters::Renewal;
 use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard};
 
+/// However often somebody says that there is news: the rest between two heartbeats.
+const HURRY_REST: Duration = Duration::from_millis(100);
+
 /// A session and what it believes of itself.
 #[derive(Clone)]
 pub(crate) struct Life {
@@ -32,8 +35,8 @@ pub(crate) struct Life {
 pub(crate) enum News {
     /// A session lives from now on.
     Begun(Life),
-    /// A heartbeat sent at this moment found these shards.
-    Shards(SessionId, Moment, Vec<OwnedShard>),
+    /// A heartbeat sent at this moment found these shards, and whether people want the node drained.
+    Shards(SessionId, Moment, Vec<OwnedShard>, bool),
     /// The session was fenced.
     Fenced(SessionId),
 }
@@ -47,6 +50,8 @@ pub(crate) enum Msg {
     Describe {
         draining: bool,
     },
+    /// Somebody says that there is news for this session: beat soon.
+    Hurry,
     Begun(Life, Result<(), StoreError>),
     Beat(SessionId, Moment, Result<Heartbeat, StoreError>),
 }
@@ -59,6 +64,7 @@ pub(crate) struct State {
     life: Option<Life>,
     draining: bool,
     beating: Option<AbortHandle>,
+    hurry: Arc<Notify>,
 }
 
 pub(crate) struct Session;
@@ -78,7 +84,8 @@ impl Actor for Session {
         let leaf = node.tree.enter(&format!("{}/session", node.node), Kind::Session);
         let me = Address::new(me, leaf.clone());
         line.plug(me.clone());
-        let mut state = State { node, news, me, leaf, life: None, draining: false, beating: None };
+        let hurry = Arc::<Notify>::default();
+        let mut state = State { node, news, me, leaf, life: None, draining: false, beating: None, hurry };
         match life.filter(|life| !life.trust.is_fenced()) {
             Some(life) => state.live(life),
             None => state.begin(),
@@ -99,6 +106,7 @@ impl Actor for Session {
                 state.draining = draining;
                 state.describe();
             }
+            Msg::Hurry => state.hurry.notify_one(),
             Msg::Begun(life, outcome) => state.on_begun(life, outcome),
             Msg::Beat(id, sent, outcome) => state.on_beat(id, sent, outcome),
         }
@@ -131,10 +139,10 @@ impl State {
     }
 
     fn begin(&mut self) {
-        let life = Life { id: SessionId(Uuid::new_v4()), trust: Arc::default() };
-        let (node, me) = (self.node.clone(), self.me.clone());
+        let life = Life { id: SessionId(self.node.new_ids.make()), trust: Arc::default() };
+        let (node, me, draining) = (self.node.clone(), self.me.clone(), self.draining);
         self.node.vital.spawn(self.me.guard(async move {
-            let outcome = insert(&node, &life).await;
+            let outcome = insert(&node, &life, draining).await;
             me.tell(Msg::Begun(life, outcome));
         }));
     }
@@ -144,14 +152,16 @@ impl State {
             tracing::warn!(actor = self.leaf.path(), %error, "session not begun; trying again");
             return self.me.tell_after(self.node.times.heartbeat, Msg::Begin);
         }
+        self.node.heartbeats.i_am(life.id);
         (self.news)(News::Begun(life.clone()));
         self.live(life);
     }
 
     fn live(&mut self, life: Life) {
         self.life = Some(life.clone());
-        let (node, me) = (self.node.clone(), self.me.clone());
-        let beating = self.node.vital.spawn(self.me.guard(async move { beat_on(&node, &life, &me).await }));
+        let (node, me, hurry) = (self.node.clone(), self.me.clone(), self.hurry.clone());
+        let beat = async move { beat_on(&node, &life, &me, &hurry).await };
+        let beating = self.node.vital.spawn(self.me.guard(beat));
         self.beating = Some(beating.abort_handle());
     }
 
@@ -160,10 +170,10 @@ impl State {
             return;
         }
         match outcome {
-            Ok(Heartbeat::Alive(shards)) => {
+            Ok(Heartbeat::Alive { shards, drain }) => {
                 self.node.meters.renewed(Renewal::Renewed);
                 self.leaf.say(Activity::Ok, format!("{} shards", shards.len()));
-                (self.news)(News::Shards(id, sent, shards));
+                (self.news)(News::Shards(id, sent, shards, drain));
             }
             Ok(Heartbeat::Fenced) => {
                 self.node.meters.renewed(Renewal::Fenced);
@@ -185,7 +195,7 @@ impl State {
     }
 }
 
-async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
+async fn insert(node: &NodeContext, life: &Life, draining: bool) -> Result<(), StoreError> {
     let session = NewSession {
         id: life.id,
         node: node.node.clone(),
@@ -193,7 +203,7 @@ async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
         promise: node.times.lease_ttl,
         ckpt_version_max: checkpoint::VERSION,
         started_at: node.clock.wall(),
-        face: node.session_face(false),
+        face: node.session_face(draining),
     };
     node.sessions.begin(&session).await?;
     if node.exclusive {
@@ -202,14 +212,14 @@ async fn insert(node: &NodeContext, life: &Life) -> Result<(), StoreError> {
     }
     // Trusted from the start: what is offered to a node without trust waits for the next scan.
     let sent = node.clock.now();
-    if matches!(node.sessions.beat(life.id).await?, Heartbeat::Alive(_)) {
+    if matches!(node.sessions.beat(life.id).await?, Heartbeat::Alive { .. }) {
         life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
     }
     Ok(())
 }
 
 /// Beats until the session is fenced. Trust counts from the time a heartbeat was sent, never from its answer.
-async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>) {
+async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Notify) {
     loop {
         let sent = node.clock.now();
         let patience = node.times.lease_ttl / 3;
@@ -219,7 +229,7 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>) {
             });
         let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
         match &outcome {
-            Ok(Heartbeat::Alive(_)) => {
+            Ok(Heartbeat::Alive { .. }) => {
                 life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
             }
             Ok(Heartbeat::Fenced) => life.trust.fence(),
@@ -229,7 +239,11 @@ async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>) {
             return;
         }
         let waited = node.clock.now().since(sent);
-        tokio::time::sleep(node.times.heartbeat.saturating_sub(waited).max(Duration::from_millis(1))).await;
+        let rest = node.times.heartbeat.saturating_sub(waited).max(Duration::from_millis(1));
+        let must_rest = rest.min(HURRY_REST);
+        tokio::time::sleep(must_rest).await;
+        // Either is a reason to beat: the time, or that somebody says there is news.
+        tokio::time::timeout(rest - must_rest, hurry.notified()).await.ok();
     }
 }
 

@@ -21,6 +21,6 @@ impl Sight {
     /// Whether the row says nothing that the run doesn't know.
     pub(crate) fn shows(&self, row: &OwnedShard) -> bool {
         let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen == Some((row.claim, row.wish, row.control_rev))
+        !row.leaves && seen == Some((row.claim, row.wish, row.control_rev))
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::context::{Keep, NodeContext};
 use super::courier_delivery::system;
+use super::estates;
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::StopReason;
 use crate::ports::StoreError;
@@ -52,7 +53,10 @@ pub(super) async fn work(node: &NodeContext, round: &Round) -> Done {
     let mut done = Done::default();
     tell("deadlines", deadlines(node, round.now, &mut done).await);
     tell("unanswered hooks", unanswered(node, round.now, &mut done).await);
-    tell("shards of dead nodes", orphans(node, round.now, &mut done).await);
+    match estates::settle(node, round.now).await {
+        Ok(is_left) => done.wakes |= is_left,
+        Err(error) => tell("shards of dead nodes", Err(error)),
+    }
     match node.upkeep.is_start_due(round.after, round.now).await {
         Ok(is_due) => done.wakes |= is_due,
         Err(error) => tell("starts", Err(error)),
@@ -85,12 +89,6 @@ async fn unanswered(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<
         let text = "the business did not say in time that it is ready".to_owned();
         obey(node, task, &TaskCommand::NotReady { start_no, text }, now, done).await?;
     }
-    Ok(())
-}
-
-/// What a dead node ran is shown as waiting, or as stopped, also where no node is left to take it.
-async fn orphans(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<(), StoreError> {
-    done.wakes |= !node.upkeep.disown(now, TASKS_MAX).await?.is_empty();
     Ok(())
 }
 

@@ -14,16 +14,21 @@ use super::context::{NodeContext, RoomBoard};
 use super::courier;
 use super::data_log_writer::LogQueue;
 use super::launcher::{self, LauncherEnd};
+use super::launcher_share::{Booked, Part};
 use super::lines::Lines;
 use super::policy::{Kind, Restarts, policy};
 use super::restorer::{self};
 use super::session::{self, Life, News};
+use super::supervisor_bars::Bars;
 use super::supervisor_runs::Runs;
+use super::supervisor_standby::Standby;
 use super::supervisor_waits::{Wait, Waits};
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::shards::Share;
+use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
@@ -38,10 +43,12 @@ pub(crate) enum Msg {
     LaunchMore,
     /// The reasons of these tasks are stored.
     Explained(Vec<(TaskId, Wait)>),
-    /// Book another rate for what runs of a task.
-    Rebook(TaskId, RateLimit, oneshot::Sender<Result<(), Refusal>>),
+    /// Book another rate for what runs of a task; one shard of it would have this share.
+    Rebook(TaskId, (RateLimit, Share), oneshot::Sender<Result<(), Refusal>>),
     /// Whether that could be booked.
-    TryBook(TaskId, RateLimit, oneshot::Sender<Result<(), Refusal>>),
+    TryBook(TaskId, (RateLimit, Share), oneshot::Sender<Result<(), Refusal>>),
+    /// A launcher asks for another part of its task's rate.
+    Book(ShardId, Part, Booked),
     SetCapacity(Capacity),
     /// What a business's running tasks may do together was changed.
     LimitBusiness(Arc<str>, Option<Rate>),
@@ -53,11 +60,16 @@ pub(crate) enum Msg {
     WakeCourier,
     /// How this node shows itself was changed.
     ShowFace,
-    /// The runs of this task should look at its wish and settings.
+    /// The runs of this task should look at its wish and settings, here and elsewhere.
     Nudge(TaskId),
+    /// Other nodes say what to look at.
+    Heard(Vec<Hint>),
+    /// Other nodes should look.
+    Hint(Hint),
     /// Hand everything over, then end; the sender is dropped when nothing is owned any more.
     Drain(oneshot::Sender<()>),
-    DrainOver,
+    /// The time of this drain is up: what still runs is aborted.
+    DrainOver(u64),
 }
 
 pub(crate) struct Arguments {
@@ -82,6 +94,8 @@ pub(crate) struct State {
     pub(super) failures: BTreeMap<ShardId, u32>,
     pub(super) waits: Waits,
     pub(super) draining: Option<Vec<oneshot::Sender<()>>>,
+    pub(super) standby: Standby,
+    pub(super) bars: Bars,
 }
 
 pub(crate) struct Supervisor;
@@ -119,6 +133,8 @@ impl Actor for Supervisor {
             failures: BTreeMap::new(),
             waits: Waits::default(),
             draining: None,
+            standby: Standby::default(),
+            bars: Bars::default(),
         };
         for kind in CHILDREN {
             let child = state.spawn(kind, &me.get_cell()).await?;
@@ -139,8 +155,9 @@ impl Actor for Supervisor {
             Msg::LaunchMore => state.launch_some(&me).await,
             Msg::Explained(reasons) => state.on_explained(reasons),
             Msg::Rebook(task, rate, answer) => state.on_rebook(task, rate, answer),
-            Msg::TryBook(task, rate, answer) => {
-                let outcome = state.ledger.clone().change_task(task, rate).map(|_| ());
+            Msg::Book(shard, part, answer) => state.on_book(shard, part, answer),
+            Msg::TryBook(task, (rate, share), answer) => {
+                let outcome = state.ledger.clone().change_task(task, rate, share).map(|_| ());
                 told(task, answer, outcome);
             }
             Msg::SetCapacity(capacity) => {
@@ -162,9 +179,14 @@ impl Actor for Supervisor {
                 state.lines.courier.tell(courier::Msg::Wake);
             }
             Msg::ShowFace => state.show_face(),
-            Msg::Nudge(task) => state.runs.tell_task(task, || launcher::Msg::Look),
+            Msg::Nudge(task) => {
+                state.runs.tell_task(task, || launcher::Msg::Look);
+                state.node.hint(Hint::Task(task));
+            }
+            Msg::Heard(hints) => state.on_heard(&hints),
+            Msg::Hint(hint) => state.node.hint(hint),
             Msg::Drain(done) => state.drain(done, &me),
-            Msg::DrainOver => state.runs.tell_all(|| launcher::Msg::Abort),
+            Msg::DrainOver(drain) => state.on_drain_over(drain),
         }
         state.say();
         Ok(())
@@ -219,18 +241,23 @@ impl Actor for Supervisor {
 
 impl State {
     /// Others see what this node takes, has, and whether it drains.
-    fn show_face(&self) {
+    pub(super) fn show_face(&self) {
         self.room.write(&self.ledger, self.waits.len());
-        self.lines.session.tell(session::Msg::Describe { draining: self.draining.is_some() });
+        self.lines.session.tell(session::Msg::Describe { draining: self.takes_nothing() });
     }
 
     pub(super) fn look_for_work(&self) {
         self.lines.restorer.tell(restorer::Msg::Wake);
     }
 
-    fn on_rebook(&mut self, task: TaskId, rate: RateLimit, answer: oneshot::Sender<Result<(), Refusal>>) {
+    fn on_rebook(
+        &mut self,
+        task: TaskId,
+        (rate, share): (RateLimit, Share),
+        answer: oneshot::Sender<Result<(), Refusal>>,
+    ) {
         let before = self.ledger.held_sum();
-        let outcome = self.ledger.change_task(task, rate).map(|_| ());
+        let outcome = self.ledger.change_task(task, rate, share).map(|_| ());
         if self.ledger.held_sum() < before {
             self.look_for_work();
         }
@@ -241,6 +268,9 @@ impl State {
         match news {
             News::Begun(life) => {
                 self.life = Some(life);
+                if self.takes_nothing() {
+                    self.show_face();
+                }
                 self.look_for_work();
             }
             News::Fenced(id) => {
@@ -248,9 +278,10 @@ impl State {
                 self.give_up_starting();
                 self.runs.tell_all(|| launcher::Msg::Drop);
             }
-            News::Shards(id, sent, rows) => {
+            News::Shards(id, sent, rows, drain) => {
                 let first = self.life.as_ref().is_some_and(|life| life.id == id);
                 if first {
+                    self.on_drain_wish(drain);
                     self.on_rows(sent, rows);
                 }
             }
@@ -296,19 +327,28 @@ impl State {
 
     fn on_launcher_ended(&mut self, shard: ShardId, end: Option<LauncherEnd>, reason: &str) {
         self.ledger.release(shard);
-        self.ended.insert(shard, self.node.clock.now());
+        let now = self.node.clock.now();
+        self.ended.insert(shard, now);
         let path = self.leaf.child(&shard.to_string());
         // What was not to be had is still offered: to look at once would be to try without a pause.
-        let looks = !matches!(end, Some(LauncherEnd::NotOwned | LauncherEnd::StillOwned(_)));
+        let looks =
+            !matches!(end, Some(LauncherEnd::NotOwned | LauncherEnd::Barred(_) | LauncherEnd::StillOwned(_)));
         match end {
             Some(end) => {
-                tracing::info!(actor = path, ?end, "run ended");
+                if matches!(end, LauncherEnd::NotOwned | LauncherEnd::Barred(_)) {
+                    tracing::debug!(actor = path, ?end, "shard not had");
+                } else {
+                    tracing::info!(actor = path, ?end, "run ended");
+                }
                 match &end {
                     LauncherEnd::Fenced => self.node.meters.fenced(),
                     LauncherEnd::Closed(RunClose::Recovering { reason, .. }) => {
                         self.node.meters.recovers(reason)
                     }
-                    LauncherEnd::Closed(_) | LauncherEnd::NotOwned | LauncherEnd::StillOwned(_) => {}
+                    LauncherEnd::Closed(RunClose::Released) => self.node.hint(Hint::Work),
+                    LauncherEnd::NotOwned => self.bars.was_lost(shard, now, &self.node.new_ids),
+                    LauncherEnd::Barred(bar) => self.bars.was_barred(shard, *bar, now),
+                    LauncherEnd::Closed(_) | LauncherEnd::StillOwned(_) => {}
                 }
                 self.node.tree.forget(&path);
                 self.failures.remove(&shard);
@@ -327,10 +367,7 @@ impl State {
 
     fn drain(&mut self, done: oneshot::Sender<()>, me: &ActorRef<Msg>) {
         self.draining.get_or_insert_default().push(done);
-        self.show_face();
-        self.give_up_starting();
-        self.runs.tell_all(|| launcher::Msg::HandOver);
-        self.me.tell_after(self.node.times.drain_timeout, Msg::DrainOver);
+        self.hand_everything_over();
         if self.runs.is_empty() {
             me.stop(Some("drained".into()));
         }
@@ -342,7 +379,7 @@ impl State {
     }
 
     fn say(&self) {
-        let activity = if self.draining.is_some() { Activity::Draining } else { Activity::Ok };
+        let activity = if self.takes_nothing() { Activity::Draining } else { Activity::Ok };
         let (runs, reserved) = (self.runs.len(), self.ledger.held_sum());
         self.room.write(&self.ledger, self.waits.len());
         self.leaf.say(activity, format!("{runs} runs, {reserved} reserved"));

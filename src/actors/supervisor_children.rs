@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorCell};
+use ractor::{Actor, ActorCell, ActorRef, SpawnErr};
+use tokio::task::JoinHandle;
 
 use super::checkpoint_writer::CheckpointWriter;
 use super::courier::Courier;
@@ -21,14 +22,26 @@ use crate::ports::session_store::OwnedShard;
 const RELAUNCH_FIRST: Duration = Duration::from_millis(500);
 const RELAUNCH_MAX: Duration = Duration::from_secs(60);
 
+/// Spawns an actor on a runtime: what heartbeats and leases depend on shares no thread with the work.
+async fn on<M: ractor::Message>(
+    runtime: &tokio::runtime::Handle,
+    spawning: impl Future<Output = Result<(ActorRef<M>, JoinHandle<()>), SpawnErr>> + Send + 'static,
+) -> Result<ActorCell, SpawnErr> {
+    match runtime.spawn(spawning).await {
+        Ok(spawned) => Ok(spawned?.0.get_cell()),
+        Err(error) => Err(SpawnErr::StartupFailed(error.into())),
+    }
+}
+
 impl State {
-    pub(super) async fn spawn(&self, kind: Kind, me: &ActorCell) -> Result<ActorCell, ractor::SpawnErr> {
+    pub(super) async fn spawn(&self, kind: Kind, me: &ActorCell) -> Result<ActorCell, SpawnErr> {
         let (node, lines, me) = (self.node.clone(), self.lines.clone(), me.clone());
         let name = Some(self.leaf.child(kind.as_str()));
         let address = self.me.clone();
         Ok(match kind {
             Kind::LeaseKeeper => {
-                Actor::spawn_linked(name, LeaseKeeper, (node, lines.lease_keeper), me).await?.0.get_cell()
+                let vital = node.vital.clone();
+                on(&vital, Actor::spawn_linked(name, LeaseKeeper, (node, lines.lease_keeper), me)).await?
             }
             Kind::CheckpointWriter => {
                 Actor::spawn_linked(name, CheckpointWriter, (node, lines.checkpoint_writer), me)
@@ -45,7 +58,8 @@ impl State {
                     address.tell(Msg::News(news));
                 });
                 let life = self.life.clone();
-                Actor::spawn_linked(name, Session, (node, news, life, lines.session), me).await?.0.get_cell()
+                let vital = node.vital.clone();
+                on(&vital, Actor::spawn_linked(name, Session, (node, news, life, lines.session), me)).await?
             }
             Kind::Courier => {
                 let arguments = (node, self.logs.clone(), lines);

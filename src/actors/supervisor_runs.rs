@@ -7,14 +7,17 @@ use ractor::{Actor, ActorId, ActorRef};
 use tokio::sync::Semaphore;
 
 use super::launcher::{self, Launcher};
+use super::launcher_share::{BookSink, Booked, Part};
 use super::policy::Kind;
+use super::session;
 use super::sight::Sight;
 use super::supervisor::{Msg, State};
-use super::supervisor_waits::Wait;
+use super::supervisor_waits::{Wait, Why};
 use super::tree::Address;
 use crate::domain::capacity::Request;
 use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::lifecycle::Wish;
+use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::session_store::OwnedShard;
 
@@ -128,9 +131,14 @@ impl State {
     pub(super) fn on_offer(&mut self, line: Vec<Candidate>) {
         let now = self.node.clock.now();
         let trusted = self.life.as_ref().is_some_and(|life| life.trust.until() > now);
-        if self.draining.is_some() || !trusted {
+        if self.takes_nothing() || !trusted {
             return;
         }
+        let offered: BTreeSet<ShardId> = line.iter().map(|candidate| candidate.shard).collect();
+        self.bars.retain(|shard| offered.contains(&shard));
+        let mut refused = self.barred(&line);
+        let line: Vec<Candidate> =
+            line.into_iter().filter(|candidate| !self.bars.holds(candidate, now)).collect();
         let fresh = line.into_iter().filter(|candidate| !self.runs.is_known(candidate.shard));
         // One that is to be stopped is claimed only to commit that: it needs no capacity.
         let (to_run, to_stop): (Vec<_>, Vec<_>) =
@@ -140,7 +148,6 @@ impl State {
         let requests: Vec<Request> = to_run.iter().map(request).collect();
         let mut candidates: HashMap<ShardId, Candidate> =
             to_run.into_iter().map(|candidate| (candidate.shard, candidate)).collect();
-        let mut refused = BTreeMap::new();
         for admission in self.ledger.admit(&requests, now) {
             match (admission.outcome, candidates.remove(&admission.shard)) {
                 (Ok(_), Some(candidate)) => {
@@ -149,7 +156,7 @@ impl State {
                 }
                 (Err(refusal), Some(candidate)) => {
                     let since = candidate.waiting_since;
-                    refused.entry(admission.shard.task).or_insert(Wait { refusal, since });
+                    refused.entry(admission.shard.task).or_insert(Wait { why: Why::Refused(refusal), since });
                 }
                 (_, None) => {}
             }
@@ -176,6 +183,22 @@ impl State {
         }
     }
 
+    /// Looks where other nodes point; a hint that is wrong costs a look.
+    pub(super) fn on_heard(&mut self, hints: &[Hint]) {
+        for hint in hints {
+            match hint {
+                Hint::Task(task) => self.runs.tell_task(*task, || launcher::Msg::Look),
+                Hint::Session(id) if self.life.as_ref().is_some_and(|life| life.id == *id) => {
+                    self.lines.session.tell(session::Msg::Hurry);
+                }
+                Hint::Work | Hint::Session(_) => {}
+            }
+        }
+        if hints.iter().any(|hint| matches!(hint, Hint::Task(_) | Hint::Work)) {
+            self.look_for_work();
+        }
+    }
+
     async fn launch(&mut self, candidate: Candidate, me: &ActorRef<Msg>) {
         let shard = candidate.shard;
         let Some(life) = self.life.clone() else {
@@ -193,6 +216,7 @@ impl State {
             logs: self.logs.clone(),
             claims: self.runs.claims.clone(),
             sight: sight.clone(),
+            book: self.booking(shard),
         };
         let name = Some(leaf.path().to_owned());
         match Actor::spawn_linked(name, Launcher, arguments, me.get_cell()).await {
@@ -206,10 +230,30 @@ impl State {
     }
 }
 
+impl State {
+    /// How a launcher books another part of its task's rate.
+    fn booking(&self, shard: ShardId) -> BookSink {
+        let me = self.me.clone();
+        Arc::new(move |part, answer| {
+            me.tell(Msg::Book(shard, part, answer));
+        })
+    }
+
+    pub(super) fn on_book(&mut self, shard: ShardId, part: Part, answer: Booked) {
+        let before = self.ledger.held_sum();
+        let outcome = self.ledger.change_share(shard, part.share, part.rate).map(|_| ());
+        if self.ledger.held_sum() < before {
+            self.look_for_work();
+        }
+        answer(outcome);
+    }
+}
+
 fn request(candidate: &Candidate) -> Request {
     Request {
         shard: candidate.shard,
         rate: candidate.rate,
+        share: candidate.share,
         priority: candidate.priority,
         waiting_since: candidate.waiting_since,
         business: candidate.business.clone(),

@@ -58,6 +58,7 @@ pub enum KeyError {
 pub struct KeyVault {
     cipher: XChaCha20Poly1305,
     id: [u8; KEY_ID],
+    peers: [u8; 32],
 }
 
 impl fmt::Debug for KeyVault {
@@ -87,7 +88,13 @@ impl KeyVault {
         let hash = Sha256::new().chain_update(b"windrow key id").chain_update(key).finalize();
         let mut id = [0; KEY_ID];
         id.copy_from_slice(&hash[..KEY_ID]);
-        KeyVault { cipher: XChaCha20Poly1305::new(&Key::from(key)), id }
+        let peers = Sha256::new().chain_update(b"windrow peers 1").chain_update(key).finalize().into();
+        KeyVault { cipher: XChaCha20Poly1305::new(&Key::from(key)), id, peers }
+    }
+
+    /// A key that comes from this one, for what nodes say to one another. It says nothing about this one.
+    pub fn peers_key(&self) -> &[u8; 32] {
+        &self.peers
     }
 
     /// What is authenticated beside the text.

@@ -9,7 +9,9 @@ pub use super::run::args::{Output, RunArgs, Tunes};
 pub use super::serve::args::ServeArgs;
 pub use super::settings::args::{ConfigArgs, ConfigVerb};
 pub use super::trial::args::TryArgs;
-use super::{api, biz, ctx, db, doctor, log, node, openapi, run, serve, task, token, trial, version};
+use super::{
+    api, biz, cluster, ctx, db, doctor, log, node, openapi, run, serve, task, token, trial, version,
+};
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
 #[derive(Debug, Parser)]
@@ -38,6 +40,8 @@ pub enum Command {
     Biz(Box<biz::args::BizArgs>),
     /// Nodes; without a verb it lists them
     Node(Box<node::args::NodeArgs>),
+    /// All nodes together; without a verb their status is shown
+    Cluster(Box<cluster::args::ClusterArgs>),
     /// Tokens: who may call; without a verb it lists them
     Token(Box<token::args::TokenArgs>),
     /// Search the data log of all tasks, or follow it

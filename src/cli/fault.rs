@@ -8,7 +8,7 @@ use super::exit::Exit;
 use crate::config;
 use crate::node::handlers::COMMAND_NOT_STARTED;
 use crate::node::sources::OpenSourceError;
-use crate::node::{LockError, StartError};
+use crate::node::{LockError, NotStarted, StartError};
 use crate::ports::StoreError;
 use crate::ports::handler::OpenError;
 use crate::service::JobError;
@@ -130,6 +130,14 @@ impl From<StoreError> for Fault {
         match error {
             StoreError::NewerSchema(_) => Fault::new(Exit::Config, "the database can't be used", because)
                 .hint("use the newer windrow, or another --state directory"),
+            StoreError::OlderSchema => Fault::new(Exit::Config, "the database can't be used", because)
+                .hint("windrow db migrate --config FILE, once for all nodes"),
+            StoreError::Unavailable(text) | StoreError::Refused(text)
+                if text.starts_with("can't connect") =>
+            {
+                Fault::new(Exit::Failed, "the database can't be used", because)
+                    .hint("see that the server runs, and look at store.url and store.password_file")
+            }
             StoreError::Unavailable(_) | StoreError::Refused(_) => {
                 Fault::new(Exit::Failed, "the database can't be used", because).hint(
                     "check the disk's free space and permissions, then run it again; nothing saved is lost",
@@ -165,7 +173,11 @@ impl From<StartError> for Fault {
     fn from(error: StartError) -> Fault {
         match error {
             StartError::Store(error) => error.into(),
-            StartError::Tree(error) => Fault::bug(error.to_string()),
+            StartError::Tree(error @ NotStarted::NameTaken(_)) => {
+                Fault::new(Exit::Conflict, "the node can't start", error.to_string())
+                    .hint("set node.id to a name of its own, or stop the other node")
+            }
+            StartError::Tree(error @ NotStarted::Actors(_)) => Fault::bug(error.to_string()),
         }
     }
 }

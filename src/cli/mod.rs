@@ -9,7 +9,7 @@
 //! | `dev` | `windrow dev` |
 //! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
-//! | `task`, `biz`, `node`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
+//! | `task`, `biz`, `node`, `cluster`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
 //! | `doctor` | what is wrong between here and the handlers; `checks` prints reports |
 //! | `db` | the database of a state directory on this machine |
 //! | `ctx` | which node that is |
@@ -40,6 +40,7 @@ pub mod args;
 pub mod biz;
 mod checks;
 pub mod choice;
+pub mod cluster;
 mod completion;
 pub mod ctx;
 pub mod db;
@@ -168,6 +169,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Task(args) => on_client(task::task(&args, shell)),
         Command::Biz(args) => on_client(biz::biz(&args, shell)),
         Command::Node(args) => on_client(node::node(&args, shell)),
+        Command::Cluster(args) => on_client(cluster::cluster(&args, shell)),
         Command::Token(args) => on_client(token::token(&args, shell)),
         Command::Log(args) => on_client(log::log(&args, shell)),
         Command::Doctor(args) => on_client(doctor::doctor(&args, shell)),

@@ -176,9 +176,11 @@ impl Desk<'_> {
             restore_backoff: (first, max),
             data_log_flush: config.data_log.flush,
             drain_timeout: config.node.drain_timeout,
+            takeover_without_leases: false,
         };
         let only = Some(job.task);
         let options = NodeOptions {
+            exclusive: true,
             name: "run".to_owned(),
             state: self.state.clone(),
             store: self.store.clone(),

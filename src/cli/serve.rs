@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::{Asked, Signals};
 use crate::config::{self, Config, LogFormat};
+use crate::node::agreement::WitnessError;
 use crate::node::serve::{Serve, ServeError, ServeOptions};
 use crate::node::{Runtimes, systemd};
 use crate::telemetry::{self, BadFilter, LogControl, Style};
@@ -170,11 +171,18 @@ impl From<ServeError> for Fault {
             ServeError::Lock(error) => data_dir(error.into()),
             ServeError::Store(error) => data_dir(error.into()),
             ServeError::Start(error) => data_dir(error.into()),
+            ServeError::Witness(WitnessError::Store(error)) => data_dir(error.into()),
+            ServeError::Witness(WitnessError::Differs { .. }) => Fault::new(Exit::Config, what, text).hint(
+                "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to change them for \
+                 the store, stop all nodes, then start them with the new setting",
+            ),
             ServeError::Name(_) => Fault::new(Exit::Config, what, text).hint("node.id = \"n1\""),
             ServeError::Tls(_) => Fault::new(Exit::Config, what, text)
                 .hint("PEM files of a certificate chain and its key; or none of both for plain HTTP"),
             ServeError::Key(_) => Fault::new(Exit::Config, what, text)
                 .hint("correct auth.key_file; without its key stored secrets are lost"),
+            ServeError::PeerTrust(_) => Fault::new(Exit::Config, what, text)
+                .hint("a file of certificates in PEM form; or \"\" for the system's"),
             ServeError::Token(_) => Fault::new(Exit::Config, what, text)
                 .hint("correct auth.bootstrap_token_file, or make its directory writable"),
             ServeError::Listen { .. } => Fault::new(Exit::Conflict, what, text)

@@ -1,9 +1,11 @@
 //! What keys must fulfil together. All faults at once; each names the key to change.
 
 use super::fault::{Fault, Origin};
+use super::redis_url::RedisUrl;
 use super::sections::Config;
-use super::values::{AuthMode, StoreUrl, without_password};
+use super::values::{AuthMode, without_password};
 use crate::domain::settings::{Auto, RateLimit};
+use crate::domain::shards::SHARDS_MAX;
 use crate::domain::tuning_check;
 
 impl Config {
@@ -117,6 +119,12 @@ fn check_auth(config: &Config, faults: &mut Faults) {
         "with auth.mode = \"proxy\" somebody must be trusted, by a header",
         "proxy_trust = [\"127.0.0.1/32\"], proxy_header = \"X-Forwarded-User\"",
     );
+    faults.unless(
+        auth.key_file.is_some() || !config.store.url.is_server(),
+        "auth.key_file",
+        "the nodes of a database server read each other's sealed secrets, so each needs the same key",
+        "a file with the key of all nodes; `openssl rand -base64 32` makes one",
+    );
 }
 
 fn check_cluster(config: &Config, faults: &mut Faults) {
@@ -133,13 +141,14 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
         "it is longer than cluster.lease_ttl, so recovery would wait for the scan",
         "\"1s\"",
     );
-    faults.unless(
-        is_url(cluster.redis_url.as_deref(), &["redis", "rediss"]),
-        "cluster.redis_url",
-        "it isn't a redis or rediss URL",
-        "\"redis://redis:6379\", or \"\" for none",
-    );
     if let Some(url) = &cluster.redis_url {
+        let fault = RedisUrl::parse(url).err();
+        faults.unless(
+            fault.is_none(),
+            "cluster.redis_url",
+            fault.as_deref().unwrap_or_default(),
+            "\"redis://redis:6379\", \"redis-sentinel://s1,s2,s3/mymaster\", \"redis-cluster://r1,r2,r3\", or \"\" for none",
+        );
         faults.unless(
             without_password(url) == *url,
             "cluster.redis_url",
@@ -153,7 +162,7 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
             "\"windrow\"",
         );
         faults.unless(
-            matches!(config.store.url, StoreUrl::Postgres(_) | StoreUrl::MySql(_)),
+            config.store.url.is_server(),
             "cluster.redis_url",
             "an embedded store belongs to one process, which needs no leases",
             "\"\", or a database server in store.url",
@@ -189,6 +198,12 @@ fn check_task_defaults(config: &Config, faults: &mut Faults) {
         "task_defaults.shards",
         "an ordered task has one shard",
         "1",
+    );
+    faults.unless(
+        !matches!(defaults.shards, Auto::Fixed(shards) if shards.get() > SHARDS_MAX),
+        "task_defaults.shards",
+        "it is more than the 256 shards that a task may have",
+        "\"auto\"",
     );
     faults.unless(
         defaults.max_params <= config.http.body_limit,

@@ -95,7 +95,9 @@ impl Default for Cluster {
         Cluster {
             redis_url: None,
             redis_password_file: None,
+            redis_ca_file: None,
             redis_prefix: "windrow".to_owned(),
+            ca_file: None,
             takeover_without_redis: false,
             lease_ttl: seconds(15),
             lease_renew: seconds(3),

@@ -16,6 +16,7 @@ mod keys;
 mod layers;
 mod load;
 mod read;
+mod redis_url;
 mod reload;
 mod sections;
 mod shown;
@@ -24,6 +25,7 @@ mod values;
 pub use fault::{Fault, Origin};
 pub use keys::{Key, keys};
 pub use load::{load, process_env, process_env_os};
+pub use redis_url::{RedisHost, RedisServers, RedisUrl};
 pub use reload::Reload;
 pub use sections::{
     Auth, Cluster, Command, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node,

@@ -234,7 +234,9 @@ fn cluster(read: &mut Reader) -> Cluster {
     Cluster {
         redis_url: read.optional("cluster.redis_url", default.redis_url),
         redis_password_file: read.optional("cluster.redis_password_file", default.redis_password_file),
+        redis_ca_file: read.optional("cluster.redis_ca_file", default.redis_ca_file),
         redis_prefix: read.value("cluster.redis_prefix", default.redis_prefix),
+        ca_file: read.optional("cluster.ca_file", default.ca_file),
         takeover_without_redis: read.value("cluster.takeover_without_redis", default.takeover_without_redis),
         lease_ttl: read.span("cluster.lease_ttl", default.lease_ttl),
         lease_renew: read.span("cluster.lease_renew", default.lease_renew),

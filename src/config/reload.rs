@@ -2,8 +2,7 @@
 
 use super::fault::{Fault, Origin};
 use super::sections::Config;
-use super::values::{StoreUrl, SuccessDetail};
-use crate::domain::settings::Auto;
+use super::values::SuccessDetail;
 
 /// What came of comparing the running configuration with one that was read anew.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +67,9 @@ keys! {
     "store.migrate_on_start" => store.migrate_on_start: false,
     "cluster.redis_url" => cluster.redis_url: false,
     "cluster.redis_password_file" => cluster.redis_password_file: false,
+    "cluster.redis_ca_file" => cluster.redis_ca_file: false,
     "cluster.redis_prefix" => cluster.redis_prefix: false,
+    "cluster.ca_file" => cluster.ca_file: false,
     "cluster.takeover_without_redis" => cluster.takeover_without_redis: false,
     "cluster.lease_ttl" => cluster.lease_ttl: false,
     "cluster.lease_renew" => cluster.lease_renew: false,
@@ -118,17 +119,7 @@ pub(super) fn reloads(key: &str) -> bool {
 impl Config {
     /// What a node is asked for that this version can't do: better refused than ignored.
     pub fn not_built(&self) -> Vec<Fault> {
-        let one_shard = matches!(self.task_defaults.shards, Auto::Fixed(shards) if shards.get() == 1);
-        let embedded = matches!(self.store.url, StoreUrl::Auto | StoreUrl::Sqlite(_));
         let wanted = [
-            (
-                !embedded,
-                "store.url",
-                "database servers come with several nodes; this version has SQLite",
-                "\"auto\"",
-            ),
-            (self.cluster.redis_url.is_some(), "cluster.redis_url", "Redis comes with several nodes", "\"\""),
-            (!one_shard, "task_defaults.shards", "tasks have one shard until there are several nodes", "1"),
             (
                 self.retention.success_detail != SuccessDetail::None,
                 "retention.success_detail",
@@ -204,8 +195,7 @@ mod tests {
         assert_eq!(Config::default().not_built(), []);
         let mut config = Config::default();
         config.retention.success_detail = SuccessDetail::All;
-        config.store.url = StoreUrl::Postgres("postgres://db/w".to_owned());
         let keys: Vec<String> = config.not_built().into_iter().map(|fault| fault.key).collect();
-        assert_eq!(keys, ["store.url", "retention.success_detail"]);
+        assert_eq!(keys, ["retention.success_detail"]);
     }
 }

@@ -125,8 +125,12 @@ pub struct Cluster {
     pub redis_url: Option<String>,
     /// The file that holds its password.
     pub redis_password_file: Option<PathBuf>,
+    /// The file with the authorities that its certificate may come from; none trusts those of the system.
+    pub redis_ca_file: Option<PathBuf>,
     /// The first part of its keys.
     pub redis_prefix: String,
+    /// Certificates (PEM) of authorities that other nodes' certificates come from; none is the system's.
+    pub ca_file: Option<PathBuf>,
     /// Whether the database alone decides while Redis is unreachable.
     pub takeover_without_redis: bool,
     /// How long an owner is believed without a sign.

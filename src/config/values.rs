@@ -100,6 +100,22 @@ pub enum StoreUrl {
     MySql(String),
 }
 
+impl StoreUrl {
+    /// The kind of database, as people see it.
+    pub fn engine(&self) -> &'static str {
+        match self {
+            StoreUrl::Auto | StoreUrl::Sqlite(_) => "sqlite",
+            StoreUrl::Postgres(_) => "postgres",
+            StoreUrl::MySql(_) => "mysql",
+        }
+    }
+
+    /// Whether several nodes can share it.
+    pub fn is_server(&self) -> bool {
+        matches!(self, StoreUrl::Postgres(_) | StoreUrl::MySql(_))
+    }
+}
+
 impl FromStr for StoreUrl {
     type Err = TextError;
 

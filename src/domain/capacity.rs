@@ -21,6 +21,7 @@ pub use refusal::{Obstacle, Refusal};
 
 use super::ids::{Moment, ShardId, TaskId, WallMs};
 use super::settings::{Rate, RateLimit};
+use super::shards::Share;
 
 /// How long later candidates may overtake one that doesn't fit. (`design.md` §5.)
 pub const PASSED_OVER_MAX: Duration = Duration::from_secs(60);
@@ -83,6 +84,8 @@ pub struct Request {
     pub shard: ShardId,
     /// How fast it may go.
     pub rate: RateLimit,
+    /// Of which part of its task's rate that is.
+    pub share: Share,
     /// Higher goes first.
     pub priority: i32,
     /// Since when it waits; of the same priority, who waited longer goes first.
@@ -106,6 +109,7 @@ pub struct Admission {
 #[derive(Clone, Debug)]
 struct Booking {
     load: Load,
+    share: Share,
     business: Arc<str>,
 }
 
@@ -122,11 +126,13 @@ struct Account {
 /// ```
 /// use windrow::domain::capacity::{Capacity, Ledger, Obstacle, Request};
 /// use windrow::domain::ids::{ShardId, TaskId, WallMs};
+/// use windrow::domain::shards::Share;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut ledger = Ledger::new(Capacity::Limited("2000/s".parse()?), "1000/s".parse()?);
 /// let one = Request {
 ///     shard: ShardId { task: TaskId(1), no: 0 },
 ///     rate: "1500/s".parse()?,
+///     share: Share::ALL,
 ///     priority: 0,
 ///     waiting_since: WallMs(0),
 ///     business: "mail".into(),
@@ -232,7 +238,7 @@ impl Ledger {
             self.accounts.entry(business.clone()).or_insert_with(|| Account { limit, ..Account::default() });
         account.held = account.held.plus(need);
         account.shards += 1;
-        self.held.insert(request.shard, Booking { load: need, business });
+        self.held.insert(request.shard, Booking { load: need, share: request.share, business });
         self.held_sum = self.held_sum.plus(need);
         self.passed_over_since.remove(&request.shard);
         Ok(need)
@@ -245,7 +251,7 @@ impl Ledger {
     /// The booking stays as it was.
     pub fn change(&mut self, shard: ShardId, rate: RateLimit) -> Result<Load, Refusal> {
         let need = self.need_of(rate);
-        let Some(Booking { load: held, business }) = self.held.get(&shard).cloned() else {
+        let Some(Booking { load: held, business, .. }) = self.held.get(&shard).cloned() else {
             return Err(self.refusal(need, self.free(), Obstacle::NotHeld));
         };
         if need > held {
@@ -258,21 +264,35 @@ impl Ledger {
         Ok(need)
     }
 
-    /// Changes what each shard of a task that runs here has booked, all of them or none, and says how many.
+    /// The same where the shard's part of its task has changed, too.
     ///
     /// # Errors
-    /// When it doesn't fit; also when none runs here but the rate is more than the node's whole capacity.
-    pub fn change_task(&mut self, task: TaskId, rate: RateLimit) -> Result<usize, Refusal> {
-        let need = self.need_of(rate);
+    /// As [`Ledger::change`].
+    pub fn change_share(&mut self, shard: ShardId, share: Share, rate: RateLimit) -> Result<Load, Refusal> {
+        let need = self.change(shard, share.of_limit(rate))?;
+        if let Some(booking) = self.held.get_mut(&shard) {
+            booking.share = share;
+        }
+        Ok(need)
+    }
+
+    /// Changes what each shard of a task that runs here has booked to its part of `rate`, all of them or none, and says
+    /// how many. `share` is the part of one that would run here, where none does.
+    ///
+    /// # Errors
+    /// When it doesn't fit; also when none runs here but the part is more than the node's whole capacity.
+    pub fn change_task(&mut self, task: TaskId, rate: RateLimit, share: Share) -> Result<usize, Refusal> {
+        let need = self.need_of(share.of_limit(rate));
         let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
-        let before: Vec<(ShardId, Load)> =
-            self.held.range(first..=last).map(|(shard, booking)| (*shard, booking.load)).collect();
+        let held = self.held.range(first..=last);
+        let before: Vec<(ShardId, Load, Share)> =
+            held.map(|(shard, booking)| (*shard, booking.load, booking.share)).collect();
         if before.is_empty() && self.capacity.is_some_and(|whole| need > whole) {
             return Err(self.refusal(need, self.free(), Obstacle::TooBig));
         }
-        for (at, (shard, _)) in before.iter().enumerate() {
-            if let Err(refusal) = self.change(*shard, rate) {
-                before[..at].iter().for_each(|(shard, load)| self.rebook(*shard, *load));
+        for (at, (shard, _, share)) in before.iter().enumerate() {
+            if let Err(refusal) = self.change(*shard, share.of_limit(rate)) {
+                before[..at].iter().for_each(|(shard, load, _)| self.rebook(*shard, *load));
                 return Err(refusal);
             }
         }
@@ -290,7 +310,7 @@ impl Ledger {
 
     /// Gives back what a shard has booked, and says how much; none when it had nothing.
     pub fn release(&mut self, shard: ShardId) -> Option<Load> {
-        let Booking { load, business } = self.held.remove(&shard)?;
+        let Booking { load, business, .. } = self.held.remove(&shard)?;
         self.held_sum = self.held_sum.minus(load);
         if let Some(account) = self.accounts.get_mut(&business) {
             account.held = account.held.minus(load);

@@ -26,6 +26,8 @@ pub const SPAN_MAX: u32 = 1 << 20;
 const MAGIC: u8 = 0xB7;
 /// The newest version that this program writes and reads.
 pub const VERSION: u8 = 1;
+/// The oldest one; every program reads it.
+const VERSION_FIRST: u8 = 1;
 const ENCODING_EMPTY: u8 = 0;
 const ENCODING_BITMAP: u8 = 1;
 const ENCODING_RUNS: u8 = 2;
@@ -134,6 +136,26 @@ pub enum Corrupt {
 /// # Panics
 /// When the set reaches beyond [`SPAN_MAX`].
 pub fn encode(low_water: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
+    encode_as(VERSION, low_water, words, extension)
+}
+
+/// The newest version that this program writes and that all of these readers read.
+pub fn version_for(readers: impl IntoIterator<Item = u8>) -> u8 {
+    readers.into_iter().fold(VERSION, u8::min).max(VERSION_FIRST)
+}
+
+/// The version of the program that wrote these bytes; none where they are no checkpoint.
+pub fn version_of(bytes: &[u8]) -> Option<u8> {
+    if let [MAGIC, version, ..] = bytes { Some(*version) } else { None }
+}
+
+/// As [`encode`], in the version that [`version_for`] chose: older nodes go on with what newer ones saved.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_as(version: u8, low_water: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
+    // All versions so far look the same but for their number; a later one branches here.
+    let version = version.clamp(VERSION_FIRST, VERSION);
     let span = span_of(words);
     assert!(span <= SPAN_MAX, "a window of more than {SPAN_MAX} items can't be checkpointed");
     let runs = if span == 0 { None } else { runs_if_smaller(words, span) };
@@ -143,7 +165,7 @@ pub fn encode(low_water: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> 
         (_, None) => ENCODING_BITMAP,
     };
     let mut out = Vec::with_capacity(32 + bitmap_bytes(span) + extension.len());
-    out.extend([MAGIC, VERSION, encoding, 0]);
+    out.extend([MAGIC, version, encoding, 0]);
     push_varint(&mut out, u64::from(span));
     out.extend(low_water.0.to_le_bytes());
     match runs {

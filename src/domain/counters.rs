@@ -1,10 +1,12 @@
 //! The sum that every surface shows: each item of a task (or shard) is in exactly one of its terms.
 
+use serde::{Deserialize, Serialize};
+
 use super::ids::ItemCount;
 
 /// How many items of a range stand where. `pending` is never stored: it is what the others leave, so that
 /// `succeeded + skipped + abandoned + parked + in_flight + pending + excluded = total` holds by construction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Settled well.
     pub succeeded: u64,

@@ -81,6 +81,15 @@ impl Histogram {
         fresh
     }
 
+    /// The counts of the first `part` of a span of `whole`, as if they lay evenly in it; rounded down.
+    #[must_use]
+    pub(super) fn head(&self, part: u64, whole: u64) -> Histogram {
+        let mut head = self.clone();
+        head.counts.iter_mut().for_each(|count| *count = share(*count, part, whole));
+        head.nanos = self.nanos / u128::from(whole.max(1)) * u128::from(part.min(whole));
+        head
+    }
+
     /// How many were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -111,6 +120,12 @@ impl Histogram {
     pub fn below(&self, octave: usize) -> u64 {
         self.counts.iter().take(octave).sum()
     }
+}
+
+/// `part` of `whole` of a count, rounded down.
+pub(super) fn share(count: u64, part: u64, whole: u64) -> u64 {
+    let share = u128::from(count) * u128::from(part.min(whole)) / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(count)
 }
 
 #[cfg(test)]

@@ -8,13 +8,14 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// The largest index and the largest count: both are stored as a signed 64-bit column.
 pub const INDEX_MAX: u64 = i64::MAX as u64;
 
 /// The 0-based position of an item in its task. At most [`INDEX_MAX`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct ItemIndex(pub u64);
 
@@ -27,7 +28,7 @@ impl ItemIndex {
 }
 
 /// A number of items. At most [`INDEX_MAX`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct ItemCount(pub u64);
 
@@ -90,7 +91,7 @@ fn nanos(wait: Duration) -> u64 {
 }
 
 /// A wall-clock time. Unit: milliseconds since the Unix epoch. For people and for due times in the store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct WallMs(pub i64);
 
@@ -121,7 +122,7 @@ impl WallMs {
 }
 
 /// The number of a task, from a database sequence, never reused. Shown as `t42`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskId(pub i64);
 
 impl fmt::Display for TaskId {
@@ -145,7 +146,7 @@ impl FromStr for TaskId {
 }
 
 /// A contiguous index range of a task, the unit one node owns: task and 0-based number. Shown as `t42.0`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ShardId {
     /// The task the shard belongs to.
     pub task: TaskId,

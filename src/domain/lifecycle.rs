@@ -3,10 +3,12 @@
 //! The slugs are the words of the API, the CLI and the store; they never change once released. The diagram that
 //! people read is `docs/lifecycle.md`, generated from the table.
 
+mod note;
 mod transitions;
 
 use std::fmt;
 
+pub use note::{Note, TASK_RECOVERS, note_after};
 pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide, edges, status_of};
 
 /// Gives a closed enum its slugs: `ALL`, `as_str`, `parse` and `Display`, from one list.

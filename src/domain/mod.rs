@@ -2,7 +2,7 @@
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
 //! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `business_secrets`,
-//! `access`, `lifecycle`, `meaning`, `network`.
+//! `access`, `lifecycle`, `meaning`, `network`, `shards`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 //! For people who watch: `latency`, `histogram`, `tally`, `permits`, `series`, `explain`.
@@ -27,12 +27,14 @@ pub mod meaning;
 pub mod network;
 pub mod pace;
 pub mod permits;
+pub mod placement;
 pub mod retry;
 pub mod run;
 pub mod series;
 pub mod settings;
 pub mod settings_serde;
 pub mod settings_text;
+pub mod shards;
 pub mod stall;
 pub mod tally;
 pub mod task;

@@ -4,6 +4,7 @@
 //! item, used for a repeat, given back unused, or lost, and then there is a reason. So `due` is the sum of all terms,
 //! but for what the bucket holds at the moment.
 
+use super::histogram::share;
 use super::stall::StallReason;
 
 /// Millionths of a permit in one.
@@ -48,6 +49,21 @@ impl Permits {
             lost,
             late: self.late.saturating_sub(before.late),
             slowed: self.slowed.saturating_sub(before.slowed),
+        }
+    }
+
+    /// The permits of the first `part` of a span of `whole`, as if they lay evenly in it; rounded down.
+    #[must_use]
+    pub(super) fn head(&self, part: u64, whole: u64) -> Permits {
+        let of = |count| share(count, part, whole);
+        Permits {
+            due: of(self.due),
+            first: of(self.first),
+            repeats: of(self.repeats),
+            returned: of(self.returned),
+            lost: self.lost.map(of),
+            late: of(self.late),
+            slowed: of(self.slowed),
         }
     }
 

@@ -2,10 +2,12 @@
 
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
 use super::ids::ItemIndex;
 
 /// `len` neighbouring indexes from `first` on; never empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct IndexRun {
     first: ItemIndex,
     len: NonZeroU32,

@@ -3,11 +3,13 @@
 //! Points are differences, so that a sum over any span is exact, whatever runs and shards they come from. A point never
 //! spans a time in which nothing of the task ran here. The owner says how much memory there is, by [`Series::trim`].
 
+mod joined;
 mod point;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+pub use joined::{Piece, WallSlice, joined};
 pub use point::{Gauges, Point};
 
 use super::ids::Moment;

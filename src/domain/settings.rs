@@ -48,6 +48,18 @@ impl Rate {
         u64::try_from(micros).unwrap_or(u64::MAX)
     }
 
+    /// Whether it makes more items than another in the same time.
+    pub fn is_faster_than(self, other: Rate) -> bool {
+        u128::from(self.items) * u128::from(other.period_ns)
+            > u128::from(other.items) * u128::from(self.period_ns)
+    }
+
+    /// `items` in so many periods, at most as many as can be written.
+    pub(super) fn stretched(self, items: u64, times: u64) -> Rate {
+        let period_ns = self.period_ns.saturating_mul(times.max(1));
+        Rate { items: items.clamp(1, self.items), period_ns }
+    }
+
     /// How many items the rate makes in `span`, rounded up.
     pub fn items_in(self, span: Duration) -> u64 {
         let items = (span.as_nanos() * u128::from(self.items)).div_ceil(u128::from(self.period_ns));
@@ -62,6 +74,17 @@ pub enum RateLimit {
     Unlimited,
     /// At most this, measured at the gate, retries included.
     Limited(Rate),
+}
+
+impl RateLimit {
+    /// Whether it lets more leave than another.
+    pub fn is_faster_than(self, other: RateLimit) -> bool {
+        match (self, other) {
+            (RateLimit::Limited(one), RateLimit::Limited(other)) => one.is_faster_than(other),
+            (RateLimit::Unlimited, RateLimit::Limited(_)) => true,
+            (_, RateLimit::Unlimited) => false,
+        }
+    }
 }
 
 /// How many items may leave at once above the steady rate.

@@ -85,10 +85,11 @@ impl SilenceWatch {
     }
 
     /// The heartbeat under which a session may be fenced: it has been silent for its owner's whole promise.
-    /// None while it may live, or was never seen.
-    pub fn silent_heartbeat(&self, session: SessionId, now: Moment) -> Option<i64> {
+    /// None while it may live, or was never seen. `extra` is waited beyond the promise: for an owner that may also
+    /// live on a lease that the candidate can't see.
+    pub fn silent_heartbeat(&self, session: SessionId, extra: Duration, now: Moment) -> Option<i64> {
         let seen = self.seen.get(&session)?;
-        (now >= seen.since.plus(seen.promise)).then_some(seen.heartbeat)
+        (now >= seen.since.plus(seen.promise).plus(extra)).then_some(seen.heartbeat)
     }
 
     /// The next moment after `now` at which a watched session's time is up, if nothing more is heard of it.
@@ -131,15 +132,19 @@ mod tests {
     fn silence_counts_from_the_first_reply_that_showed_the_value() {
         let session = SessionId(Uuid::from_u128(1));
         let mut watch = SilenceWatch::new();
-        assert_eq!(watch.silent_heartbeat(session, at(99_999)), None, "never seen is not silent");
+        assert_eq!(
+            watch.silent_heartbeat(session, Duration::ZERO, at(99_999)),
+            None,
+            "never seen is not silent"
+        );
         watch.observe(session, 7, ms(6_000), at(1_000));
         watch.observe(session, 7, ms(6_000), at(5_000));
         assert_eq!(watch.next_due(at(5_000)), Some(at(7_000)));
-        assert_eq!(watch.silent_heartbeat(session, at(6_999)), None);
-        assert_eq!(watch.silent_heartbeat(session, at(7_000)), Some(7));
+        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(6_999)), None);
+        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(7_000)), Some(7));
         watch.observe(session, 9, ms(6_000), at(7_100));
-        assert_eq!(watch.silent_heartbeat(session, at(13_099)), None);
-        assert_eq!(watch.silent_heartbeat(session, at(13_100)), Some(9));
+        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(13_099)), None);
+        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(13_100)), Some(9));
         assert_eq!(watch.next_due(at(13_100)), None);
     }
 
@@ -150,9 +155,9 @@ mod tests {
         watch.observe(session, 7, ms(6_000), at(0));
         watch.observe(session, 9, ms(6_000), at(1_000));
         watch.observe(session, 7, ms(6_000), at(2_000));
-        assert_eq!(watch.silent_heartbeat(session, at(7_999)), None);
+        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(7_999)), None);
         watch.forget(session);
-        assert_eq!(watch.silent_heartbeat(session, at(50_000)), None);
+        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(50_000)), None);
     }
 
     #[test]
@@ -163,7 +168,7 @@ mod tests {
             let session = SessionId(Uuid::from_u128(1));
             let mut watch = SilenceWatch::new();
             watch.observe(session, 1, promise, at(0));
-            assert_eq!(watch.silent_heartbeat(session, term.trusted_until(at(0))), None);
+            assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, term.trusted_until(at(0))), None);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The tree of actors, as text for people and as JSON: `/actors`, `/v1/nodes/{node}/actors`.
 
-use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -9,10 +8,11 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::App;
 use super::body::Params;
 use super::problem::Problem;
-use super::{App, nodes};
 use crate::domain::ids::TaskId;
+use crate::ports::peers::{ActorsWanted, Answer};
 use crate::service::ServiceError;
 use crate::service::actors::ActorNode;
 
@@ -99,6 +99,7 @@ async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result
     responses(
         (status = 200, description = "The tree", content((Vec<ActorBody> = "application/json"), (String = "text/plain"))),
         (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 502, body = Problem, content_type = "application/problem+json", description = "node-silent"),
     )
 )]
 async fn of_node(
@@ -106,20 +107,47 @@ async fn of_node(
     Path(name): Path<String>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Response, Problem> {
-    nodes::check(&app, &name)?;
-    Ok(answer(&app, &wanted, Format::Json)?)
+    if name == app.front.node {
+        return Ok(answer(&app, &wanted, Format::Json)?);
+    }
+    let row = app.service.other_node(&name).await?;
+    let (wanted, format) = wanted.read(Format::Json)?;
+    let text = app.service.actors_of(&row, wanted).await?;
+    Ok(typed(format, text))
+}
+
+impl Wanted {
+    fn read(&self, usual: Format) -> Result<(ActorsWanted, Format), ServiceError> {
+        let task = self.task.as_deref().map(str::parse::<TaskId>).transpose();
+        let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
+        let format = self.format.unwrap_or(usual);
+        Ok((ActorsWanted { task, depth: self.depth, is_text: matches!(format, Format::Text) }, format))
+    }
 }
 
 fn answer(app: &App, wanted: &Wanted, usual: Format) -> Result<Response, ServiceError> {
-    let task = wanted.task.as_deref().map(str::parse::<TaskId>).transpose();
-    let task = task.map_err(|_| ServiceError::invalid("task", "a task is written t42"))?;
+    let (wanted, format) = wanted.read(usual)?;
+    match written(app, &wanted) {
+        Answer::Text(text) => Ok(typed(format, text)),
+        _ => Err(ServiceError::Internal("the tree can't be written".to_owned())),
+    }
+}
+
+fn typed(format: Format, text: String) -> Response {
+    let kind = match format {
+        Format::Json => "application/json",
+        Format::Text => "text/plain; charset=utf-8",
+    };
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// The tree of this node's actors, written out.
+pub(super) fn written(app: &App, wanted: &ActorsWanted) -> Answer {
     let depth = wanted.depth.map_or(usize::MAX, |depth| depth as usize);
-    let nodes = app.service.actors(task, depth);
-    Ok(match wanted.format.unwrap_or(usual) {
-        Format::Json => Json(nodes.into_iter().map(ActorBody::from).collect::<Vec<_>>()).into_response(),
-        Format::Text => {
-            let text: String = nodes.iter().map(ActorNode::text).collect();
-            ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
-        }
-    })
+    let nodes = app.service.actors(wanted.task, depth);
+    if wanted.is_text {
+        return Answer::Text(nodes.iter().map(ActorNode::text).collect());
+    }
+    let bodies: Vec<ActorBody> = nodes.into_iter().map(ActorBody::from).collect();
+    serde_json::to_string(&bodies).map_or_else(|error| Answer::Failed(error.to_string()), Answer::Text)
 }

@@ -143,6 +143,7 @@ mod tests {
             "post tasks/{task}/cancel",
             "post tasks/{task}/clone",
             "post tasks/{task}/finish",
+            "post tasks/{task}/move",
             "post tasks/{task}/ready",
             "post tasks/{task}/recover",
             "post tasks/{task}/redrives",

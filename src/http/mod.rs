@@ -20,6 +20,7 @@ mod failures;
 pub mod front;
 mod html;
 mod idempotency;
+mod internal;
 mod logs;
 pub mod metrics;
 mod nodes;
@@ -34,6 +35,7 @@ pub mod sample;
 pub mod schema;
 mod seen_task;
 pub mod server;
+mod silent;
 mod stamp;
 mod tasks;
 pub mod time;
@@ -132,6 +134,8 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .route_layer(from_fn_with_state(Arc::new(rules), parameters::hold))
         .route_layer(from_fn_with_state((app.clone(), policy), access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
+        // Other nodes ask also while this one ends, and are known by no token.
+        .merge(internal::router())
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(problem::on_panic))
         .layer(from_fn_with_state(app.clone(), stamp::stamp))
         .layer(from_fn_with_state(app.clone(), metrics::measure))

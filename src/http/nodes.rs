@@ -1,29 +1,29 @@
-//! `/v1/nodes` and `/v1/cluster`: what this node is, what runs on it, and how it is steered. Today a cluster is one
-//! node.
+//! `/v1/nodes`: the nodes of the store, what runs on each, and how they are steered. Any of them answers for all.
 
-use std::collections::BTreeMap;
+mod body;
+mod cluster;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(super) use self::body::{NodeBody, face};
 use super::App;
 use super::access::Caller;
 use super::body::{Body, Params, reason};
 use super::dry_run::{self, DryRunQuery};
 use super::page::Page;
 use super::problem::Problem;
-use super::time::rfc3339;
 use crate::domain::settings::RateLimit;
+use crate::ports::peers::NodeWish;
 use crate::ports::task_store::Actor;
 use crate::service::ServiceError;
-use crate::service::nodes::RunView;
 use crate::telemetry::Filter;
 
 /// The longest filter of the log. Unit: characters.
@@ -32,124 +32,43 @@ const FILTER_MAX: usize = 1024;
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(cluster))
+        .routes(routes!(cluster::cluster))
         .routes(routes!(list))
         .routes(routes!(show, change))
         .routes(routes!(drain))
         .routes(routes!(undrain))
 }
 
-/// A node.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct NodeBody {
-    /// Its name.
-    id: String,
-    /// Of its program.
-    #[schema(value_type = String)]
-    version: &'static str,
-    /// `serving`, `drained` or `draining`.
-    #[schema(value_type = String)]
-    state: &'static str,
-    /// The sum of task rates that it may hold, such as `2000/s`, or `unlimited`.
-    capacity_rate: String,
-    /// How much of it is taken.
-    reserved_rate: String,
-    /// What a task without a rate counts as.
-    unlimited_reserves: String,
-    /// Whether tasks run here at all.
-    run_tasks: bool,
-    /// Businesses of these pools run here.
-    pools: Vec<String>,
-    /// As configured.
-    labels: BTreeMap<String, String>,
-    /// Which lines its own log has.
-    log_filter: String,
-    /// Tasks that wait for room, as the last look found them.
-    waiting: usize,
-    /// When this was true.
-    last_seen: String,
-    /// For how long it has served.
-    uptime_seconds: u64,
-    /// What runs here.
-    runs: Vec<RunBody>,
+/// Every node, this one first.
+pub(super) async fn all(app: &App) -> Result<Vec<NodeBody>, ServiceError> {
+    let rows = app.service.other_nodes().await?;
+    let faces = app.service.node_faces(&rows).await;
+    let mut nodes = vec![NodeBody::here(app).await];
+    nodes.extend(rows.iter().zip(faces).map(|(row, face)| NodeBody::there(app, row, face)));
+    Ok(nodes)
 }
 
-/// What runs on a node.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RunBody {
-    /// The task, `t42`.
-    task: String,
-    /// Which part of it.
-    shard: u32,
-    /// The how many-th ownership of that part.
-    run: u32,
-}
-
-impl From<&RunView> for RunBody {
-    fn from(run: &RunView) -> RunBody {
-        RunBody { task: run.shard.task.to_string(), shard: run.shard.no, run: run.run.0 }
-    }
-}
-
-fn node(app: &App) -> NodeBody {
-    let (config, supervisor) = (app.service.config(), app.service.supervisor());
-    let room = supervisor.room();
-    let up = app.service.uptime(app.front.since);
-    NodeBody {
-        id: app.front.node.clone(),
-        version: env!("CARGO_PKG_VERSION"),
-        state: app.front.state(),
-        capacity_rate: config.node.capacity_rate.to_string(),
-        reserved_rate: room.reserved.to_string(),
-        unlimited_reserves: config.node.unlimited_reserves.to_string(),
-        run_tasks: config.node.run_tasks,
-        pools: config.node.pools.clone(),
-        labels: config.node.labels.clone(),
-        log_filter: app.front.log_filter().unwrap_or_else(|| config.log.filter.clone()),
-        waiting: room.waiting,
-        last_seen: rfc3339(app.service.now()),
-        uptime_seconds: up.as_secs(),
-        runs: supervisor.runs().iter().map(RunBody::from).collect(),
-    }
-}
-
-/// That this is the node that is meant.
-pub(super) fn check(app: &App, name: &str) -> Result<(), ServiceError> {
+/// A node by its name.
+pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError> {
     if name == app.front.node {
-        return Ok(());
+        return Ok(NodeBody::here(app).await);
     }
-    Err(ServiceError::NotFound { what: "node", name: name.to_owned() })
+    let row = app.service.other_node(name).await?;
+    let mut faces = app.service.node_faces(std::slice::from_ref(&row)).await;
+    let face =
+        faces.pop().ok_or_else(|| ServiceError::Internal("a node was asked for nothing".to_owned()))?;
+    Ok(NodeBody::there(app, &row, face))
 }
 
-/// A cluster.
-#[derive(Debug, Serialize, ToSchema)]
-struct ClusterBody {
-    /// Of the store; the first part of every item key.
-    store: String,
-    /// Which database it is.
-    #[schema(value_type = String)]
-    database: &'static str,
-    /// The nodes.
-    nodes: Vec<NodeBody>,
-}
-
-/// The nodes that share a store
-#[utoipa::path(
-    get, path = "/v1/cluster", tag = "node", security(("bearer" = ["viewer"])),
-    responses((status = 200, body = ClusterBody))
-)]
-async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
-    let store = app.service.parts.tasks.store_id().await.map_err(ServiceError::from)?;
-    Ok(Json(ClusterBody { store: store.0, database: "sqlite", nodes: vec![node(&app)] }))
-}
-
-/// The nodes
+/// List nodes
+///
+/// The one that answers comes first. What only a node itself knows is null while it can't be asked.
 #[utoipa::path(
     get, path = "/v1/nodes", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = Page<NodeBody>))
 )]
-async fn list(State(app): State<App>) -> Json<Page<NodeBody>> {
-    Json(Page { items: vec![node(&app)], next_cursor: None })
+async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
+    Ok(Json(Page { items: all(&app).await?, next_cursor: None }))
 }
 
 /// One node
@@ -159,8 +78,7 @@ async fn list(State(app): State<App>) -> Json<Page<NodeBody>> {
     responses((status = 200, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
 async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<NodeBody>, Problem> {
-    check(&app, &name)?;
-    Ok(Json(node(&app)))
+    Ok(Json(one(&app, &name).await?))
 }
 
 /// What can be changed of a node until its next restart.
@@ -180,6 +98,8 @@ struct NodePatch {
 }
 
 /// Change a node until its next restart
+///
+/// Another node is asked to change itself; it keeps that in the audit with the caller's name.
 #[utoipa::path(
     patch, path = "/v1/nodes/{node}", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
@@ -188,6 +108,7 @@ struct NodePatch {
         (status = 200, body = NodeBody),
         (status = 404, body = Problem, content_type = "application/problem+json"),
         (status = 422, body = Problem, content_type = "application/problem+json"),
+        (status = 502, body = Problem, content_type = "application/problem+json", description = "node-silent"),
     )
 )]
 async fn change(
@@ -197,27 +118,53 @@ async fn change(
     Params(query): Params<DryRunQuery>,
     Body(patch): Body<NodePatch>,
 ) -> Result<Response, Problem> {
-    check(&app, &name)?;
     let is_dry = query.is_dry();
     let actor = caller.actor_of(patch.reason, is_dry);
-    let mut would = node(&app);
-    // Whatever can be refused is refused before anything is changed.
-    let checked = patch.log_filter.as_deref().map(|filter| check_filter(&app, filter)).transpose()?;
-    if let Some(rate) = patch.capacity_rate {
-        app.service.set_capacity(rate, &actor).await?;
+    let body = if name == app.front.node {
+        apply(&app, patch.capacity_rate, patch.log_filter.as_deref(), &actor).await?
+    } else {
+        let row = app.service.other_node(&name).await?;
+        let wish = NodeWish {
+            capacity_rate: patch.capacity_rate,
+            log_filter: patch.log_filter,
+            actor: actor.name,
+            source: actor.source.to_owned(),
+            reason: actor.reason,
+            request_id: actor.request_id,
+            is_trial: is_dry,
+        };
+        let face = app.service.change_node(&row, wish).await?;
+        NodeBody::there(&app, &row, Ok(face))
+    };
+    Ok(if is_dry { dry_run::would(&body)? } else { Json(body).into_response() })
+}
+
+/// Changes this node.
+///
+/// # Errors
+/// What can be refused is refused before anything is changed.
+pub(super) async fn apply(
+    app: &App,
+    capacity_rate: Option<RateLimit>,
+    log_filter: Option<&str>,
+    actor: &Actor,
+) -> Result<NodeBody, ServiceError> {
+    let mut would = NodeBody::here(app).await;
+    let checked = log_filter.map(|filter| check_filter(app, filter)).transpose()?;
+    if let Some(rate) = capacity_rate {
+        app.service.set_capacity(rate, actor).await?;
         would.capacity_rate = rate.to_string();
     }
-    if let Some((filter, checked)) = patch.log_filter.as_ref().zip(checked) {
-        let before = json!({"log_filter": would.log_filter}).to_string();
-        app.service
-            .note_node("node.change", before, json!({"log_filter": filter}).to_string(), &actor)
-            .await?;
-        would.log_filter.clone_from(filter);
-        if !is_dry {
+    if let Some((filter, checked)) = log_filter.zip(checked) {
+        let named = |filter: Option<&str>| app.service.of_this_node(json!({ "log_filter": filter }));
+        let (before, after) = (named(would.log_filter.as_deref()), named(Some(filter)));
+        app.service.note_node("node.change", before, after, actor).await?;
+        would.log_filter = Some(filter.to_owned());
+        if !actor.rehearses {
             app.front.set_log(filter, checked);
         }
     }
-    Ok(if is_dry { dry_run::would(&would)? } else { Json(node(&app)).into_response() })
+    Ok(if actor.rehearses { would } else { NodeBody::here(app).await })
 }
 
 fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
@@ -241,7 +188,9 @@ struct Why {
 
 /// Take no new tasks
 ///
-/// What runs goes on to its end: a single node has nobody to hand it to. `/readyz` answers 503.
+/// Where other nodes share the store, what runs is handed over to them, and the node takes nothing until it is undrained;
+/// that it can't be asked now is no hindrance. A node alone has nobody to hand anything to: what runs goes on to its end.
+/// `/readyz` answers 503.
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/drain", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
@@ -255,8 +204,7 @@ async fn drain(
     Params(query): Params<DryRunQuery>,
     Body(why): Body<Why>,
 ) -> Result<Response, Problem> {
-    check(&app, &name)?;
-    set_drained(&app, &caller.actor_of(why.reason, query.is_dry()), true).await
+    set_drained(&app, &name, &caller.actor_of(why.reason, query.is_dry()), true).await
 }
 
 /// Take tasks again
@@ -273,24 +221,25 @@ async fn undrain(
     Params(query): Params<DryRunQuery>,
     Body(why): Body<Why>,
 ) -> Result<Response, Problem> {
-    check(&app, &name)?;
-    set_drained(&app, &caller.actor_of(why.reason, query.is_dry()), false).await
+    set_drained(&app, &name, &caller.actor_of(why.reason, query.is_dry()), false).await
 }
 
-async fn set_drained(app: &App, actor: &Actor, drained: bool) -> Result<Response, Problem> {
-    let mut would = node(app);
-    if app.front.is_drained() != drained {
+async fn set_drained(app: &App, name: &str, actor: &Actor, drained: bool) -> Result<Response, Problem> {
+    let mut would = one(app, name).await?;
+    if app.service.is_shared() {
+        app.service.wish_drain(name, drained, actor).await?;
+    } else if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
         app.service.note_node(action, shown(!drained), shown(drained), actor).await?;
-        would.state = if drained { "drained" } else { "serving" };
         if !actor.rehearses {
             app.front.set_drained(drained);
             app.service.serve_tasks(drained);
         }
     }
     if actor.rehearses {
+        would.state = body::wished(&would, drained);
         return Ok(dry_run::would(&would)?);
     }
-    Ok((StatusCode::ACCEPTED, Json(node(app))).into_response())
+    Ok((StatusCode::ACCEPTED, Json(one(app, name).await?)).into_response())
 }

@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 
 use super::App;
 use super::document::Written;
+use crate::service::health::NotReady;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -47,12 +48,14 @@ struct Readiness {
     ready: bool,
     /// What keeps it from it.
     reasons: Vec<Reason>,
+    /// What it does its work without: a node is ready without Redis.
+    degraded: Vec<Reason>,
 }
 
-/// What keeps a node from taking work.
+/// What keeps a node from taking work, or makes that harder.
 #[derive(Debug, Serialize, ToSchema)]
 struct Reason {
-    /// `draining`, `drained`, `store`, `session` or `actors`.
+    /// `draining`, `drained`, `store`, `session` or `actors`; `redis` of what is degraded.
     #[schema(value_type = String)]
     reason: &'static str,
     /// A sentence.
@@ -68,13 +71,14 @@ async fn readyz(State(app): State<App>) -> Response {
     let mut reasons: Vec<Reason> = Vec::new();
     if app.front.is_ending() {
         reasons.push(Reason { reason: "draining", text: "the node is shutting down".to_owned() });
-    } else if app.front.is_drained() {
+    } else if app.front.is_drained() || app.service.is_wished_drained().await {
         reasons.push(Reason { reason: "drained", text: "an administrator drained the node".to_owned() });
     }
-    let faults = app.service.not_ready().await;
-    reasons.extend(faults.into_iter().map(|fault| Reason { reason: fault.slug, text: fault.text }));
+    let reason = |fault: NotReady| Reason { reason: fault.slug, text: fault.text };
+    reasons.extend(app.service.not_ready().await.into_iter().map(reason));
+    let degraded = app.service.degraded().into_iter().map(reason).collect();
     let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Readiness { ready: reasons.is_empty(), reasons })).into_response()
+    (status, Json(Readiness { ready: reasons.is_empty(), reasons, degraded })).into_response()
 }
 
 /// Which program this is.

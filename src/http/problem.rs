@@ -17,7 +17,7 @@ use StatusCode as S;
 
 /// Of each kind, in the order of [`Slug::ALL`]: the last part of its `type`, the status, the title, and what to try when
 /// the problem itself doesn't know.
-const FACTS: [(&str, S, &str, &str); 24] = [
+const FACTS: [(&str, S, &str, &str); 25] = [
     ("invalid-request", S::BAD_REQUEST, "The request can't be understood", "look at `errors`"),
     (
         "unauthenticated",
@@ -110,6 +110,12 @@ const FACTS: [(&str, S, &str, &str); 24] = [
         "The store can't be reached",
         "send it again as `Retry-After` says; nothing that was acknowledged is lost",
     ),
+    (
+        "node-silent",
+        S::BAD_GATEWAY,
+        "The other node gave no answer",
+        "ask that node itself, or look at it with `windrow node list`; what it was asked for may have been done",
+    ),
     ("draining", S::SERVICE_UNAVAILABLE, "This node is shutting down", "ask another node"),
     (
         "internal",
@@ -166,6 +172,8 @@ pub enum Slug {
     TooManyRequests,
     /// The store can't be reached.
     StoreUnavailable,
+    /// Another node, which alone can do this, gave no answer.
+    NodeSilent,
     /// The node ends.
     Draining,
     /// A bug.
@@ -174,7 +182,7 @@ pub enum Slug {
 
 impl Slug {
     /// All of them.
-    pub const ALL: [Slug; 24] = [
+    pub const ALL: [Slug; 25] = [
         Slug::InvalidRequest,
         Slug::Unauthenticated,
         Slug::Forbidden,
@@ -197,6 +205,7 @@ impl Slug {
         Slug::UnsupportedMediaType,
         Slug::TooManyRequests,
         Slug::StoreUnavailable,
+        Slug::NodeSilent,
         Slug::Draining,
         Slug::Internal,
     ];
@@ -318,6 +327,7 @@ impl From<ServiceError> for Problem {
             ServiceError::TooLarge(_) => Problem::new(Slug::PayloadTooLarge, text),
             ServiceError::TooMany(_) => Problem::new(Slug::TooManyRequests, text),
             ServiceError::StoreUnavailable => Problem::new(Slug::StoreUnavailable, text),
+            ServiceError::PeerSilent(_) => Problem::new(Slug::NodeSilent, text),
             ServiceError::Draining => Problem::new(Slug::Draining, text),
             ServiceError::Internal(cause) => {
                 tracing::error!(error = cause, "a request failed");

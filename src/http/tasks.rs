@@ -10,6 +10,7 @@ mod preview;
 mod queries;
 mod redrives;
 mod settings;
+mod shards;
 mod shown;
 mod source;
 mod stats;
@@ -96,14 +97,14 @@ impl Steer {
 }
 
 /// A task with its version as the tag.
-fn shown(app: &App, status: StatusCode, task: TaskView) -> Response {
+async fn shown(app: &App, status: StatusCode, task: TaskView) -> Response {
     let tag = etag::tag(task.version);
-    (status, [tag], Json(body(app, app.service.picture(task)))).into_response()
+    (status, [tag], Json(body(app, app.service.picture(task).await))).into_response()
 }
 
 /// What a command would have made of a task.
-fn would(app: &App, task: TaskView) -> Result<Response, ServiceError> {
-    dry_run::would(&body(app, app.service.picture(task)))
+async fn would(app: &App, task: TaskView) -> Result<Response, ServiceError> {
+    dry_run::would(&body(app, app.service.picture(task).await))
 }
 
 /// A task as every surface shows it.
@@ -181,5 +182,5 @@ async fn read(
         }
         _ => task,
     };
-    Ok(shown(&app, StatusCode::OK, task))
+    Ok(shown(&app, StatusCode::OK, task).await)
 }

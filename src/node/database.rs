@@ -1,25 +1,80 @@
-//! The state directory from outside: for people who look after it, not for a node that serves it.
+//! The store of a configuration: opened for a node, and its file looked at by people who look after it.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{StateDir, Store};
+use super::{ServerAddress, ServerKind, StateDir, Store};
+pub use crate::adapters::sql::Durability;
 pub use crate::adapters::sql::inspect::{BackupError, Finding, Inspection, Schema};
 use crate::config::{Config, StoreUrl};
 use crate::ports::StoreError;
 
-/// The database that a node with this configuration has.
+/// Opens the store of a node.
+///
+/// # Errors
+/// See [`Store::open`] and [`Store::connect`]; `Refused` when the password can't be read.
+pub async fn open(config: &Config) -> Result<Store, StoreError> {
+    match address(config)? {
+        None => Store::open(&path(config)).await,
+        Some(server) => Store::connect(&server, config.store.migrate_on_start).await,
+    }
+}
+
+/// The database server of a configuration; none for a file.
+///
+/// # Errors
+/// `Refused` when the password can't be read.
+pub fn address(config: &Config) -> Result<Option<ServerAddress>, StoreError> {
+    let (kind, url) = match &config.store.url {
+        StoreUrl::Auto | StoreUrl::Sqlite(_) => return Ok(None),
+        StoreUrl::Postgres(url) => (ServerKind::Postgres, url),
+        StoreUrl::MySql(url) => (ServerKind::MySql, url),
+    };
+    let password = config.store.password_file.as_deref().map(password).transpose()?;
+    Ok(Some(ServerAddress::new(kind, url.clone(), password, config.store.max_connections.get())))
+}
+
+/// The first line of a file that not everybody can read.
+fn password(file: &Path) -> Result<String, StoreError> {
+    let refuse = |why: String| {
+        let name = file.display();
+        StoreError::Refused(format!(
+            "the password file {name} can't be used: {why}; check store.password_file"
+        ))
+    };
+    let text = fs::read_to_string(file).map_err(|cause| refuse(cause.to_string()))?;
+    let mode = fs::metadata(file).map_err(|cause| refuse(cause.to_string()))?.permissions().mode();
+    if mode & 0o006 != 0 {
+        return Err(refuse("everybody on this machine may read or change it (chmod 0600)".to_owned()));
+    }
+    match text.lines().next().filter(|line| !line.is_empty()) {
+        Some(line) => Ok(line.to_owned()),
+        None => Err(refuse("it is empty".to_owned())),
+    }
+}
+
+/// The database file that a node with this configuration has.
 pub fn path(config: &Config) -> PathBuf {
     match &config.store.url {
         StoreUrl::Sqlite(path) => path.clone(),
-        // Servers are refused when the configuration is checked.
+        // A server's node has no file; its directory is where one would be.
         StoreUrl::Auto | StoreUrl::Postgres(_) | StoreUrl::MySql(_) => {
             StateDir::database_in(&config.node.data_dir)
         }
     }
 }
 
-/// Brings the schema of a database up to date. The caller holds its state directory.
+/// Brings the schema of a server up to date, whatever `store.migrate_on_start` says; safe while others do it.
+///
+/// # Errors
+/// `NewerSchema` before anything is written; see [`Store::connect`].
+pub async fn migrate_server(server: &ServerAddress) -> Result<(), StoreError> {
+    Store::connect(server, true).await?.close().await
+}
+
+/// Brings the schema of a database file up to date. The caller holds its state directory.
 ///
 /// # Errors
 /// `NewerSchema` before anything is written; `Refused` when it can't be written or is no database.

@@ -15,7 +15,7 @@ use super::handlers::{OnWork, Sink, command_settings};
 use super::sources::{OriginView, StoredSources, open_stored, origin_view};
 use crate::adapters::handler::command::{CommandHandlerFactory, Environment, Inherit};
 use crate::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
-use crate::config::{Command, Config};
+use crate::config::{Command, Config, StoreUrl};
 use crate::domain::business::HandlerSpec;
 use crate::domain::business_secrets::BusinessSecrets;
 use crate::ports::business_store::{Business, BusinessStore};
@@ -79,7 +79,11 @@ impl Provider for ServiceProvider {
             work: self.work.clone(),
         };
         let handler = OnWork { inner: Arc::new(handlers), work: self.work.clone() };
-        Ok(Provision { handler: Arc::new(handler), source: open_stored(&self.sources, task).await? })
+        // Over a database server another node may have the file that this one hasn't.
+        let is_alone = matches!(self.config.store.url, StoreUrl::Auto | StoreUrl::Sqlite(_));
+        let one_of_many = (!is_alone).then_some(self.node.as_str());
+        let source = open_stored(&self.sources, task, one_of_many).await?;
+        Ok(Provision { handler: Arc::new(handler), source })
     }
 }
 

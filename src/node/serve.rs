@@ -19,7 +19,7 @@ use self::compose::Ingredients;
 pub use self::error::ServeError;
 use super::bootstrap::{self, Bootstrap};
 use super::min_level::MinLevel;
-use super::{Node, Runtimes, StateDir, Store, database};
+use super::{Node, Runtimes, StateDir, agreement, database};
 use crate::actors::context::ServingNow;
 use crate::config::Config;
 use crate::domain::capacity::Capacity;
@@ -84,7 +84,8 @@ impl Serve {
             .local_addr()
             .map_err(|cause| ServeError::Listen { address: config.http.listen, cause })?;
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
-        let store = Arc::new(Store::open(&database::path(&config)).await?);
+        let store = Arc::new(database::open(&config).await?);
+        agreement::agree(&*store, &config.cluster).await?;
         let min_level = MinLevel::new(config.data_log.min_level);
         let ingredients = Ingredients {
             config: &config,

@@ -31,10 +31,21 @@ pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSou
 pub async fn open_stored(
     sources: &StoredSources,
     task: &TaskView,
+    one_of_many: Option<&str>,
 ) -> Result<Arc<dyn Source>, ProvisionError> {
-    sources.open(task).await.map_err(|error| match error {
-        StoredSourceError::Changed(text) => ProvisionError::SourceChanged(text),
-        StoredSourceError::Unavailable(text) => ProvisionError::Unavailable(text),
+    sources.open(task).await.map_err(|error| match (error, one_of_many) {
+        (StoredSourceError::Missing { path, .. }, Some(node)) => {
+            let path = path.display();
+            let text = format!(
+                "node {node} has no file {path}; put it at the same path on every node of the pool, or make the task \
+from an upload, which every node can read"
+            );
+            ProvisionError::Unavailable(text)
+        }
+        (StoredSourceError::Changed(text) | StoredSourceError::Missing { text, .. }, _) => {
+            ProvisionError::SourceChanged(text)
+        }
+        (StoredSourceError::Unavailable(text), _) => ProvisionError::Unavailable(text),
     })
 }
 

@@ -1,6 +1,7 @@
 //! The gate that every departure passes: whether this node may still believe that it owns the shard.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::domain::ids::Moment;
 
@@ -42,13 +43,22 @@ impl SessionTrust {
 pub struct Gate {
     session: std::sync::Arc<SessionTrust>,
     lease_until: AtomicU64,
+    /// How long a lease alone may carry the run beyond the session's trust; none is without end.
+    alone: Option<Duration>,
     closed: AtomicBool,
 }
 
 impl Gate {
     /// An open gate that leans on the session's trust alone until a lease extends it.
     pub fn new(session: std::sync::Arc<SessionTrust>) -> Gate {
-        Gate { session, lease_until: AtomicU64::new(0), closed: AtomicBool::new(false) }
+        Gate { session, lease_until: AtomicU64::new(0), alone: None, closed: AtomicBool::new(false) }
+    }
+
+    /// The same, for a store where shards are taken over without a look at leases: a lease alone carries its run for
+    /// so long beyond the session's trust, and no longer.
+    #[must_use]
+    pub fn lease_alone_for(self, alone: Option<Duration>) -> Gate {
+        Gate { alone, ..self }
     }
 
     /// A gate that is always open: for `try`, where nothing is owned.
@@ -58,9 +68,15 @@ impl Gate {
         Gate::new(std::sync::Arc::new(session))
     }
 
-    /// Extends the lease's trust to `until`; never shortens it.
-    pub fn extend_lease(&self, until: Moment) {
-        self.lease_until.fetch_max(until.0, Ordering::AcqRel);
+    /// Extends the lease's trust to `until`; never shortens it. An answer that arrives at `now` when trust is over
+    /// changes nothing, and false is returned: a request that was long under way may have set the lease anew after
+    /// another node had it. Only a heartbeat revives trust.
+    pub fn extend_lease(&self, until: Moment, now: Moment) -> bool {
+        let is_trusted = self.is_open(now);
+        if is_trusted {
+            self.lease_until.fetch_max(until.0, Ordering::AcqRel);
+        }
+        is_trusted
     }
 
     /// Closes the gate for good.
@@ -78,7 +94,8 @@ impl Gate {
         if self.is_closed() || self.session.is_fenced() {
             return Moment(0);
         }
-        self.session.until().max(Moment(self.lease_until.load(Ordering::Acquire)))
+        let (session, lease) = (self.session.until(), Moment(self.lease_until.load(Ordering::Acquire)));
+        session.max(self.alone.map_or(lease, |alone| lease.min(session.plus(alone))))
     }
 
     /// Whether an item may leave at `now`.
@@ -99,18 +116,40 @@ mod tests {
         assert!(!gate.is_open(Moment(0)));
         session.extend(Moment(10));
         assert!(gate.is_open(Moment(9)) && !gate.is_open(Moment(10)));
-        gate.extend_lease(Moment(20));
+        assert!(gate.extend_lease(Moment(20), Moment(9)));
         assert!(gate.is_open(Moment(19)));
         gate.close();
-        gate.extend_lease(Moment(30));
+        assert!(!gate.extend_lease(Moment(30), Moment(10)));
         assert!(!gate.is_open(Moment(1)));
+    }
+
+    #[test]
+    fn a_lease_alone_never_revives_trust_that_is_over() {
+        let session = Arc::new(SessionTrust::default());
+        session.extend(Moment(10));
+        let gate = Gate::new(session.clone());
+        assert!(!gate.extend_lease(Moment(30), Moment(10)), "the answer came late");
+        assert!(!gate.is_open(Moment(11)));
+        session.extend(Moment(20));
+        assert!(gate.extend_lease(Moment(30), Moment(12)), "a heartbeat revived it");
+        assert!(gate.is_open(Moment(29)));
+    }
+
+    #[test]
+    fn where_leases_are_not_looked_at_one_carries_its_run_for_a_while_only() {
+        let session = Arc::new(SessionTrust::default());
+        session.extend(Moment(10));
+        let gate = Gate::new(session).lease_alone_for(Some(Duration::from_nanos(5)));
+        assert!(gate.extend_lease(Moment(100), Moment(9)));
+        assert!(gate.is_open(Moment(14)) && !gate.is_open(Moment(15)));
     }
 
     #[test]
     fn a_fenced_session_shuts_every_gate_even_with_a_lease() {
         let session = Arc::new(SessionTrust::default());
         let gate = Gate::new(session.clone());
-        gate.extend_lease(Moment(20));
+        session.extend(Moment(5));
+        assert!(gate.extend_lease(Moment(20), Moment(1)));
         session.fence();
         session.extend(Moment(50));
         assert!(!gate.is_open(Moment(1)));

@@ -48,9 +48,41 @@ pub struct Queries {
     pub errors: u64,
 }
 
+/// What became of a hint among nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintFate {
+    /// It was given to Redis.
+    Sent,
+    /// It came from another node.
+    Heard,
+    /// It was lost here: too many, or Redis away. Polling finds the same.
+    Dropped,
+    /// It could not be read: forged, or of another version.
+    Unreadable,
+}
+
+impl HintFate {
+    /// All of them.
+    pub const ALL: [HintFate; 4] = [HintFate::Sent, HintFate::Heard, HintFate::Dropped, HintFate::Unreadable];
+
+    /// The word that people see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            HintFate::Sent => "sent",
+            HintFate::Heard => "heard",
+            HintFate::Dropped => "dropped",
+            HintFate::Unreadable => "unreadable",
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Meters {
+    lease_trips: Mutex<Histogram>,
+    lease_failures: AtomicU64,
+    hints: [AtomicU64; 4],
+    redis: Mutex<Option<Result<(), String>>>,
     checkpoints: Mutex<Histogram>,
     checkpoint_errors: AtomicU64,
     renewals: [AtomicU64; 3],
@@ -83,6 +115,42 @@ impl Meters {
     /// Heartbeats with this result.
     pub fn renewals(&self, result: Renewal) -> u64 {
         self.renewals[result as usize].load(Ordering::Relaxed)
+    }
+
+    /// A round trip to the lease store took so long.
+    pub fn lease_trip(&self, took: Duration, is_answered: bool) {
+        lock(&self.lease_trips).record(took, 1);
+        if !is_answered {
+            self.lease_failures.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Round trips to the lease store, and how many of them failed.
+    pub fn lease_trips(&self) -> (Histogram, u64) {
+        (lock(&self.lease_trips).clone(), self.lease_failures.load(Ordering::Relaxed))
+    }
+
+    /// Hints to or from other nodes.
+    pub fn hinted(&self, fate: HintFate, hints: u64) {
+        self.hints[fate as usize].fetch_add(hints, Ordering::Relaxed);
+    }
+
+    /// Hints with this fate.
+    pub fn hints(&self, fate: HintFate) -> u64 {
+        self.hints[fate as usize].load(Ordering::Relaxed)
+    }
+
+    /// Whether Redis answers, or why it doesn't. Says whether that is news.
+    pub fn redis_is(&self, state: Result<(), String>) -> bool {
+        let mut known = lock(&self.redis);
+        let is_news = known.as_ref().is_none_or(|known| known.is_ok() != state.is_ok());
+        *known = Some(state);
+        is_news
+    }
+
+    /// Whether Redis answers, or why it doesn't; none where it isn't used.
+    pub fn redis(&self) -> Option<Result<(), String>> {
+        lock(&self.redis).clone()
     }
 
     /// A run ended because somebody else owns its shard.

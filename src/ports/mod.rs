@@ -1,8 +1,10 @@
 //! What the actors need from the world, as traits, and the values that they pass. No implementations.
 //!
-//! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`.
+//! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`,
+//! `hints`.
 //! For people: `task_store` (with `task_command`), `task_list`, `business_store`, `token_store`, `idempotency`,
-//! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`; `dropped_lines` and `meters` count.
+//! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`,
+//! `shard_map`; `dropped_lines` and `meters` count.
 
 #![warn(missing_docs)]
 
@@ -13,16 +15,20 @@ pub mod dropped_lines;
 pub mod failure_list;
 pub mod gate;
 pub mod handler;
+pub mod hints;
 pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
 pub mod meters;
 pub mod node_audit;
 pub mod outbox;
+pub mod peers;
 pub mod provision;
 pub mod report_store;
 pub mod run_store;
 pub mod session_store;
+pub mod shard_map;
+pub mod shard_view;
 pub mod source;
 pub mod source_desk;
 pub mod source_store;
@@ -55,6 +61,11 @@ pub enum StoreError {
     /// The schema is newer than this program.
     #[error("the database was written by a newer windrow (migration {0}); this one can't read it")]
     NewerSchema(String),
+    /// The schema of a database server is older than this program, or there is none yet.
+    #[error(
+        "the database hasn't this program's schema; `windrow db migrate` brings it up to date (or store.migrate_on_start = true)"
+    )]
+    OlderSchema,
 }
 
 impl StoreError {
@@ -62,7 +73,9 @@ impl StoreError {
     pub fn class(&self) -> ErrorClass {
         match self {
             StoreError::Unavailable(_) => ErrorClass::Transient,
-            StoreError::Refused(_) | StoreError::NewerSchema(_) => ErrorClass::Permanent,
+            StoreError::Refused(_) | StoreError::NewerSchema(_) | StoreError::OlderSchema => {
+                ErrorClass::Permanent
+            }
         }
     }
 }

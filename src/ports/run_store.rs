@@ -8,9 +8,11 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use crate::domain::counters::Counters;
+use crate::domain::execution::Shared;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, StopReason, Wish};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::shards::{Pause, Share, Slow, Told};
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
 
@@ -20,6 +22,9 @@ pub const CHECKPOINT_SHARDS_MAX: usize = 100;
 pub const FAILURE_CODES_MAX: usize = 100;
 /// The group of all codes past the first [`FAILURE_CODES_MAX`].
 pub const FAILURE_CODE_OTHER: &str = "OTHER";
+
+/// How long a shard that was moved is left to the node that it was moved to, from its release on.
+pub const MOVE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The states of shards that may be claimed, in the order in which a hunt looks through them; a `running` one only
 /// from a dead owner.
@@ -36,6 +41,8 @@ pub struct Hunt {
     pub restore_window: Duration,
     /// Only tasks of these pools; none looks at all. What is to be stopped is found whatever its pool.
     pub pools: Option<Vec<String>>,
+    /// The node that looks: a shard that people want on another node is left to that one for a while.
+    pub node: String,
     /// Where the page before ended; none begins.
     pub after: Option<HuntPlace>,
     /// Candidates of one page, at most.
@@ -72,8 +79,11 @@ pub struct Candidate {
     pub session: Option<SessionId>,
     /// What the task wants: a stopped one is claimed only to commit `stopped`.
     pub wish: Wish,
-    /// What the task may do at most; it books that much of a node's capacity.
+    /// What the shard may do at least, its part of the task's rate; it books that much of a node's capacity.
     pub rate: RateLimit,
+    /// That part: one of as many as the task has shards. What those that are done have left it is booked once it runs,
+    /// as far as there is room: else a part that has grown might fit nowhere.
+    pub share: Share,
     /// Higher goes first.
     pub priority: i32,
     /// When the task was last started; older goes first.
@@ -147,6 +157,8 @@ pub enum ClaimOutcome {
     Claimed(Box<ClaimedShard>),
     /// Someone else was quicker, the shard isn't runnable, or the own session is fenced.
     Lost,
+    /// Its checkpoint has this version, which this program does not read: nothing was changed, a newer node may.
+    Newer(u8),
 }
 
 /// How a run gives its shard back, with its last checkpoint, in the same transaction.
@@ -202,6 +214,8 @@ pub struct ShardCheckpoint {
     pub finish_at: Option<ItemIndex>,
     /// The canary has passed: the task has none any more.
     pub canary_passed: bool,
+    /// What all shards of the task should know.
+    pub told: Told,
     /// Ends the run.
     pub close: Option<RunClose>,
     /// The wall clock, for the rows' times.
@@ -231,6 +245,12 @@ pub struct Control {
     pub finish_at: Option<ItemIndex>,
     /// The first items, which are run and settled before any other leaves; none once that is done.
     pub canary: Option<crate::domain::task::Canary>,
+    /// What is known of the rest of the task.
+    pub shared: Shared,
+    /// No shard dispatches before this; it may be over.
+    pub pause: Option<Pause>,
+    /// The task has at most this rate; it may be over.
+    pub slow: Option<Slow>,
 }
 
 /// Claims, reads and writes shards (`ownership.md`, rules 12–17).
@@ -243,7 +263,7 @@ pub trait RunStore: Send + Sync {
     /// When the store can't be read.
     async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError>;
 
-    /// Claims a shard by compare-and-set under a live session and reads its progress.
+    /// Claims a shard by compare-and-set under a live session and reads its progress. A wish to move it is over then.
     ///
     /// # Errors
     /// `Unavailable` with an unknown outcome: call again with the same request; it recognises its own claim.

@@ -57,13 +57,20 @@ pub struct OwnedShard {
     pub wish: Wish,
     /// The revision of its task's live settings.
     pub control_rev: u64,
+    /// Another node is to have it: its run drains and releases it.
+    pub leaves: bool,
 }
 
 /// What a heartbeat found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heartbeat {
-    /// The session lives; these shards are its own.
-    Alive(Vec<OwnedShard>),
+    /// The session lives.
+    Alive {
+        /// Its own shards.
+        shards: Vec<OwnedShard>,
+        /// People want that its node hands its work over and takes nothing new.
+        drain: bool,
+    },
     /// The session was fenced, or its row is gone: drop everything and begin a new one.
     Fenced,
 }
@@ -89,12 +96,14 @@ pub struct SessionView {
     pub started_at: WallMs,
     /// How it shows itself.
     pub face: SessionFace,
+    /// People want that its node hands its work over; [`SessionFace::draining`] says whether it does.
+    pub drain: bool,
 }
 
 /// Begins, beats, watches and fences sessions (`ownership.md`, rules 1–6, 11, 18).
 #[async_trait]
 pub trait SessionStore: Send + Sync {
-    /// Inserts the row of a new session.
+    /// Inserts the row of a new session. It begins drained where a session of the same node that still has a row is.
     ///
     /// # Errors
     /// When the store can't be written.
@@ -129,6 +138,26 @@ pub trait SessionStore: Send + Sync {
     /// # Errors
     /// When the store can't be written.
     async fn describe(&self, id: SessionId, face: &SessionFace) -> Result<bool, StoreError>;
+
+    /// Says what people want of a node: hand everything over and take nothing new, or take work again. The wish is in
+    /// all rows of that name, and goes with the last of them. Says whether a session of the node isn't fenced.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError>;
+
+    /// The witness beside the heartbeats, on which all nodes of the store agree: the one that the store has, or `mine`
+    /// from now on if it has none. At most 190 characters.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn witness(&self, mine: &str) -> Result<String, StoreError>;
+
+    /// Changes that witness from one to another, unless a session lives; says whether it did.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError>;
 
     /// Deletes the row of an ended session that no shard refers to; keeps it otherwise.
     ///

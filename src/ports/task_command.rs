@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::StoreError;
-use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::ids::{ItemCount, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{StopReason, Verb};
 use crate::domain::meaning::{FieldRefusal, MeaningChange};
 use crate::domain::task::Tuning;
@@ -99,6 +99,26 @@ impl TaskEdit {
     }
 }
 
+/// Shards of a task can't be moved to a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MoveRefusal {
+    /// No session of that name lives.
+    #[error("there is no live node {0}; `windrow node list` shows those that are")]
+    NoNode(String),
+    /// The node hands its own work over.
+    #[error("the node {0} drains and takes nothing; undrain it first, or name another node")]
+    Draining(String),
+    /// The task has no such shard.
+    #[error("there is no shard {0}")]
+    NoShard(ShardId),
+    /// Nothing of it runs, so nothing can be handed over.
+    #[error("{0} does not run on any node now; only what runs can be moved")]
+    NotRunning(String),
+    /// It is where it is wanted.
+    #[error("{0} is on the node {1} already")]
+    AlreadyThere(String, String),
+}
+
 /// A command could not be obeyed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
@@ -130,6 +150,9 @@ pub enum CommandError {
     /// The business has a task of this name already.
     #[error("{0} is taken by {1}")]
     NameTaken(String, TaskId),
+    /// It can't be moved to that node.
+    #[error(transparent)]
+    Move(#[from] MoveRefusal),
     /// A redrive of it has not ended, and needs its failures.
     #[error("its redrive {0} has not ended")]
     HasRedrive(TaskId),

@@ -1,6 +1,7 @@
 //! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 
@@ -8,9 +9,11 @@ use super::StoreError;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
+use crate::domain::settings::Auto;
 use crate::domain::task::{Canary, Tuning};
 
-pub use super::task_command::{CommandError, TaskCommand, TaskEdit};
+pub use super::shard_view::ShardView;
+pub use super::task_command::{CommandError, MoveRefusal, TaskCommand, TaskEdit};
 
 /// Who changes something, for the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +56,8 @@ pub struct NewTask {
     pub labels: BTreeMap<String, String>,
     /// Higher goes first.
     pub priority: i32,
+    /// Into how many parts it is cut when it starts, that different nodes can own.
+    pub shards: Auto<NonZeroU32>,
     /// Whether the parameters go with each call.
     pub send_params: bool,
     /// The first items, run before any other.
@@ -90,8 +95,12 @@ pub struct TaskView {
     pub total: ItemCount,
     /// The saved counters over all shards; `in_flight` is 0.
     pub counters: Counters,
-    /// The lowest saved low water of an unfinished shard.
+    /// The saved low water of the first shard that isn't done.
     pub low_water: ItemIndex,
+    /// Its shards in the order of their ranges; one before the first start.
+    pub shards: Vec<ShardView>,
+    /// See [`NewTask::shards`].
+    pub shards_wanted: Auto<NonZeroU32>,
     /// The live settings.
     pub tuning: Tuning,
     /// The parameters.
@@ -141,6 +150,10 @@ pub struct TaskView {
     /// How often its most troubled shard recovered by itself since the task was last started.
     pub recoveries: u32,
 }
+
+/// The reason of a task whose owner is silent, and whose lease nobody can look at: it is told also of a running task,
+/// since its shard isn't released.
+pub const COORDINATOR_DOWN: &str = "coordinator_down";
 
 /// Why a queued task waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,7 +340,8 @@ pub trait TaskStore: Send + Sync {
         self.command_if(id, None, command, actor, now).await
     }
 
-    /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status.
+    /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status, but
+    /// [`COORDINATOR_DOWN`] also of a running one. An empty reason takes that one away again.
     ///
     /// # Errors
     /// When the store can't be written.
@@ -339,6 +353,20 @@ pub trait TaskStore: Send + Sync {
     /// # Errors
     /// See [`CommandError`]; `HasRedrive` while a child of it has not ended.
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError>;
+
+    /// Wishes that a running task's shards (or one of them) go on at another node: their owners drain and release them,
+    /// and other nodes leave them to that one for [`MOVE_PATIENCE`](super::run_store::MOVE_PATIENCE). Says how many shards move.
+    ///
+    /// # Errors
+    /// See [`CommandError`], above all [`MoveRefusal`]; a refusal changes nothing.
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError>;
 
     /// The start that a start token belongs to; none for a text that never was one.
     ///

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
 
 /// What a task says that waits because its owner is gone.
 pub const OWNER_GONE: &str =
@@ -65,13 +65,24 @@ pub trait UpkeepStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<(TaskId, String)>, StoreError>;
 
-    /// Takes shards from sessions that are fenced, at most `limit`, and says of which tasks: those wait again, or are
-    /// stopped as they were told. Nobody may be there who claims them, and nothing runs without a live owner. A claim
-    /// without progress counts as one all the same.
+    /// Shards that the rows give to a session that is fenced, or to one of `silent`, each with that session.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn orphans(
+        &self,
+        silent: &[SessionId],
+        limit: u32,
+    ) -> Result<Vec<(ShardId, SessionId)>, StoreError>;
+
+    /// Takes those of these shards whose session is fenced or missing from it, and says of which tasks: they wait again,
+    /// or are stopped as they were told. Nobody may be there who claims them, and nothing runs without a live owner. A
+    /// claim without progress counts as one all the same. Where there are leases the caller holds the shards' (a run may
+    /// live on its lease although its session is fenced).
     ///
     /// # Errors
     /// When the store can't be written.
-    async fn disown(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
+    async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError>;
 
     /// Removes what is older than `before`, at most [`SWEEP_MAX`] rows, and says how many it were; ask again while it
     /// removed so many.

@@ -6,7 +6,8 @@ use crate::domain::ids::TaskId;
 use crate::domain::lifecycle::Refusal;
 use crate::ports::StoreError;
 use crate::ports::business_store::BusinessError;
-use crate::ports::task_store::{CommandError, CreateError};
+use crate::ports::peers::Silent;
+use crate::ports::task_store::{CommandError, CreateError, MoveRefusal};
 
 /// One thing that is wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +120,9 @@ pub enum ServiceError {
     /// The store can't be reached.
     #[error("the store can't be reached")]
     StoreUnavailable,
+    /// Another node, which alone can do this, gave no answer. It may have done what it was asked for.
+    #[error(transparent)]
+    PeerSilent(#[from] Silent),
     /// The node ends.
     #[error("this node is shutting down")]
     Draining,
@@ -157,7 +161,9 @@ impl From<StoreError> for ServiceError {
                 tracing::warn!(error = text, "the store can't be reached");
                 ServiceError::StoreUnavailable
             }
-            StoreError::Refused(_) | StoreError::NewerSchema(_) => ServiceError::Internal(error.to_string()),
+            StoreError::Refused(_) | StoreError::NewerSchema(_) | StoreError::OlderSchema => {
+                ServiceError::Internal(error.to_string())
+            }
         }
     }
 }
@@ -171,6 +177,7 @@ impl From<CommandError> for ServiceError {
             CommandError::StaleStart { .. } => ServiceError::StaleStart(error.to_string()),
             CommandError::Changed { .. } => ServiceError::EtagMismatch(error.to_string()),
             CommandError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
+            CommandError::Move(refusal) => moved(&refusal),
             CommandError::HasRedrive(child) => ServiceError::Conflict {
                 detail: error.to_string(),
                 advice: format!("wait for {child} to end, or cancel it"),
@@ -178,6 +185,21 @@ impl From<CommandError> for ServiceError {
             CommandError::Store(error) => error.into(),
         }
     }
+}
+
+/// Why shards are not moved.
+fn moved(refusal: &MoveRefusal) -> ServiceError {
+    let detail = refusal.to_string();
+    let advice = match refusal {
+        MoveRefusal::NoNode(_) => return ServiceError::unprocessable("/to", detail),
+        MoveRefusal::NoShard(shard) => {
+            return ServiceError::NotFound { what: "shard", name: shard.to_string() };
+        }
+        MoveRefusal::Draining(_) => "undrain it first, or name another node",
+        MoveRefusal::NotRunning(_) => "start it; what waits goes to whichever node has room",
+        MoveRefusal::AlreadyThere(..) => "nothing is to be done",
+    };
+    ServiceError::Conflict { detail, advice: advice.to_owned() }
 }
 
 fn fields(refusals: Vec<crate::domain::meaning::FieldRefusal>) -> Vec<FieldFault> {

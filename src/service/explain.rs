@@ -1,15 +1,18 @@
 //! Why a task is as fast as it is: what was counted of it lately, given to `domain::explain`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Service;
+use super::cluster::amiss;
 use crate::actors::context::Room;
 use crate::actors::run_view::RunView;
 use crate::domain::explain::{Explanation, Facts, Head, Latency, Live, Standing, explain};
-use crate::domain::ids::ItemIndex;
-use crate::domain::lifecycle::Status;
-use crate::domain::series::Span;
+use crate::domain::ids::{ItemIndex, TaskId};
+use crate::domain::lifecycle::{ShardState, Status};
+use crate::domain::series::Point;
 use crate::domain::tally::FailedAttempts;
+use crate::ports::peers::{Answer, ExplainPart, Question, Silent};
 use crate::ports::task_store::TaskView;
 
 /// The span that is explained when nothing is said. Unit: seconds.
@@ -21,55 +24,157 @@ pub const SECONDS_MAX: u32 = 900;
 /// A gap in the samples that is no longer than this is no time without a run: the next sample is not taken yet.
 const GAP_MAX: Duration = Duration::from_secs(2);
 
+/// An explanation, and what it is made of.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// Why.
+    pub explanation: Explanation,
+    /// The nodes that run a part of the task, with how many runs each has.
+    pub nodes: Vec<(String, u32)>,
+    /// Nodes that run a part and can't be asked: the explanation is that of the other parts.
+    pub silent: Vec<Silent>,
+}
+
 impl Service {
-    /// Explains the last `seconds` of a task.
-    pub fn explain(&self, task: &TaskView, seconds: u32) -> Explanation {
-        explain(&self.facts(task, seconds))
+    /// Explains the last `seconds` of a task, wherever it ran.
+    pub async fn explain(&self, task: &TaskView, seconds: u32) -> Explained {
+        let (shards, peers, mut silent) = self.owners(task.id).await;
+        let mut parts = vec![(self.parts.cluster.node.clone(), self.explain_part(task.id, seconds))];
+        let question = Question::Explain(task.id, seconds);
+        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
+        for (peer, answer) in self.ask_all(asked).await {
+            match answer {
+                Ok(Answer::Explain(part)) => parts.push((peer.node, *part)),
+                Ok(_) => silent.push(amiss(&peer)),
+                Err(why) => silent.push(why),
+            }
+        }
+        let open = shards.iter().filter(|shard| shard.facts.state != ShardState::Done).count();
+        let open = u32::try_from(open).unwrap_or(u32::MAX).saturating_sub(silent.len() as u32);
+        let standing_for = self.now().since(task.since);
+        let explanation = explain(&facts(task, &parts, open, standing_for, seconds));
+        let nodes = parts.into_iter().filter(|(_, part)| part.runs > 0);
+        Explained { explanation, nodes: nodes.map(|(node, part)| (node, part.runs)).collect(), silent }
     }
 
-    fn facts(&self, task: &TaskView, seconds: u32) -> Facts {
-        let span = self.stats().span(task.id, u64::from(seconds));
-        let idle = idle(task.status, span.as_ref(), self.now().since(task.since), seconds);
-        let running = span.as_ref().map_or(Duration::ZERO, |span| span.running);
-        let runs = self.supervisor().runs_of(task.id);
-        let point = span.map(|span| span.point).unwrap_or_default();
-        let at = |percent| point.calls.percentile(percent);
-        // A run's own histogram is four times as fine.
-        let p95 = runs.iter().filter_map(|run| run.progress.latency_p95).max();
-        Facts {
-            covered: running + idle,
-            idle,
-            settled: point.settled(),
-            latency: Latency { p50: at(50), p95: p95.or_else(|| at(95)), p99: at(99), longest: at(100) },
-            permits: point.permits,
-            tuning: task.tuning.clone(),
-            standing: Standing {
-                status: task.status,
-                reason: task.status_reason.clone(),
-                text: task.status_text.clone(),
-            },
-            worst_code: worst_code(&runs),
+    /// What this node knows of the last `seconds` of a task.
+    pub(super) fn explain_part(&self, task: TaskId, seconds: u32) -> ExplainPart {
+        let span = self.stats().span(task, u64::from(seconds));
+        let runs = self.supervisor().runs_of(task);
+        ExplainPart {
+            span: span.as_ref().map(|span| (span.covered, span.running)),
+            point: span.map(|span| span.point).unwrap_or_default(),
             live: live(&runs),
+            runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+            // A run's own histogram is four times as fine.
+            latency_p95: runs.iter().filter_map(|run| run.progress.latency_p95).max(),
+            codes: codes(&runs),
             free_rate: free_rate(self.supervisor().room()),
         }
     }
 }
 
-/// For how long of the span nothing ran, although the task wanted to.
-fn idle(status: Status, span: Option<&Span>, standing_for: Duration, seconds: u32) -> Duration {
+/// Puts the parts together; the first one is this node's. `open` is how many shards have something left to do, as far as
+/// that is known.
+fn facts(
+    task: &TaskView,
+    parts: &[(String, ExplainPart)],
+    open: u32,
+    standing_for: Duration,
+    seconds: u32,
+) -> Facts {
+    let each = || parts.iter().map(|(_, part)| part);
+    let span = span(parts, open);
+    let idle = idle(task.status, span, standing_for, seconds);
+    let mut point = Point::default();
+    each().for_each(|part| point.add(&part.point));
+    let at = |percent| point.calls.percentile(percent);
+    let p95 = each().filter_map(|part| part.latency_p95).max();
+    Facts {
+        covered: span.map_or(Duration::ZERO, |(_, running)| running) + idle,
+        idle,
+        settled: point.settled(),
+        latency: Latency { p50: at(50), p95: p95.or_else(|| at(95)), p99: at(99), longest: at(100) },
+        tuning: task.tuning.clone(),
+        standing: Standing {
+            status: task.status,
+            reason: task.status_reason.clone(),
+            text: task.status_text.clone(),
+        },
+        worst_code: worst_code(parts),
+        live: each().filter_map(|part| part.live.clone()).reduce(together),
+        free_rate: room_for(parts),
+        permits: point.permits,
+    }
+}
+
+/// The span that all parts are about, and for how much of it the task ran: where it has several shards, each of them
+/// counts for its part.
+fn span(parts: &[(String, ExplainPart)], open: u32) -> Option<(Duration, Duration)> {
+    let spans = || parts.iter().filter_map(|(_, part)| part.span.map(|span| (span, part.runs)));
+    let covered = spans().map(|((covered, _), _)| covered).max()?;
+    let longest = spans().map(|((_, running), _)| running).max()?;
+    let runs: u32 = spans().map(|(_, runs)| runs).sum();
+    let shards = runs.max(open);
+    if shards <= 1 {
+        return Some((covered, longest));
+    }
+    let each: Duration = spans().map(|((_, running), runs)| running * runs).sum();
+    // Shards that ended within the span ran for some of it, too; nobody knows for how long.
+    Some((covered, if runs == 0 { longest } else { (each / shards).min(covered) }))
+}
+
+/// For how long of the span (how far back it reaches, how much of it the task ran) nothing ran, although it wanted to.
+fn idle(
+    status: Status,
+    span: Option<(Duration, Duration)>,
+    standing_for: Duration,
+    seconds: u32,
+) -> Duration {
     let wants = [Status::Running, Status::Queued, Status::Recovering, Status::AwaitingBusiness];
     if !wants.contains(&status) {
         return Duration::ZERO;
     }
     match span {
-        Some(span) => {
-            let gap = span.covered.saturating_sub(span.running);
+        Some((covered, running)) => {
+            let gap = covered.saturating_sub(running);
             if gap > GAP_MAX { gap } else { Duration::ZERO }
         }
         // A run that has just begun has no sample yet.
         None if status == Status::Running => Duration::ZERO,
         None => standing_for.min(Duration::from_secs(u64::from(seconds))),
     }
+}
+
+/// The runs of two nodes.
+fn together(one: Live, other: Live) -> Live {
+    let slots =
+        [one.handler_slots, other.handler_slots].into_iter().flatten().reduce(|one, other| one + other);
+    let mut stalled = one.stalled;
+    stalled.iter_mut().zip(other.stalled).for_each(|(sum, part)| *sum += part);
+    Live {
+        in_flight: one.in_flight + other.in_flight,
+        concurrency: one.concurrency + other.concurrency,
+        window: one.window + other.window,
+        handler_slots: slots,
+        head: one.head.into_iter().chain(other.head).max_by_key(|head| head.age),
+        troubled: one.troubled + other.troubled,
+        parked: one.parked + other.parked,
+        age: one.age + other.age,
+        stalled,
+    }
+}
+
+/// What the task's rate may grow by: a node with a part of the runs gets that part of it. Where nothing runs, what this
+/// node has.
+fn room_for(parts: &[(String, ExplainPart)]) -> Option<f64> {
+    let runs: u32 = parts.iter().map(|(_, part)| part.runs).sum();
+    if runs == 0 {
+        return parts.first().and_then(|(_, part)| part.free_rate);
+    }
+    let holding = parts.iter().map(|(_, part)| part).filter(|part| part.runs > 0);
+    let whole = holding.filter_map(|part| Some(part.free_rate? * f64::from(runs) / f64::from(part.runs)));
+    whole.reduce(f64::min)
 }
 
 fn live(runs: &[RunView]) -> Option<Live> {
@@ -100,11 +205,18 @@ fn head(run: &RunView) -> Option<Head> {
     Some(Head { index, attempt: at.attempt, waits: at.waits, age: progress.head_age })
 }
 
-fn worst_code(runs: &[RunView]) -> Option<(String, u64)> {
+fn codes(runs: &[RunView]) -> Vec<(String, u64)> {
     let mut failed = FailedAttempts::default();
     runs.iter().for_each(|run| failed.add(&run.tally.failed));
-    let codes = failed.iter().map(|(code, ended)| (code.to_owned(), ended.retry + ended.abandon));
-    codes.max_by_key(|(_, times)| *times)
+    failed.iter().map(|(code, ended)| (code.to_owned(), ended.retry + ended.abandon)).collect()
+}
+
+fn worst_code(parts: &[(String, ExplainPart)]) -> Option<(String, u64)> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (code, times) in parts.iter().flat_map(|(_, part)| &part.codes) {
+        *sums.entry(code).or_default() += times;
+    }
+    sums.into_iter().max_by_key(|(_, times)| *times).map(|(code, times)| (code.to_owned(), times))
 }
 
 /// What is left for other rates. Unit: items per second.
@@ -116,17 +228,12 @@ fn free_rate(room: Room) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::series::Point;
 
     #[test]
     fn only_a_task_that_wants_to_run_misses_the_time_without_a_run() {
         let seconds = Duration::from_secs;
-        let span = |covered, running| Span {
-            covered: seconds(covered),
-            running: seconds(running),
-            point: Point::default(),
-        };
-        let idle = |status, span: Option<Span>, standing| idle(status, span.as_ref(), seconds(standing), 60);
+        let span = |covered, running| (seconds(covered), seconds(running));
+        let idle = |status, span, standing| idle(status, span, seconds(standing), 60);
         assert_eq!(idle(Status::Recovering, Some(span(60, 45)), 15), seconds(15));
         assert_eq!(idle(Status::Running, Some(span(60, 45)), 3), seconds(15), "it was recovering before");
         assert_eq!(idle(Status::Running, Some(span(60, 59)), 900), seconds(0), "a sample is to come");
@@ -134,5 +241,34 @@ mod tests {
         assert_eq!(idle(Status::Queued, None, 7), seconds(7));
         assert_eq!(idle(Status::Queued, None, 700), seconds(60));
         assert_eq!(idle(Status::Running, None, 1), seconds(0));
+    }
+
+    fn part(running: Option<u64>, runs: u32, free: Option<f64>) -> (String, ExplainPart) {
+        let seconds = Duration::from_secs;
+        let span = running.map(|running| (seconds(60), seconds(running)));
+        let codes = vec![("A".to_owned(), u64::from(runs)), (format!("B{runs}"), u64::from(runs) + 1)];
+        ("n".to_owned(), ExplainPart { span, runs, free_rate: free, codes, ..ExplainPart::default() })
+    }
+
+    #[test]
+    fn each_shard_counts_for_its_part_of_the_time() {
+        let seconds = Duration::from_secs;
+        let of = |parts: &[(String, ExplainPart)], open| span(parts, open).map(|(_, running)| running);
+        assert_eq!(of(&[part(None, 0, None), part(Some(59), 1, None)], 1), Some(seconds(59)));
+        let two = [part(Some(60), 1, None), part(Some(60), 1, None)];
+        assert_eq!(of(&two, 2), Some(seconds(60)));
+        assert_eq!(of(&two, 4), Some(seconds(30)), "two of four don't run");
+        assert_eq!(of(&[part(Some(60), 3, None), part(Some(20), 1, None)], 4), Some(seconds(50)));
+        assert_eq!(of(&[part(Some(9), 0, None)], 0), Some(seconds(9)), "it ended");
+        assert_eq!(of(&[part(None, 0, None)], 1), None);
+    }
+
+    #[test]
+    fn the_fullest_node_bounds_what_a_rate_may_grow_by() {
+        assert_eq!(room_for(&[part(None, 0, Some(7.0))]), Some(7.0));
+        let parts = [part(None, 0, Some(1.0)), part(None, 1, Some(100.0)), part(None, 3, Some(90.0))];
+        assert_eq!(room_for(&parts), Some(120.0), "of 120 more the second gets 90");
+        assert_eq!(room_for(&[part(None, 1, None)]), None);
+        assert_eq!(worst_code(&parts), Some(("A".to_owned(), 4)));
     }
 }

@@ -1,9 +1,9 @@
 //! Failures of a task: groups, lists, and what is known of one item.
 
 use super::{Service, ServiceError};
-use crate::domain::execution::Progress;
-use crate::domain::ids::{ItemIndex, ShardId, TaskId};
+use crate::domain::ids::{ItemIndex, TaskId};
 use crate::ports::failure_list::{FailurePage, RecordedItem, RecordedState};
+use crate::ports::peers::LiveShard;
 use crate::ports::report_store::ShardFacts;
 use crate::ports::source_desk::{RedrivePart, RedriveSpec};
 use crate::ports::task_store::{FailureGroup, TaskView};
@@ -122,7 +122,7 @@ impl Service {
                 .ok_or_else(|| ServiceError::Internal("a failure was lost".to_owned()));
         }
         let shards = self.parts.reports.shard_facts(task.id).await?;
-        let live = self.supervisor().progress(task.id);
+        let live = self.lives_of(task).await.shards;
         let Some(shard) = shards.iter().find(|shard| shard.first <= index && index < shard.range_end) else {
             // Before the first start there are no shards but one; what is skipped lies before it.
             return Ok(if index < task.skip_first { ItemStory::Excluded } else { ItemStory::Pending });
@@ -155,7 +155,7 @@ impl LookedUp {
     }
 }
 
-/// Where an index lies, as far as this node knows.
+/// Where an index lies, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Below,
@@ -163,11 +163,11 @@ enum Standing {
     Above,
 }
 
-/// The live window where this node runs the shard, else what was saved.
-fn standing(shard: &ShardFacts, live: &[(ShardId, Progress)], index: ItemIndex) -> Standing {
+/// The live window of the node that runs the shard, if it can be asked; else what was saved.
+fn standing(shard: &ShardFacts, live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
     let saved = (shard.low_water, shard.high_water);
-    let found = live.iter().find(|(id, _)| *id == shard.shard);
-    let (low, high) = found.map_or(saved, |(_, progress)| (progress.low_water, progress.high_water));
+    let found = live.iter().map(|(_, live)| live).find(|live| live.shard == shard.shard);
+    let (low, high) = found.map_or(saved, |live| (live.low_water, live.high_water));
     if index < low {
         Standing::Below
     } else if index < high {

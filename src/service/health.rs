@@ -10,10 +10,10 @@ use crate::domain::ids::TaskId;
 /// How long the store may take to answer a question about nothing.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why the node isn't ready.
+/// Why the node isn't ready, or is degraded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotReady {
-    /// `store`, `session`, `actors`.
+    /// `store`, `session`, `actors`; `redis` of what is degraded.
     pub slug: &'static str,
     /// A sentence.
     pub text: String,
@@ -24,6 +24,14 @@ impl Service {
     pub async fn not_ready(&self) -> Vec<NotReady> {
         let found = [self.store_fault().await, self.tree_fault()];
         found.into_iter().flatten().collect()
+    }
+
+    /// What the node does its work without, slower or with less to spare.
+    pub fn degraded(&self) -> Vec<NotReady> {
+        let lost = self.parts.meters.redis().and_then(Result::err);
+        let text =
+            |fault| format!("{fault}; until it is back the database is the only witness of who owns what");
+        lost.map(|fault| NotReady { slug: "redis", text: text(fault) }).into_iter().collect()
     }
 
     async fn store_fault(&self) -> Option<NotReady> {

@@ -1,8 +1,11 @@
 //! The verbs behind `windrow run`: begin, resume, stop one job. One place decides whether a command means a task
 //! that is there already.
 
+use std::num::NonZeroU32;
+
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason};
+use crate::domain::settings::Auto;
 use crate::domain::task::Tuning;
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView};
@@ -88,6 +91,7 @@ pub async fn begin(
 
 async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) -> Result<Found, JobError> {
     let new = NewTask {
+        shards: Auto::Fixed(NonZeroU32::MIN),
         business: job.business.clone(),
         name: Some(job.name.clone()),
         total: job.total,

@@ -7,6 +7,7 @@ pub mod access;
 pub mod actors;
 mod answers;
 pub mod businesses;
+pub mod cluster;
 pub mod error;
 pub mod explain;
 pub mod failures;
@@ -94,6 +95,8 @@ pub struct Parts {
     pub provider: Arc<dyn Provider>,
     /// What people do to the node.
     pub node_audit: Arc<dyn NodeAudit>,
+    /// The other nodes.
+    pub cluster: cluster::ClusterParts,
     /// The node's actors.
     pub supervisor: Arc<SupervisorHandle>,
     /// Time.
@@ -106,13 +109,21 @@ pub struct Service {
     config: RwLock<Arc<Config>>,
     changes: turns::Turns,
     stats: Arc<stats::Stats>,
+    roster: cluster::Roster,
 }
 
 impl Service {
     /// A service over these parts.
     pub fn new(parts: Parts, config: Config) -> Service {
         let stats = Arc::new(stats::Stats::new(parts.clock.clone()));
-        Service { parts, config: RwLock::new(Arc::new(config)), changes: turns::Turns::default(), stats }
+        let roster = cluster::Roster::default();
+        Service {
+            parts,
+            config: RwLock::new(Arc::new(config)),
+            changes: turns::Turns::default(),
+            stats,
+            roster,
+        }
     }
 
     /// The configuration as it is now.

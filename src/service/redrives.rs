@@ -1,9 +1,12 @@
 //! Redrives: a new task over failures of another. Nothing is copied, so a redrive of a million failures is made as
 //! quickly as one of ten, and while the other task runs.
 
-use super::task_create::{TaskPlan, new_task};
+use std::num::NonZeroU32;
+
+use super::task_create::{Defaults, TaskPlan, new_task};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::ids::{ItemIndex, TaskId};
+use crate::domain::settings::Auto;
 use crate::ports::failure_list::AMONG_MAX;
 use crate::ports::run_store::FAILURE_CODE_OTHER;
 use crate::ports::source_desk::{RedrivePart, RedriveSpec, SourceRequest};
@@ -47,7 +50,8 @@ impl Service {
         let source = self.resolve_source(&SourceRequest::Redrive(spec), actor).await?;
         let start = request.plan.start;
         let plan = inherited(request.plan, origin);
-        let mut task = new_task(&business, plan, tuning, source, origin.send_params);
+        let defaults = Defaults { send_params: origin.send_params, shards: Auto::Fixed(NonZeroU32::MIN) };
+        let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = Some(origin.id);
         self.make(&business, task, start, actor).await
     }

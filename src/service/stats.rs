@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::Service;
 use crate::actors::run_view::RunSample;
+pub use crate::actors::run_view::RunView;
 use crate::domain::ids::{Moment, RunNo, ShardId, TaskId};
 use crate::domain::series::{Gauges, Point, Series, Slice, Span};
 use crate::ports::clock::Clock;

@@ -1,17 +1,20 @@
 //! Changes of a task: live settings within a second, names at any time, its meaning while it doesn't run.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde_json::json;
 
-use super::task_create::{params, settings};
+use super::task_create::{check_shared, params, settings};
 use super::task_settings::{check_labels, check_name};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::capacity::{Load, Refusal};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::settings::{Auto, RateLimit};
+use crate::domain::shards::Share;
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::business_store::Business;
+use crate::ports::peers::{Answer, Peer, Question};
 use crate::ports::source_desk::SourceRequest;
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
 
@@ -154,6 +157,7 @@ impl Service {
     ) -> Result<TaskEdit, ServiceError> {
         let tuning = change.tuning.apply(&task.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
+        check_shared(&tuning, shards(task))?;
         let source = match &change.source {
             Some(request) => Some(self.resolve_source(request, actor).await?),
             None => None,
@@ -178,18 +182,74 @@ impl Service {
         Ok(edit)
     }
 
-    /// Books a rate for what runs here; a rehearsal only asks whether it would be.
+    /// Books a rate with every node that runs a part of the task, all or none; a rehearsal only asks whether it would
+    /// be. A node that can't be asked runs at what fits there.
     async fn book(&self, task: &TaskView, rate: RateLimit, rehearses: bool) -> Result<(), ServiceError> {
-        let supervisor = self.supervisor();
-        let booked = match rehearses {
-            true => supervisor.would_book(task.id, rate).await,
-            false => supervisor.rebook(task.id, rate).await,
+        let share = Share::of_each(task.shards.len());
+        let (shards, peers, _) = self.owners(task.id).await;
+        let runs_elsewhere_only =
+            shards.iter().any(|shard| shard.session.is_some()) && self.live_here(task.id).is_none();
+        if !runs_elsewhere_only {
+            let booked = match rehearses {
+                true => self.supervisor().would_book(task.id, rate, share).await,
+                false => self.supervisor().rebook(task.id, rate, share).await,
+            };
+            let refused = |refusal: &Refusal| {
+                no_capacity(task, rate, &refusal.to_string(), &refusal.free.to_string(), self.own_name())
+            };
+            booked.map_err(|refusal| refused(&refusal))?;
+        }
+        let Some((why, free, node)) = self.book_elsewhere(task, rate, rehearses, peers).await else {
+            return Ok(());
         };
-        let node = match &self.config().node.id {
-            Auto::Fixed(name) => name.clone(),
+        if !runs_elsewhere_only && !rehearses {
+            // What was held fits.
+            self.supervisor().rebook(task.id, task.tuning.rate, share).await.unwrap_or_else(|refusal| {
+                tracing::warn!(task = %task.id, %refusal, "a raise that failed elsewhere stays booked here");
+            });
+        }
+        Err(no_capacity(task, rate, &why, &free, node))
+    }
+
+    /// Books a rate with other nodes; where one has no room the others get what they held, and it says why, what would
+    /// fit, and where.
+    async fn book_elsewhere(
+        &self,
+        task: &TaskView,
+        rate: RateLimit,
+        rehearses: bool,
+        peers: Vec<Peer>,
+    ) -> Option<(String, String, String)> {
+        let question = Question::Book { task: task.id, rate, is_trial: rehearses };
+        let asked = peers.iter().map(|peer| (peer.clone(), question.clone())).collect();
+        let mut refused = None;
+        let mut booked = Vec::new();
+        for (peer, answer) in self.ask_all(asked).await {
+            match answer {
+                Ok(Answer::NoRoom { why, free }) => refused = refused.or(Some((why, free, peer.node))),
+                // One that was silent may have booked it: it is told to forget that, too.
+                _ => booked.push(peer),
+            }
+        }
+        if refused.is_some() && !rehearses {
+            let held = Question::Book { task: task.id, rate: task.tuning.rate, is_trial: false };
+            let asked = booked.into_iter().map(|peer| (peer, held.clone())).collect();
+            for (peer, answer) in self.ask_all(asked).await {
+                if !matches!(answer, Ok(Answer::Booked)) {
+                    // It books what the task's row says when it looks at it next.
+                    tracing::warn!(task = %task.id, node = peer.node, "a raise that failed may stay booked there");
+                }
+            }
+        }
+        refused
+    }
+
+    fn own_name(&self) -> String {
+        match &self.config().node.id {
+            Auto::Fixed(_) => self.parts.cluster.node.clone(),
+            Auto::Auto if self.parts.cluster.is_shared => self.parts.cluster.node.clone(),
             Auto::Auto => "this node".to_owned(),
-        };
-        booked.map_err(|refusal| no_capacity(task, rate, &refusal, node))
+        }
     }
 
     fn load(&self, rate: RateLimit) -> Load {
@@ -200,6 +260,12 @@ impl Service {
     }
 }
 
+/// By how many shards the settings of a task are shared: those that it has, or will have.
+fn shards(task: &TaskView) -> Auto<NonZeroU32> {
+    let there = NonZeroU32::new(u32::try_from(task.shards.len()).unwrap_or(u32::MAX));
+    there.filter(|_| task.start_no > 0).map_or(task.shards_wanted, Auto::Fixed)
+}
+
 /// A change of settings alone is named so in the audit.
 fn command(mut edit: TaskEdit) -> TaskCommand {
     match edit.tuning.take() {
@@ -208,10 +274,10 @@ fn command(mut edit: TaskEdit) -> TaskCommand {
     }
 }
 
-fn no_capacity(task: &TaskView, rate: RateLimit, refusal: &Refusal, node: String) -> ServiceError {
+fn no_capacity(task: &TaskView, rate: RateLimit, why: &str, free: &str, node: String) -> ServiceError {
     ServiceError::NoCapacity {
-        detail: format!("{} ({}) asks for {rate}: {refusal}", task.id, task.tuning.rate),
-        max_rate: vec![(node, refusal.free.to_string())],
+        detail: format!("{} ({}) asks for {rate}: {why}", task.id, task.tuning.rate),
+        max_rate: vec![(node, free.to_owned())],
     }
 }
 

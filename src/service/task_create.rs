@@ -1,14 +1,20 @@
 //! Makes tasks: new ones, and clones of old ones.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde_json::{Value, json};
 
 use super::task_settings::{check_labels, check_name};
-use super::{Service, ServiceError};
+use super::{FieldFault, Service, ServiceError};
+use crate::config::TaskDefaults;
+use crate::domain::execution::shared_faults;
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::meaning::{Meaning, MeaningChange, changed};
+use crate::domain::settings::Auto;
+use crate::domain::shards::SHARDS_MAX;
 use crate::domain::task::{Canary, Tuning};
+use crate::domain::tuning_check::TuningFault;
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::business_store::Business;
 use crate::ports::source_desk::{ResolvedSource, SourceRequest};
@@ -40,8 +46,8 @@ pub struct TaskPlan {
     pub send_params: Option<bool>,
     /// The settings.
     pub tuning: TuningPatch,
-    /// Parts that different nodes can own.
-    pub shards: Option<u32>,
+    /// Into how many parts it is cut, that different nodes can own.
+    pub shards: Option<Auto<NonZeroU32>>,
     /// Higher goes first.
     pub priority: Option<i32>,
     /// Not before.
@@ -66,8 +72,8 @@ impl Service {
         self.check_plan(&request.plan)?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
         let source = self.resolve_source(&request.source, actor).await?;
-        let send_params = self.config().task_defaults.send_params;
-        let task = new_task(&business, request.plan.clone(), tuning, source, send_params);
+        let defaults = Defaults::of(&self.config().task_defaults, &tuning);
+        let task = new_task(&business, request.plan.clone(), tuning, source, defaults);
         self.make(&business, task, request.plan.start, actor).await
     }
 
@@ -98,7 +104,8 @@ impl Service {
             canary: plan.canary.or(origin.canary),
             ..plan
         };
-        let mut task = new_task(&business, plan, tuning, source, origin.send_params);
+        let defaults = Defaults { send_params: origin.send_params, shards: origin.shards_wanted };
+        let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = origin.parent;
         self.make(&business, task, start, actor).await
     }
@@ -113,9 +120,10 @@ impl Service {
         if let Some(params) = &plan.params {
             self.check_params(params)?;
         }
-        if let Some(shards) = plan.shards.filter(|shards| *shards != 1) {
-            let text =
-                format!("{shards} shards need several nodes, which this version doesn't have; 1 is possible");
+        if let Some(Auto::Fixed(shards)) = plan.shards
+            && shards.get() > SHARDS_MAX
+        {
+            let text = format!("{shards} are more than the {SHARDS_MAX} shards that a task may have");
             return Err(ServiceError::unprocessable("/shards", text));
         }
         if let (Some(start), Some(end)) = (plan.start_at, plan.deadline)
@@ -133,6 +141,7 @@ impl Service {
         start: bool,
         actor: &Actor,
     ) -> Result<TaskView, ServiceError> {
+        check_shared(&task.tuning, task.shards)?;
         if let Some(total) = self.validate(business, picture(&task)?).await? {
             resize(&mut task, total)?;
         }
@@ -151,14 +160,43 @@ impl Service {
     }
 }
 
+/// What a task has of which its plan says nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Defaults {
+    pub(super) send_params: bool,
+    pub(super) shards: Auto<NonZeroU32>,
+}
+
+impl Defaults {
+    /// Those of the node. An ordered task has one shard, whatever others have.
+    pub(super) fn of(defaults: &TaskDefaults, tuning: &Tuning) -> Defaults {
+        let shards = if tuning.ordered { Auto::Fixed(NonZeroU32::MIN) } else { defaults.shards };
+        Defaults { send_params: defaults.send_params, shards }
+    }
+}
+
+/// Whether settings can be shared by as many shards as there are, or are asked for.
+pub(super) fn check_shared(tuning: &Tuning, shards: Auto<NonZeroU32>) -> Result<(), ServiceError> {
+    let Auto::Fixed(shards) = shards else { return Ok(()) };
+    let faults = shared_faults(tuning, shards.get());
+    let said =
+        |fault: TuningFault| FieldFault::new(format!("/{}", fault.key), fault.what).advise(fault.advice);
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Unprocessable(faults.into_iter().map(said).collect()))
+    }
+}
+
 pub(super) fn new_task(
     business: &Business,
     plan: TaskPlan,
     tuning: Tuning,
     source: ResolvedSource,
-    send_params: bool,
+    defaults: Defaults,
 ) -> NewTask {
     NewTask {
+        shards: plan.shards.unwrap_or(defaults.shards),
         business: business.slug.clone(),
         name: plan.name,
         total: source.total,
@@ -170,7 +208,7 @@ pub(super) fn new_task(
         idempotency_key: plan.key,
         labels: plan.labels.unwrap_or_default(),
         priority: plan.priority.unwrap_or_default(),
-        send_params: plan.send_params.unwrap_or(send_params),
+        send_params: plan.send_params.unwrap_or(defaults.send_params),
         canary: plan.canary,
         start_at: plan.start_at,
         deadline: plan.deadline,

@@ -1,12 +1,16 @@
-//! Tasks as people see them: what is stored, with the live progress of what runs here; lists, runs, audit.
+//! Tasks as people see them: what is stored, with the live progress of what runs, here and on other nodes; lists,
+//! runs, audit.
 
 use std::time::Duration;
 
+use super::cluster::lives::Lives;
 use super::{Service, ServiceError};
 use crate::domain::counters::Counters;
-use crate::domain::execution::Progress;
 use crate::domain::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::Status;
+use crate::domain::lifecycle::{ShardState, Status};
+use crate::ports::peers::Silent;
+use crate::ports::report_store::ShardFacts;
+use crate::ports::shard_map::OwnedFacts;
 use crate::ports::task_list::{AuditFilter, AuditRow, RunRecord, TaskFilter};
 use crate::ports::task_store::TaskView;
 
@@ -16,18 +20,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A task with its live progress.
 #[derive(Clone, Debug)]
 pub struct TaskPicture {
-    /// The task; where it runs here, with the counters and the low water of this moment.
+    /// The task; while it runs, with the counters and the low water of this moment.
     pub task: TaskView,
-    /// What else is known of it while it runs here.
+    /// What else is known of it while it runs.
     pub live: Option<Live>,
+    /// Nodes that run a part of it and can't be asked: of their parts it has what was saved.
+    pub silent: Vec<Silent>,
 }
 
 /// The rate that is shown is that of this span: long enough for slow tasks, short enough to follow a change. Unit: seconds.
-const RATE_SECONDS: u64 = 10;
+pub(super) const RATE_SECONDS: u64 = 10;
 /// Before, there is no telling. The sampler is never quite on time.
-const RATE_KNOWN_AFTER: Duration = Duration::from_millis(900);
+pub(super) const RATE_KNOWN_AFTER: Duration = Duration::from_millis(900);
 
-/// What is known of a task that runs here.
+/// What is known of a task that runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Live {
     /// Items settled each second of the last ten; none before the first second is over.
@@ -42,6 +48,8 @@ pub struct Live {
     pub latency_p95: Option<Duration>,
     /// Why nothing leaves, if so.
     pub stall: Option<&'static str>,
+    /// The nodes that run it, and were asked.
+    pub nodes: Vec<String>,
 }
 
 /// A page of pictures.
@@ -53,34 +61,63 @@ pub struct PicturePage {
     pub next: Option<TaskId>,
 }
 
+/// Lays what is live over what was saved. Only where the shards are all of the task do their terms add up to its total.
+fn drawn(task: TaskView, lives: Lives) -> TaskPicture {
+    let Lives { shards, rates, stored, mut silent } = lives;
+    silent.dedup();
+    let head = task.skip_first.0.min(task.total.0);
+    let is_live = |stored: &&OwnedFacts| shards.iter().all(|(_, live)| live.shard != stored.facts.shard);
+    let saved: Vec<&ShardFacts> = stored.iter().filter(is_live).map(|stored| &stored.facts).collect();
+    let covered: u64 = shards.iter().map(|(_, live)| live.total.0).sum::<u64>()
+        + saved.iter().map(|facts| facts.range_end.0.saturating_sub(facts.first.0)).sum::<u64>();
+    if shards.is_empty() || covered + head != task.total.0 || task.status.is_terminal() {
+        return TaskPicture { task, live: None, silent };
+    }
+    let lives = || shards.iter().map(|(_, live)| live);
+    let sum = lives().fold(Counters::default(), |sum, live| sum.plus(&live.counters));
+    let sum = saved.iter().fold(sum, |sum, facts| sum.plus(&terms(facts)));
+    let open = saved.iter().filter(|facts| facts.state != ShardState::Done).map(|facts| facts.low_water);
+    let low_water = lives().map(|live| live.low_water).chain(open).min().unwrap_or(task.low_water);
+    let high_water =
+        lives().map(|live| live.high_water).chain(saved.iter().map(|facts| facts.high_water)).max();
+    let mut nodes: Vec<String> = shards.iter().map(|(node, _)| node.clone()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let live = Live {
+        // A sum that lacks a part is none.
+        actual_rate: rates.into_iter().sum::<Option<f64>>().filter(|_| silent.is_empty()),
+        high_water: high_water.unwrap_or_default(),
+        window: lives().map(|live| u64::from(live.window)).sum(),
+        concurrency: lives().map(|live| u64::from(live.concurrency)).sum(),
+        latency_p95: lives().filter_map(|live| live.latency_p95).max(),
+        stall: lives().find_map(|live| live.stall).map(|stall| stall.as_str()),
+        nodes,
+    };
+    let counters = Counters { excluded: sum.excluded + head, ..sum };
+    TaskPicture { task: TaskView { counters, low_water, ..task }, live: Some(live), silent }
+}
+
+/// The terms of a shard as they were saved; what an early finish cut off is excluded.
+fn terms(facts: &ShardFacts) -> Counters {
+    let excluded = facts.range_end.0.saturating_sub(facts.end.0);
+    Counters { excluded, ..facts.counters }
+}
+
 impl Service {
-    /// A task with its live progress.
-    pub fn picture(&self, task: TaskView) -> TaskPicture {
-        let live = self.supervisor().progress(task.id);
-        let shards: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
-        let head = task.skip_first.0.min(task.total.0);
-        let covered: u64 = shards.iter().map(|shard| shard.total.0).sum();
-        // Only where everything of the task is here do the live terms add up to its total.
-        if shards.is_empty() || covered + head != task.total.0 || task.status.is_terminal() {
-            return TaskPicture { task, live: None };
-        }
-        let sum = shards.iter().fold(Counters::default(), |sum, shard| sum.plus(&shard.counters));
-        let counters = Counters { excluded: sum.excluded + head, ..sum };
-        let low_water = shards.iter().map(|shard| shard.low_water).min().unwrap_or(task.low_water);
-        let live = Live {
-            actual_rate: self.actual_rate(task.id),
-            high_water: shards.iter().map(|shard| shard.high_water).max().unwrap_or_default(),
-            window: shards.iter().map(|shard| u64::from(shard.window)).sum(),
-            concurrency: shards.iter().map(|shard| u64::from(shard.concurrency)).sum(),
-            latency_p95: shards.iter().filter_map(|shard| shard.latency_p95).max(),
-            stall: shards.iter().find_map(|shard| shard.stall).map(|stall| stall.as_str()),
-        };
-        TaskPicture { task: TaskView { counters, low_water, ..task }, live: Some(live) }
+    /// A task with its live progress, wherever it runs.
+    pub async fn picture(&self, task: TaskView) -> TaskPicture {
+        let lives = self.lives_of(&task).await;
+        drawn(task, lives)
     }
 
-    fn actual_rate(&self, id: TaskId) -> Option<f64> {
-        let span = self.stats().span(id, RATE_SECONDS).filter(|span| span.running >= RATE_KNOWN_AFTER)?;
-        Some(span.point.settled() as f64 / span.running.as_secs_f64())
+    /// Tasks with their live progress, wherever they run: each owner is asked once.
+    pub async fn pictures(&self, tasks: Vec<TaskView>) -> Vec<TaskPicture> {
+        let mut lives = self.lives(&tasks).await;
+        let draw = |task: TaskView| {
+            let live = lives.remove(&task.id).unwrap_or_default();
+            drawn(task, live)
+        };
+        tasks.into_iter().map(draw).collect()
     }
 
     /// A task, as soon as it has another version than `unless`, or when `patience` is over.
@@ -114,8 +151,7 @@ impl Service {
         limit: u32,
     ) -> Result<PicturePage, ServiceError> {
         let page = self.parts.lists.tasks(filter, after, limit).await?;
-        let tasks = page.tasks.into_iter().map(|task| self.picture(task)).collect();
-        Ok(PicturePage { tasks, next: page.next })
+        Ok(PicturePage { tasks: self.pictures(page.tasks).await, next: page.next })
     }
 
     /// How many tasks have each status, counted up to `most` each.
@@ -161,3 +197,7 @@ impl Service {
         Ok(self.parts.lists.audits(filter, after, limit).await?)
     }
 }
+
+#[cfg(test)]
+#[path = "task_show/tests.rs"]
+mod tests;

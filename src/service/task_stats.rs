@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use super::cluster::amiss;
 use super::{Service, ServiceError};
 use crate::domain::ids::{Moment, TaskId, WallMs};
-use crate::domain::series::{COARSE_STEP, Point, Slice};
+use crate::domain::series::{COARSE_STEP, Piece, Point, Slice, WallSlice, joined};
+use crate::ports::peers::{Answer, PastSlice, Question, Silent};
 use crate::service::stats::SAMPLE_EVERY;
 
 /// Points of one answer: six hours of tens of seconds.
@@ -32,10 +34,12 @@ pub struct TaskStats {
     pub to: WallMs,
     /// The length of a point that was aimed at; what is older is kept in longer ones only.
     pub step: Duration,
-    /// The points, oldest first: each with its end, and how long of it something of the task ran here.
+    /// The points, oldest first: each with its end, and how long of it something of the task ran.
     pub points: Vec<TaskPoint>,
     /// All of them together.
     pub sum: Point,
+    /// Nodes that counted some of it and can't be asked, or are gone.
+    pub silent: Vec<Silent>,
 }
 
 /// What was counted in one point of a series.
@@ -43,28 +47,78 @@ pub struct TaskStats {
 pub struct TaskPoint {
     /// Its end.
     pub at: WallMs,
-    /// For how long of it something of the task ran here.
+    /// For how long of it something of the task ran.
     pub running: Duration,
     /// What was counted.
     pub point: Point,
 }
 
 impl Service {
-    /// What is kept of the recent past of a task on this node; no points where it never ran here.
+    /// What is kept of the recent past of a task, by all nodes that ran it and can be asked; no points where it never
+    /// ran.
     ///
     /// # Errors
     /// `Invalid` for a range that has no length, or more points than an answer has.
-    pub fn task_stats(&self, task: TaskId, range: StatsRange) -> Result<TaskStats, ServiceError> {
+    pub async fn task_stats(&self, task: TaskId, range: StatsRange) -> Result<TaskStats, ServiceError> {
         let now = self.now();
         let to = range.to.unwrap_or(now);
         let from = range.from.unwrap_or_else(|| to.minus(REACH_DEFAULT));
         let step = step(to.since(from), range.step)?;
-        let slices = self.stats().slices(task, self.moment_of(from), self.moment_of(to), step);
-        let begins = slices.first().map(|slice| self.wall_of(slice.from));
+        let (elsewhere, silent) = self.past_elsewhere(task, from, to, step).await;
+        let points = match elsewhere.is_empty() {
+            true => {
+                let slices = self.stats().slices(task, self.moment_of(from), self.moment_of(to), step);
+                self.steps(slices, step)
+            }
+            false => self.joined(task, elsewhere, from, to, step),
+        };
         let mut sum = Point::default();
-        slices.iter().for_each(|slice| sum.extend(&slice.point));
-        let points = self.steps(slices, step);
-        Ok(TaskStats { from: begins.map_or(from, |begins| begins.max(from)), to, step, points, sum })
+        points.iter().for_each(|point| sum.extend(&point.point));
+        let begins = points.first().map(|first| first.at.minus(first.running));
+        let from = begins.map_or(from, |begins| begins.max(from));
+        Ok(TaskStats { from, to, step, points, sum, silent })
+    }
+
+    /// What other nodes counted, a list a node; none that counted nothing.
+    async fn past_elsewhere(
+        &self,
+        task: TaskId,
+        from: WallMs,
+        to: WallMs,
+        step: Duration,
+    ) -> (Vec<Vec<WallSlice>>, Vec<Silent>) {
+        let (peers, mut silent) = self.witnesses(task, from).await;
+        let step_ms = u64::try_from(step.as_millis()).unwrap_or(u64::MAX);
+        let question = Question::Past(task, from, to, step_ms);
+        let asked = peers.into_iter().map(|peer| (peer, question.clone())).collect();
+        let mut found: Vec<Vec<WallSlice>> = Vec::new();
+        for (peer, answer) in self.ask_all(asked).await {
+            match answer {
+                Ok(Answer::Past(slices)) => found.push(slices.into_iter().map(wall_slice).collect()),
+                Ok(_) => silent.push(amiss(&peer)),
+                Err(why) => silent.push(why),
+            }
+        }
+        found.retain(|slices| !slices.is_empty());
+        (found, silent)
+    }
+
+    /// Lays what other nodes counted over what this one did.
+    fn joined(
+        &self,
+        task: TaskId,
+        mut nodes: Vec<Vec<WallSlice>>,
+        from: WallMs,
+        to: WallMs,
+        step: Duration,
+    ) -> Vec<TaskPoint> {
+        nodes.push(self.past_here(task, from, to, step).into_iter().map(wall_slice).collect());
+        let is_long = |slice: &WallSlice| slice.to.since(slice.from) > COARSE_STEP / 2;
+        // What is kept in tens of seconds says nothing of single ones.
+        let step = if nodes.iter().flatten().any(is_long) { step.max(COARSE_STEP) } else { step };
+        let step_ms = i64::try_from(step.as_millis()).unwrap_or(i64::MAX);
+        let point = |piece: Piece| TaskPoint { at: piece.to, running: piece.running, point: piece.point };
+        joined(&nodes, step_ms).into_iter().map(point).collect()
     }
 
     /// Joins points to those of a step. The steps lie on the wall clock, so that the same question gets the same ones.
@@ -92,16 +146,20 @@ impl Service {
         points
     }
 
-    fn wall_of(&self, moment: Moment) -> WallMs {
+    pub(super) fn wall_of(&self, moment: Moment) -> WallMs {
         WallMs(self.parts.clock.wall_micros(moment).div_euclid(1000))
     }
 
     /// The moment of a wall-clock time; the beginning of this clock for what lies before it.
-    fn moment_of(&self, wall: WallMs) -> Moment {
+    pub(super) fn moment_of(&self, wall: WallMs) -> Moment {
         let now = self.parts.clock.now();
         let wall_now = self.wall_of(now);
         if wall <= wall_now { now.minus(wall_now.since(wall)) } else { now.plus(wall.since(wall_now)) }
     }
+}
+
+fn wall_slice(slice: PastSlice) -> WallSlice {
+    WallSlice { from: slice.from, to: slice.to, point: slice.point }
 }
 
 /// Whether a slice is longer than a second's sample ever is.

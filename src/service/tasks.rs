@@ -115,6 +115,25 @@ impl Service {
         self.tell(id, &TaskCommand::Finish { end }, actor, there).await
     }
 
+    /// Moves a running task, or one of its shards, to another node: what is in flight ends first, and nothing is done
+    /// twice. Says how many shards move.
+    ///
+    /// # Errors
+    /// `Conflict` or `Unprocessable` where that can't be, with what would do.
+    pub async fn move_task(
+        &self,
+        id: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+    ) -> Result<(TaskView, u32), ServiceError> {
+        let moved = self.parts.tasks.move_shards(id, shard, to, actor, self.now()).await?;
+        if !actor.rehearses {
+            self.look_at(id);
+        }
+        Ok((self.task(id).await?, moved))
+    }
+
     /// Tries a recovering task now.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ mod line;
 mod numbers;
 mod own_log;
 mod secrets;
+mod shards;
 mod sse;
 mod stats;
 mod stops;

@@ -74,11 +74,10 @@ fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
     for word in ["config.toml is sound", "127.0.0.1:7701 (http)", "data/key", "admin.token"] {
         assert!(said.contains(word), "{word} is not in\n{said}");
     }
-    place.write(
-        "config.toml",
-        "[store]\nurl = \"postgres://db/windrow\"\n[log]\nfilter = \"a=b=c\"\n[retention]\nsuccess_detail = \"all\"\n",
-    );
-    let keys = ["store.url", "log.filter", "retention.success_detail"];
+    place.write("config.toml", "[log]\nfilter = \"a=b=c\"\n[retention]\nsuccess_detail = \"all\"\n");
+    let keys = ["log.filter", "retention.success_detail"];
     place.windrow(&["config", "check", "config.toml"]).refused(78, &keys);
     place.windrow(&["serve"]).refused(78, &keys);
+    place.write("config.toml", "[store]\nurl = \"postgres://db/windrow\"\n");
+    place.windrow(&["config", "check", "config.toml"]).refused(78, &["auth.key_file"]);
 }

@@ -16,7 +16,15 @@ const MONTH: Duration = Duration::from_secs(30 * 86_400);
 const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
 
 fn hunt(alive: &[SessionId], now: WallMs) -> Hunt {
-    Hunt { alive: alive.to_vec(), now, restore_window: MONTH, pools: None, after: None, limit: 100 }
+    Hunt {
+        alive: alive.to_vec(),
+        now,
+        restore_window: MONTH,
+        pools: None,
+        node: "n1".into(),
+        after: None,
+        limit: 100,
+    }
 }
 
 async fn candidates(harness: &Harness, alive: &[SessionId], now: WallMs) -> Vec<Candidate> {
@@ -74,7 +82,9 @@ pub async fn a_shard_of_a_live_session_is_not_to_be_had(harness: Harness) {
     let other = harness.session().await;
     let outcome = harness.store.claim(request(run.shard, run.epoch, other)).await.unwrap();
     assert_eq!(outcome, ClaimOutcome::Lost);
-    let Heartbeat::Alive(none) = harness.store.beat(other).await.unwrap() else { panic!("alive") };
+    let Heartbeat::Alive { shards: none, .. } = harness.store.beat(other).await.unwrap() else {
+        panic!("alive")
+    };
     assert!(none.is_empty());
 }
 

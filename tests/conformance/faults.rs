@@ -14,7 +14,7 @@ use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow::ports::session_store::{Heartbeat, SessionStore};
 use windrow::ports::task_store::TaskStore;
 
-use crate::fixture::{BUSINESS, NOW, actor, new_session, task};
+use crate::fixture::{BUSINESS, NOW, actor, alive, new_session, task};
 
 #[tokio::test]
 async fn a_call_fails_before_or_after_its_effect() {
@@ -57,7 +57,7 @@ async fn a_frozen_session_does_not_beat_until_it_thaws() {
         async move { store.beat(frozen).await }
     });
     store.faults().until_waiting(Call::Beat).await;
-    assert_eq!(store.beat(other).await.unwrap(), Heartbeat::Alive(vec![]));
+    assert_eq!(store.beat(other).await.unwrap(), alive(vec![]));
     store.fence_all_but(other).await.unwrap();
     store.faults().thaw(frozen);
     assert_eq!(beat.await.unwrap().unwrap(), Heartbeat::Fenced, "it learns what happened meanwhile");

@@ -15,6 +15,7 @@ use windrow::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
 use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use windrow::domain::shards::Told;
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
@@ -23,7 +24,7 @@ use windrow::ports::outbox::OutboxStore;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
+use windrow::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore};
 use windrow::ports::source_store::SourceStore;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
 use windrow::ports::upkeep::UpkeepStore;
@@ -141,7 +142,7 @@ impl Harness {
     pub async fn claimed(&self, shard: ShardId, seen: Epoch, session: SessionId) -> ClaimedShard {
         match self.store.claim(request(shard, seen, session)).await.unwrap() {
             ClaimOutcome::Claimed(claimed) => *claimed,
-            ClaimOutcome::Lost => panic!("{shard} was to be had"),
+            other => panic!("{shard} was to be had: {other:?}"),
         }
     }
 
@@ -194,6 +195,11 @@ pub fn new_session(id: SessionId) -> NewSession {
     }
 }
 
+/// A heartbeat of a session that lives and that nobody wants drained.
+pub fn alive(shards: Vec<OwnedShard>) -> Heartbeat {
+    Heartbeat::Alive { shards, drain: false }
+}
+
 pub fn request(shard: ShardId, seen: Epoch, session: SessionId) -> ClaimRequest {
     ClaimRequest { shard, seen, claim: ClaimId(Uuid::new_v4()), session, now: NOW }
 }
@@ -216,6 +222,7 @@ pub fn task(total: u64) -> NewTask {
         deadline: None,
         parent: None,
         priority: 0,
+        shards: Auto::Fixed(std::num::NonZeroU32::MIN),
     }
 }
 
@@ -263,6 +270,7 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
         side: Vec::new(),
         finish_at: None,
         canary_passed: false,
+        told: Told::default(),
         close: None,
         now: NOW,
     }

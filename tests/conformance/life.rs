@@ -30,8 +30,15 @@ async fn refused(harness: &Harness, id: ShardId, command: TaskCommand) -> Comman
 }
 
 async fn is_candidate(harness: &Harness, shard: ShardId, now: WallMs) -> bool {
-    let mut hunt =
-        Hunt { alive: Vec::new(), now, restore_window: DAY * 2, pools: None, after: None, limit: 100 };
+    let mut hunt = Hunt {
+        alive: Vec::new(),
+        now,
+        restore_window: DAY * 2,
+        pools: None,
+        node: "n1".into(),
+        after: None,
+        limit: 100,
+    };
     loop {
         let game = harness.store.candidates(&hunt).await.unwrap();
         if game.found.iter().any(|candidate| candidate.shard == shard) {

@@ -17,6 +17,7 @@ mod lists;
 mod logs;
 mod records;
 mod sessions;
+mod shards;
 mod sqlite;
 mod tasks;
 mod twins;
@@ -105,12 +106,24 @@ facts! {
         parked_items_are_paged_by_due_time,
         more_than_a_hundred_shards_at_once_are_refused,
     }
+    shards {
+        a_task_is_cut_when_it_starts_and_again_only_before_it_ran,
+        a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_task,
+        shards_that_do_not_add_up_are_not_finished,
+        what_one_shard_is_told_all_hear,
+        a_finish_that_one_shard_is_told_cuts_all,
+        the_shards_of_a_task_recover_together_and_once,
+        only_the_first_shard_is_to_be_had_before_the_canary_has_passed,
+        auto_counts_the_nodes_that_live,
+    }
     sessions {
         only_a_silent_heartbeat_is_fenced,
         a_fenced_session_stays_fenced,
         a_heartbeat_reads_the_shards_of_its_session,
         the_lock_holder_fences_all_others_at_once,
         a_session_that_holds_a_shard_is_not_deleted,
+        a_node_that_is_to_be_drained_hears_it_with_its_heartbeat_and_after_a_fence,
+        a_shard_that_is_moved_is_left_to_its_node_for_a_while,
     }
     upkeep {
         a_hook_call_is_taken_by_one_courier_until_its_time_is_up,

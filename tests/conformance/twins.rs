@@ -138,6 +138,7 @@ impl Twins {
             skip_first: ItemIndex(self.below(3)),
             total: ItemCount(ITEMS - self.below(2)),
             priority: self.below(3) as i32,
+            shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
             ..task(ITEMS)
         };
         let now = self.now;
@@ -222,7 +223,8 @@ impl Twins {
         let alive: Vec<SessionId> =
             self.sessions.iter().copied().filter(|id| id.0.as_u128() % 2 == 0).collect();
         let window = Duration::from_secs(2);
-        let mut hunt = Hunt { alive, now, restore_window: window, pools: None, after: None, limit };
+        let mut hunt =
+            Hunt { alive, now, restore_window: window, pools: None, node: "n1".into(), after: None, limit };
         let mut found = Vec::new();
         loop {
             let page = both!(self, step, store => store.candidates(&hunt)).unwrap();
@@ -309,6 +311,7 @@ impl Twins {
             side,
             finish_at: (self.below(10) == 0).then(|| ItemIndex(self.below(ITEMS))),
             canary_passed: false,
+            told: windrow::domain::shards::Told::default(),
             close,
             now: self.now,
         })
@@ -331,6 +334,7 @@ impl Twins {
             side: (0..ITEMS).map(|index| SideRecord::Cleared(ItemIndex(index))).collect(),
             finish_at: None,
             canary_passed: false,
+            told: windrow::domain::shards::Told::default(),
             close: Some(RunClose::Done),
             now: self.now,
         }

@@ -171,7 +171,11 @@ pub async fn a_session_says_how_it_shows_itself_and_goes_when_it_is_over(harness
 }
 
 pub async fn what_a_fenced_session_held_waits_again_or_is_stopped(harness: Harness) {
-    let disown = async || harness.store.disown(NOW, 10).await.unwrap();
+    let disown = async || {
+        let orphans = harness.store.orphans(&[], 10).await.unwrap();
+        let shards: Vec<_> = orphans.into_iter().map(|(shard, _)| shard).collect();
+        harness.store.disown(&shards, NOW).await.unwrap()
+    };
     let session = harness.session().await;
     let (one, other) = (harness.queued(10).await, harness.queued(10).await);
     let run = harness.claimed(one, Epoch(0), session).await;
@@ -179,6 +183,9 @@ pub async fn what_a_fenced_session_held_waits_again_or_is_stopped(harness: Harne
     let alive = harness.running(10).await;
     harness.command(other.task, STOP).await;
     assert_eq!(disown().await, [], "its owner lives");
+    let silent = harness.store.orphans(&[session], 10).await.unwrap();
+    assert_eq!(silent, [(one, session), (other, session)]);
+    assert_eq!(harness.store.disown(&[one, other], NOW).await.unwrap(), [], "silent is not fenced");
     harness.fence(session).await;
     assert_eq!(disown().await, [one.task, other.task]);
     assert_eq!(disown().await, []);

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use windrow::domain::capacity::{Capacity, Ledger, Load, Obstacle, PASSED_OVER_MAX, Request};
 use windrow::domain::ids::{Moment, ShardId, TaskId, WallMs};
 use windrow::domain::settings::{Rate, RateLimit};
+use windrow::domain::shards::Share;
 
 fn rate(items: u64) -> Rate {
     Rate::per_second(items).expect("a legal rate")
@@ -24,6 +25,7 @@ fn request(task: i64, items: u64, priority: i32, since: i64) -> Request {
     Request {
         shard: shard(task),
         rate: limit(items),
+        share: Share::ALL,
         priority,
         waiting_since: WallMs(since),
         business: "run".into(),
@@ -184,13 +186,13 @@ fn a_change_of_a_task_is_booked_for_all_its_shards_or_none() {
         let request = of_business("mail", 900, request(7, 200, 0, 0));
         ledger.reserve(&Request { shard: of_seven(no), ..request }).expect("it fits");
     }
-    assert_eq!(ledger.change_task(TaskId(7), limit(300)), Ok(3));
-    let refusal = ledger.change_task(TaskId(7), limit(301)).expect_err("two fit, three do not");
+    assert_eq!(ledger.change_task(TaskId(7), limit(300), Share::ALL), Ok(3));
+    let refusal = ledger.change_task(TaskId(7), limit(301), Share::ALL).expect_err("two fit, three do not");
     assert_eq!(refusal.obstacle, Obstacle::BusinessFull);
     assert!((0..3).all(|no| ledger.held_by(of_seven(no)) == Some(load(300))), "as it was");
     assert_eq!((ledger.held_sum(), ledger.held_by_business("mail")), (load(900), load(900)));
-    assert_eq!(ledger.change_task(TaskId(8), limit(1000)), Ok(0), "it doesn't run here");
-    let refusal = ledger.change_task(TaskId(8), limit(1001)).expect_err("and never could");
+    assert_eq!(ledger.change_task(TaskId(8), limit(1000), Share::ALL), Ok(0), "it doesn't run here");
+    let refusal = ledger.change_task(TaskId(8), limit(1001), Share::ALL).expect_err("and never could");
     assert_eq!(refusal.obstacle, Obstacle::TooBig);
 }
 

@@ -17,7 +17,11 @@ pub struct Mariadb {
 impl Mariadb {
     /// A new data directory with the user `windrow` (with a password and all rights) and the database `windrow`.
     pub fn start() -> Mariadb {
-        let dir = Dir::new("mariadb");
+        Mariadb::start_in(Dir::new("mariadb"))
+    }
+
+    /// The same in this directory.
+    pub fn start_in(dir: Dir) -> Mariadb {
         let data = format!("--datadir={}", dir.path().join("data").display());
         let install =
             program(&["/usr/bin/mariadb-install-db", "/usr/bin/mysql_install_db"], "mariadb-server");
@@ -38,6 +42,11 @@ impl Mariadb {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where its data is.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
     }
 
     pub fn password(&self) -> &'static str {

@@ -5,7 +5,7 @@
 //! restarted on the same port with the same data, which is what faults are made of. A missing program is a panic that
 //! names the package: tests never skip silently.
 
-#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses its own part")]
 
 mod mariadb;
 mod postgres;
@@ -14,5 +14,5 @@ mod redis;
 
 pub use mariadb::Mariadb;
 pub use postgres::Postgres;
-pub use process::free_port;
+pub use process::{Dir, free_port};
 pub use redis::{Redis, RedisOptions};

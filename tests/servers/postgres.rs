@@ -17,7 +17,11 @@ pub struct Postgres {
 impl Postgres {
     /// A new cluster with the superuser `windrow` (with a password) and the database `windrow`.
     pub fn start() -> Postgres {
-        let dir = Dir::new("postgres");
+        Postgres::start_in(Dir::new("postgres"))
+    }
+
+    /// The same in this directory.
+    pub fn start_in(dir: Dir) -> Postgres {
         run(None, &words(&["chown", "postgres", &dir.path().display().to_string()]));
         let secret = dir.path().join("secret");
         std::fs::write(&secret, PASSWORD).expect("a password file");
@@ -47,6 +51,11 @@ impl Postgres {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where its data is.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
     }
 
     pub fn password(&self) -> &'static str {

@@ -16,25 +16,63 @@ pub fn free_port() -> u16 {
 }
 
 /// A temporary directory below the system's, whose name tells whose it is; removed with the value.
-pub struct Dir(PathBuf);
+pub struct Dir {
+    path: PathBuf,
+    is_mounted: bool,
+}
 
 impl Dir {
     pub fn new(what: &str) -> Dir {
         let name = format!("windrow-{what}-{}-{}", std::process::id(), free_port());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a directory for the server");
-        Dir(path)
+        Dir { path, is_mounted: false }
+    }
+
+    /// One on a disk of its own of so many megabytes, which can be full; none where this process may not mount.
+    pub fn small(what: &str, megabytes: u32) -> Option<Dir> {
+        let mut dir = Dir::new(what);
+        let size = format!("size={megabytes}m");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&dir.path).output();
+        dir.is_mounted = mounted.is_ok_and(|output| output.status.success());
+        dir.is_mounted.then_some(dir)
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// Whether it has a disk of its own.
+    pub fn is_small(&self) -> bool {
+        self.is_mounted
+    }
+
+    /// Leaves no byte free on its disk.
+    pub fn fill(&self) {
+        assert!(self.is_mounted, "the system's own disk isn't filled");
+        let mut ballast = File::create(self.path.join("ballast")).expect("a file");
+        let zeros = vec![0; 1 << 16];
+        while std::io::Write::write_all(&mut ballast, &zeros).is_ok() {}
+    }
+
+    /// Takes back what [`Dir::fill`] took.
+    pub fn spare(&self) {
+        if self.is_mounted && self.path.join("ballast").exists() {
+            std::fs::remove_file(self.path.join("ballast")).expect("the ballast goes");
+        }
     }
 }
 
 impl Drop for Dir {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("{} stays: {error}", self.0.display());
+        if self.is_mounted {
+            // Lazily: a process that was killed a moment ago may still hold a file.
+            let unmounted = Command::new("umount").arg("-l").arg(&self.path).status();
+            assert!(unmounted.is_ok_and(|status| status.success()), "{} stays mounted", self.path.display());
+        }
+        if let Err(error) = std::fs::remove_dir_all(&self.path) {
+            eprintln!("{} stays: {error}", self.path.display());
         }
     }
 }

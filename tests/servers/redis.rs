@@ -13,6 +13,8 @@ pub struct RedisOptions {
     pub client: Vec<String>,
     /// Lines of a configuration file, which a Sentinel needs and rewrites.
     pub file: Option<String>,
+    /// A port that was free a moment ago; none takes any.
+    pub port: Option<u16>,
 }
 
 /// A running server. It keeps nothing on disk: a restart is a loss of all data, as with many of its kind.
@@ -29,7 +31,7 @@ impl Redis {
     }
 
     pub fn start_with(options: RedisOptions) -> Redis {
-        let (dir, port) = (Dir::new("redis"), free_port());
+        let (dir, port) = (Dir::new("redis"), options.port.unwrap_or_else(free_port));
         if let Some(file) = &options.file {
             std::fs::write(dir.path().join("server.conf"), file).expect("a configuration file");
         }
@@ -93,7 +95,11 @@ fn launch(dir: &Dir, port: u16, options: &RedisOptions) -> Process {
         command.push(dir.path().join("server.conf").display().to_string());
     }
     command.extend(words(&["--port", &port_text, "--bind", "127.0.0.1", "--dir", &path]));
-    command.extend(words(&["--daemonize", "no", "--save", "", "--appendonly", "no"]));
+    command.extend(words(&["--daemonize", "no"]));
+    // A Sentinel has no data, and refuses options about it.
+    if !options.arguments.iter().any(|argument| argument == "--sentinel") {
+        command.extend(words(&["--save", "", "--appendonly", "no"]));
+    }
     command.extend(options.arguments.iter().cloned());
     let log = dir.path().join("log");
     let process = Process::start(None, &command, &log);

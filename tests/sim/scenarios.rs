@@ -4,7 +4,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use windrow::domain::execution::{
-    CheckpointDraft, Command, Effects, Event, Execution, Phase, Reports, Restored, RunEnd, Start, Wait,
+    CheckpointDraft, Command, Effects, Event, Execution, Phase, Reports, Restored, RunEnd, Shared, Start,
+    Wait,
 };
 use windrow::domain::ids::{Attempt, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::invariants::Invariant;
@@ -60,8 +61,8 @@ impl Story {
         change(&mut tuning);
         let range = ShardRange { start: ItemIndex(0), end: ItemIndex(total) };
         let shard = ShardId { task: TaskId(1), no: 0 };
-        let run = RunNo(3);
-        let start = Start { shard, range, tuning, restored, has_data: false, stalls, run, canary };
+        let (run, shared) = (RunNo(3), Shared::alone(range));
+        let start = Start { shard, range, tuning, restored, has_data: false, stalls, run, canary, shared };
         let core = Execution::new(start, at(0));
         Story { core, now: 0, fx: Effects::default(), reports: Reports::default(), out: Vec::new() }
     }

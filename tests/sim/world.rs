@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use windrow::domain::execution::{
-    CheckpointDraft, Command, Effects, Event, Execution, Now, Reports, RunEnd, Start, Wait,
+    CheckpointDraft, Command, Effects, Event, Execution, Now, Reports, RunEnd, Shared, Start, Wait,
 };
 use windrow::domain::ids::{Attempt, ItemCount, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::lifecycle::StopReason;
@@ -72,14 +72,16 @@ pub(crate) struct World {
 
 fn start(plan: &Plan, store: &mut Store, tuning: &Tuning, crashed: bool) -> Start {
     let stalls = store.claim();
+    let range = ShardRange { start: ItemIndex(plan.start), end: ItemIndex(plan.start + plan.total) };
     Start {
         shard: ShardId { task: TaskId(1), no: 0 },
-        range: ShardRange { start: ItemIndex(plan.start), end: ItemIndex(plan.start + plan.total) },
+        range,
         tuning: tuning.clone(),
         restored: store.restored(),
         has_data: plan.has_data,
         run: RunNo(1),
         canary: store.canary,
+        shared: Shared::alone(range),
         stalls: if plan.killer.is_some() { stalls } else { 3 * u32::from(crashed && plan.solo_after_crash) },
     }
 }

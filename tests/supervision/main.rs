@@ -4,11 +4,16 @@
 
 #![allow(unreachable_pub, reason = "a test binary exports nothing")]
 
+mod cluster;
 mod ends;
 mod faults;
 mod hooks;
 mod line;
+mod link;
+mod load;
+mod many;
 mod races;
+mod shards;
 mod speed;
 mod stubborn;
 mod upkeep;

@@ -13,6 +13,7 @@ use windrow::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
 };
 use windrow::actors::handle::SupervisorHandle;
+use windrow::actors::new_ids::NewIds;
 use windrow::actors::tree::Tree;
 use windrow::adapters::memory::MemoryStore;
 use windrow::adapters::source::RangeSource;
@@ -32,7 +33,7 @@ use crate::stubborn::Stubborn;
 
 /// Tokio's clock, which tests pause.
 pub struct VirtualClock {
-    start: Instant,
+    pub start: Instant,
 }
 
 const BOOT_MS: i64 = 1_795_000_000_000;
@@ -145,10 +146,16 @@ impl HandlerFactory for Factory {
     }
 }
 
-struct Everything {
+pub struct Everything {
     handler: Arc<Scripted>,
     source: Option<Arc<dyn Source>>,
     panics: Arc<AtomicU32>,
+}
+
+impl Everything {
+    pub fn of(handler: Arc<Scripted>) -> Everything {
+        Everything { handler, source: None, panics: Arc::default() }
+    }
 }
 
 #[async_trait]
@@ -179,6 +186,8 @@ pub struct World {
     pub keep: Option<Keep>,
     pub serving: Serving,
     pub capacity: Capacity,
+    /// Whether it holds the lock of the state directory: no other node lives beside it.
+    pub exclusive: bool,
     /// How often providing still panics.
     pub provider_panics: Arc<AtomicU32>,
 }
@@ -193,7 +202,7 @@ pub fn actor() -> Actor {
     Actor { name: "test".into(), source: "cli", reason: None, request_id: None, rehearses: false }
 }
 
-fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
+pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
     let mut tuning = Config::default().task_defaults.tuning;
     tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
     tune(&mut tuning);
@@ -214,6 +223,7 @@ fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) 
         deadline: None,
         parent: None,
         priority: 0,
+        shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     }
 }
 
@@ -268,8 +278,31 @@ impl World {
             keep: None,
             serving: Serving::default(),
             capacity: Capacity::Unlimited,
+            exclusive: true,
             provider_panics: Arc::default(),
         }
+    }
+
+    /// Another node over the same store, with the same handler.
+    pub async fn beside(&self, name: &str) -> World {
+        let mut other = World {
+            store: self.store.clone(),
+            runs: self.runs.clone(),
+            clock: self.clock.clone(),
+            handler: self.handler.clone(),
+            node: None,
+            name: name.to_owned(),
+            bomb: Arc::default(),
+            source: self.source.clone(),
+            hooks: None,
+            keep: None,
+            serving: Serving::default(),
+            capacity: self.capacity,
+            exclusive: false,
+            provider_panics: Arc::default(),
+        };
+        other.boot().await;
+        other
     }
 
     /// Starts the node (again).
@@ -288,6 +321,7 @@ impl World {
             tasks: self.store.clone(),
             sessions: self.store.clone(),
             leases: None,
+            hints: None,
             data_log: self.store.clone(),
             provider: Arc::new(Everything {
                 handler: self.handler.clone(),
@@ -296,7 +330,7 @@ impl World {
             }),
             times: Times::default(),
             serving: self.serving.clone(),
-            exclusive: true,
+            exclusive: self.exclusive,
             directory: RunDirectory::default(),
             place: NodePlace::default(),
             hooks: self.hooks.clone(),
@@ -305,6 +339,7 @@ impl World {
             keep: self.keep,
             room: RoomBoard::default(),
             heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
             meters: Arc::default(),
         };
         let ledger = Ledger::new(self.capacity, Rate::per_second(1000).expect("not zero"));

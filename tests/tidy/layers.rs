@@ -39,6 +39,7 @@ const VOCABULARY: &[&str] = &[
     "access",
     "lifecycle",
     "meaning",
+    "shards",
 ];
 
 /// A crate and the only places that may name it.
@@ -49,11 +50,11 @@ const HOMES: &[(&str, &[&str])] = &[
     ("migration", &["src/adapters/sql", "migration/src"]),
     ("ractor", &["src/actors"]),
     ("redis", &["src/adapters/redis"]),
-    ("hyper", &["src/adapters/handler", "src/http", "src/client"]),
-    ("hyper_util", &["src/adapters/handler", "src/http", "src/client"]),
-    ("hyper_rustls", &["src/adapters/handler", "src/client"]),
-    ("http_body_util", &["src/adapters/handler", "src/http", "src/client"]),
-    ("rustls", &["src/adapters/handler", "src/http", "src/client"]),
+    ("hyper", &["src/adapters/handler", "src/adapters/peers", "src/http", "src/client"]),
+    ("hyper_util", &["src/adapters/handler", "src/adapters/peers", "src/http", "src/client"]),
+    ("hyper_rustls", &["src/adapters/handler", "src/adapters/peers", "src/client"]),
+    ("http_body_util", &["src/adapters/handler", "src/adapters/peers", "src/http", "src/client"]),
+    ("rustls", &["src/adapters/handler", "src/adapters/peers", "src/http", "src/client"]),
     ("csv", &["src/adapters/source", "src/cli"]),
     ("axum", &["src/http"]),
     ("tower", &["src/http"]),

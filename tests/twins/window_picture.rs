@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use windrow::config::Config;
 use windrow::domain::execution::{
-    Cell, Effects, Event, Execution, Now, Reports, Restored, Start, WindowPicture,
+    Cell, Effects, Event, Execution, Now, Reports, Restored, Shared, Start, WindowPicture,
 };
 use windrow::domain::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::run::IndexRun;
@@ -90,15 +90,17 @@ struct World {
 
 impl World {
     fn new(window: u32, total: u64) -> World {
+        let range = ShardRange { start: ItemIndex(0), end: ItemIndex(total) };
         let start = Start {
             shard: ShardId { task: TaskId(1), no: 0 },
-            range: ShardRange { start: ItemIndex(0), end: ItemIndex(total) },
+            range,
             tuning: tuning(window),
             restored: Restored::default(),
             has_data: false,
             stalls: 1,
             run: RunNo(1),
             canary: None,
+            shared: Shared::alone(range),
         };
         let core = Execution::new(start, at(0));
         World { core, twin: Twin::default(), now: 0 }

@@ -44,6 +44,7 @@ use crate::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenErro
 pub use fetch::Fetcher;
 pub use hook::HookClient;
 pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};
+pub(in crate::adapters) use tls::{config as trusted, trusting_nobody};
 pub use transport::Transports;
 
 /// Makes `http` handlers, one for each run.

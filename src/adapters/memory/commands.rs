@@ -1,12 +1,12 @@
 //! What people do to tasks: the transition table decides, maps change.
 
 use super::state::{State, Task};
-use super::{hooks, progress, shown};
+use super::{hooks, progress, shards, shown};
 use crate::adapters::start_token;
-use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{Refusal, ShardState, Standing, Status, StopReason, Verb, Wish, decide};
 use crate::domain::meaning::{FieldRefusal, Meaning, changed};
+use crate::domain::shards::{Nodes, PauseReason};
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
 
@@ -70,7 +70,7 @@ fn act(
         start(state, id, standing, at, now)?;
         return Ok(None);
     }
-    let taken = taken_name(state, id, command);
+    let (taken, nodes) = (taken_name(state, id, command), shards::nodes(state));
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
     match command {
         TaskCommand::Start | TaskCommand::StartAt(_) => {}
@@ -94,7 +94,7 @@ fn act(
             check_start(task, *start_no)?;
             decide(Verb::HookReady, standing)?;
             edit_task(task, edit, taken)?;
-            go(task, now);
+            go(task, nodes, now);
         }
         TaskCommand::NotReady { start_no, text } => {
             not_ready(task, standing, (*start_no, text), now)?;
@@ -112,6 +112,7 @@ fn start(
 ) -> Result<(), CommandError> {
     let queued = decide(Verb::Start, standing)?;
     let token = start_token::make()?;
+    let nodes = shards::nodes(state);
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
     if let Some(at) = at {
         task.new.start_at = Some(WallMs(at.0.max(0))).filter(|at| at.0 > 0);
@@ -126,7 +127,7 @@ fn start(
     task.start_token = Some(start_token::hash(&token));
     state.start_tokens.insert(start_token::hash(&token), (id, task.start_no));
     let Some(until) = hooks::ready_until(state.hooks.get(&task.new.business), now) else {
-        go(task, now);
+        go(task, nodes, now);
         return Ok(());
     };
     let asked = decide(Verb::HookAsked, Standing { wish: queued.wish, status: queued.status, owned: false })?;
@@ -143,7 +144,9 @@ fn start(
 }
 
 /// Makes the shards claimable, from the task's own `start_at` on.
-fn go(task: &mut Task, now: WallMs) {
+fn go(task: &mut Task, nodes: Nodes, now: WallMs) {
+    shards::make(task, nodes, now);
+    (task.pause, task.slow) = (None, None);
     progress::set_wish(task, Wish::Run, now);
     let later = task.new.start_at.filter(|at| *at > now);
     task.queued_at = later.unwrap_or(now);
@@ -151,6 +154,7 @@ fn go(task: &mut Task, now: WallMs) {
         let idle = task.shards.iter_mut().filter(|shard| shard.state == ShardState::Idle);
         idle.for_each(|shard| shard.not_before = at);
     }
+    shards::deal(task);
     let note = later.map(|at| (Some("start_at".to_owned()), format!("it starts at {}", at.to_rfc3339())));
     progress::enter(task, Status::Queued, note, now);
 }
@@ -262,6 +266,7 @@ fn meaning(task: &Task, edit: &TaskEdit) -> Result<Option<Meaning>, CommandError
 fn cut(task: &mut Task) {
     let first = ItemIndex(task.new.skip_first.0.min(task.new.total.0));
     let end = ItemIndex(task.new.total.0);
+    task.shards.truncate(1);
     for shard in &mut task.shards {
         (shard.first, shard.low_water, shard.high_water) = (first, first, first);
         (shard.end, shard.range_end) = (end, end);
@@ -307,17 +312,11 @@ fn finish(task: &mut Task, standing: Standing, end: ItemIndex, now: WallMs) -> R
         return Err(CommandError::Fields(vec![FieldRefusal::new("total", why)]));
     }
     let dispatched = task.shards.iter().map(|shard| shard.high_water).max().unwrap_or_default();
-    let end = end.max(dispatched);
+    let end = if task.shards.len() == 1 { end.max(dispatched) } else { end };
     task.finish_at = Some(task.finish_at.map_or(end, |earlier| earlier.min(end)));
     task.control_rev += 1;
-    for shard in task.shards.iter_mut().filter(|shard| shard.state != ShardState::Running) {
-        shard.end = shard.end.min(end.max(shard.high_water));
-        shard.updated_at = now;
-        let Counters { parked, .. } = shard.counters;
-        if shard.low_water >= shard.end && parked == 0 {
-            shard.state = ShardState::Done;
-        }
-    }
+    shards::cut_unowned(task, end, now);
+    shards::settle(task, now);
     Ok(())
 }
 
@@ -327,6 +326,10 @@ fn recover(task: &mut Task, standing: Standing, now: WallMs) -> Result<(), Comma
         shard.state = ShardState::Idle;
         shard.not_before = WallMs(0);
         shard.updated_at = now;
+    }
+    if task.pause.is_some_and(|pause| pause.reason == PauseReason::ErrorBudget) {
+        task.pause = None;
+        task.control_rev += 1;
     }
     progress::enter(task, decision.status, None, now);
     Ok(())

@@ -1,4 +1,5 @@
-//! Leases in memory, which run out on the clock they are given. Stands in for Redis.
+//! Leases in memory, which run out on the clock they are given. Stands in for Redis, and says the same in the same case
+//! (`tests/redis` compares them).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,8 @@ struct Leases {
     held: HashMap<ShardId, (ClaimId, Moment)>,
     /// After data loss no new lease before this: a holder that doesn't know yet may still work under its own.
     closed_until: Moment,
+    /// Everything is gone and nobody noticed yet; the quarantine begins with whoever does.
+    is_wiped: bool,
 }
 
 /// A lease store that forgets everything when it is dropped.
@@ -40,7 +43,13 @@ impl MemoryLeases {
     /// Loses all data, as `FLUSHALL` does; no new lease is given for one `ttl` (`ownership.md`, rule 20).
     pub fn lose_everything(&self, ttl: Duration) {
         let closed_until = self.clock.now().plus(ttl);
-        *self.lock() = Leases { held: HashMap::new(), closed_until };
+        *self.lock() = Leases { closed_until, ..Leases::default() };
+    }
+
+    /// Loses all data, as `FLUSHALL`, a restart or a failover does. Whoever asks next begins a quarantine of the TTL that
+    /// it asks for: until its end nobody's leases stay nobody's, unless their owner sets them again.
+    pub fn wipe(&self) {
+        *self.lock() = Leases { is_wiped: true, ..Leases::default() };
     }
 
     fn lock(&self) -> MutexGuard<'_, Leases> {
@@ -57,6 +66,12 @@ impl MemoryLeases {
 }
 
 impl Leases {
+    fn notice_loss(&mut self, now: Moment, ttl: Duration) {
+        if std::mem::take(&mut self.is_wiped) {
+            self.closed_until = now.plus(ttl);
+        }
+    }
+
     fn holder(&self, shard: ShardId, now: Moment) -> Option<ClaimId> {
         self.held.get(&shard).filter(|(_, until)| now < *until).map(|(claim, _)| *claim)
     }
@@ -71,6 +86,7 @@ impl Leases {
 impl LeaseStore for MemoryLeases {
     async fn acquire(&self, keys: &[LeaseKey], ttl: Duration) -> Result<Vec<LeaseReply>, StoreError> {
         self.act(|leases, now| {
+            leases.notice_loss(now, ttl);
             let take = |key: &LeaseKey| match leases.holder(key.shard, now) {
                 Some(holder) if holder == key.claim => leases.set(*key, now.plus(ttl)),
                 Some(_) => LeaseReply::Lost,
@@ -89,6 +105,7 @@ impl LeaseStore for MemoryLeases {
         reassert: bool,
     ) -> Result<Vec<LeaseReply>, StoreError> {
         self.act(|leases, now| {
+            leases.notice_loss(now, ttl);
             let extend = |key: &LeaseKey| match leases.holder(key.shard, now) {
                 Some(holder) if holder != key.claim => LeaseReply::Lost,
                 None if !reassert => LeaseReply::Absent,

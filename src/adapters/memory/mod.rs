@@ -7,13 +7,16 @@ mod commands;
 mod data_log;
 mod failures;
 mod faults;
+mod hints;
 mod hooks;
 mod items;
 mod leases;
+mod moves;
 mod outbox;
 mod progress;
 mod runs;
 mod sessions;
+mod shards;
 mod shown;
 mod sources;
 mod state;
@@ -25,6 +28,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 pub use faults::{Call, Faults, When};
+pub use hints::{HintHub, MemoryHints};
 pub use leases::MemoryLeases;
 
 use crate::domain::business::Hooks;

@@ -1,12 +1,14 @@
 //! Fenced writes of runs, how runs end, and what a task is afterwards.
 
 use super::state::{ItemState, Shard, State, Task};
-use super::{hooks, items};
+use super::{hooks, items, shards};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
-use crate::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
-use crate::ports::task_store::Actor;
+use crate::domain::lifecycle::{
+    self, ShardState, Shards, Status, StopReason, TASK_RECOVERS, TaskResult, Wish, note_after, status_of,
+};
+use crate::ports::run_store::{CheckpointAck, MOVE_PATIENCE, RunClose, ShardCheckpoint};
+use crate::ports::task_store::{Actor, COORDINATOR_DOWN};
 use crate::ports::upkeep::OWNER_GONE;
 
 /// What is shown beside a new status: a slug and a sentence.
@@ -30,6 +32,10 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
         let lines = items::apply(task, checkpoint);
         if checkpoint.canary_passed && task.canary.take().is_some() {
             task.version += 1;
+            shards::let_go(task, checkpoint.now);
+        }
+        if !checkpoint.told.is_empty() {
+            shards::tell(task, checkpoint.told, checkpoint.now);
         }
         state.write_lines(lines);
     }
@@ -59,11 +65,23 @@ fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
         set_wish(task, Wish::Stop, now);
     }
     let is_ending = !matches!(task.wish, Wish::Run | Wish::Rest);
+    let mut close = close.clone();
+    if let RunClose::Recovering { not_before, reason, nth, .. } = &mut close
+        && reason == TASK_RECOVERS
+        && !is_ending
+        && task.shards.len() > 1
+    {
+        *not_before = shards::recover_all(task, *not_before, *nth, now);
+        task.version += 1;
+    }
     let Some(shard) = task.shards.iter_mut().find(|shard| shard.no == id.no) else { return };
     shard.session = None;
     shard.updated_at = now;
     shard.not_before = WallMs(0);
-    let (after, note) = match close {
+    if let Some((_, until)) = &mut shard.moves {
+        *until = now.plus(MOVE_PATIENCE);
+    }
+    let (after, note) = match &close {
         RunClose::Done => (ShardState::Done, None),
         RunClose::Stopped { text, .. } => (ShardState::Stopped, Some((None, text.clone()))),
         RunClose::Released => (ShardState::Idle, None),
@@ -76,6 +94,10 @@ fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
     shard.state = if is_ending && after != ShardState::Done { ShardState::Stopped } else { after };
     if matches!(close, RunClose::Released | RunClose::Stopped { .. }) {
         shard.claimed_at = None;
+    }
+    if shard.state == ShardState::Done && task.shards.len() > 1 {
+        shards::settle(task, now);
+        task.version += 1;
     }
     refresh(state, id.task, now, note);
 }
@@ -97,18 +119,15 @@ pub(super) fn release(
     CheckpointAck::Stored
 }
 
-/// Takes a task's shards from sessions that are fenced.
-pub(super) fn disown(state: &mut State, id: TaskId, now: WallMs) {
-    let Some(task) = state.tasks.get_mut(&id) else { return };
-    let after =
-        if matches!(task.wish, Wish::Run | Wish::Rest) { ShardState::Idle } else { ShardState::Stopped };
-    for shard in &mut task.shards {
-        let owner = shard.session.and_then(|owner| state.sessions.get(&owner));
-        if owner.is_some_and(|owner| owner.fenced) {
-            (shard.session, shard.state) = (None, after);
-        }
-    }
-    refresh(state, id, now, Some((None, OWNER_GONE.to_owned())));
+/// Takes a shard from a session that is fenced or missing; says whether it did.
+pub(super) fn disown(state: &mut State, id: ShardId, now: WallMs) -> bool {
+    let Some((task, shard)) = state.shard(id) else { return false };
+    let is_lost = shard.session.is_some_and(|owner| !state.is_live(owner));
+    let stays = matches!(task.wish, Wish::Run | Wish::Rest);
+    let Some(shard) = state.shard_mut(id).filter(|_| is_lost) else { return false };
+    (shard.session, shard.state) = (None, if stays { ShardState::Idle } else { ShardState::Stopped });
+    refresh(state, id.task, now, Some((None, OWNER_GONE.to_owned())));
+    true
 }
 
 /// Sets what a task wants; shards that nobody owns follow at once.
@@ -138,18 +157,27 @@ pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs, note: Option<N
     let states = task.states();
     let awaiting_business = before == Status::AwaitingBusiness;
     let mut status = status_of(task.wish, &Shards { states: &states, awaiting_business, finalized: false });
-    // Only what is tried again comes with a slug, and has none where it has to stop instead.
-    let mut note = note.filter(|(slug, _)| slug.is_none() || status == Status::Recovering);
+    let mut proof = None;
     if status == Status::Finalizing {
         match prove(task) {
             Some(result) => {
                 status = Status::Finished;
                 task.result = Some(result);
             }
-            None => note = Some((Some("proof_failed".to_owned()), "the items don't add up".to_owned())),
+            None => proof = Some((Some("proof_failed".to_owned()), "the items don't add up".to_owned())),
         }
     }
+    let note = proof.or_else(|| said(task, before, status, note));
     if status == before {
+        if status == Status::Running && task.status_reason.as_deref() == Some(COORDINATOR_DOWN) {
+            // Somebody owns it again.
+            (task.status_reason, task.status_text) = (None, None);
+            task.version += 1;
+        }
+        if let Some((slug, text)) = note.filter(|note| known(task).as_ref() != Some(note)) {
+            (task.status_reason, task.status_text) = (slug, Some(text));
+            task.version += 1;
+        }
         return;
     }
     enter(task, status, note, now);
@@ -167,6 +195,16 @@ pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs, note: Option<N
         state.record(Some(id), &actor, now, format!("task.{status}"), change);
         hooks::announce(state, id, status, now);
     }
+}
+
+fn known(task: &Task) -> Option<Note> {
+    task.status_text.clone().map(|text| (task.status_reason.clone(), text))
+}
+
+/// What is shown from now on beside the status.
+fn said(task: &Task, before: Status, status: Status, news: Option<Note>) -> Option<Note> {
+    let note = |note: Option<Note>| note.map(|(reason, text)| lifecycle::Note { reason, text });
+    note_after(before, note(known(task)), status, note(news)).map(|note| (note.reason, note.text))
 }
 
 /// A status as the audit shows it.

@@ -3,10 +3,12 @@
 use async_trait::async_trait;
 
 use super::state::{ItemState, Shard, State, Task};
-use super::{Call, MemoryStore, progress};
+use super::{Call, MemoryStore, progress, shards};
 use crate::domain::business::POOL_DEFAULT;
+use crate::domain::checkpoint;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
+use crate::domain::shards::Share;
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::ParkedItem;
 use crate::ports::StoreError;
@@ -74,6 +76,9 @@ impl RunStore for MemoryStore {
                 tuning: task.tuning.clone(),
                 finish_at: task.finish_at,
                 canary: task.canary,
+                shared: shards::shared(task, shard.no),
+                pause: task.pause,
+                slow: task.slow,
             })
         })
         .await
@@ -130,17 +135,21 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
     let is_recent = shard.updated_at.0 >= oldest || shard.not_before.0 >= oldest.max(1);
+    let is_left = shard.moves.as_ref().is_some_and(|(to, until)| *to != hunt.node && *until > hunt.now);
     let is_served = hunt.pools.as_ref().is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT));
-    is_ending(task.wish) || (is_recent && is_served)
+    is_ending(task.wish) || (is_recent && is_served && !is_left)
 }
 
 fn candidate(state: &State, task: &Task, shard: &Shard, id: ShardId) -> Candidate {
+    // The part that it began with: never more than it has now.
+    let share = shard.share.map_or(Share::ALL, |_| Share::of_each(task.shards.len()));
     Candidate {
         shard: id,
         epoch: shard.epoch,
         session: shard.session,
         wish: task.wish,
-        rate: task.tuning.rate,
+        rate: share.of_limit(task.tuning.rate),
+        share,
         priority: task.new.priority,
         waiting_since: task.queued_at,
         business: task.new.business.as_str().into(),
@@ -161,6 +170,9 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
         if is_owned || shard.epoch != request.seen || !is_claimable(task, shard, request.now) {
             return ClaimOutcome::Lost;
         }
+        if let Some(version) = checkpoint::version_of(&shard.blob).filter(|it| *it > checkpoint::VERSION) {
+            return ClaimOutcome::Newer(version);
+        }
         take(state, request);
     }
     claimed(state, request)
@@ -178,6 +190,7 @@ fn take(state: &mut State, request: &ClaimRequest) {
     shard.seq = CheckpointSeq(0);
     shard.state = ShardState::Running;
     shard.updated_at = request.now;
+    shard.moves = None;
     progress::refresh(state, request.shard.task, request.now, None);
 }
 

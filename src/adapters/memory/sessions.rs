@@ -18,7 +18,9 @@ impl SessionStore for MemoryStore {
             if state.sessions.contains_key(&new.id) {
                 return Err(StoreError::Refused(format!("the session {} exists already", new.id.0)));
             }
+            let mut namesakes = state.sessions.values().filter(|session| session.node == new.node);
             let session = Session {
+                drain: namesakes.any(|session| session.drain),
                 node: new.node.clone(),
                 heartbeat: step(),
                 fenced: false,
@@ -40,10 +42,10 @@ impl SessionStore for MemoryStore {
             if !state.is_live(id) {
                 return Ok(Heartbeat::Fenced);
             }
-            if let Some(session) = state.sessions.get_mut(&id) {
-                session.heartbeat += step();
-            }
-            Ok(Heartbeat::Alive(owned(state, id)))
+            let shards = owned(state, id);
+            let Some(session) = state.sessions.get_mut(&id) else { return Ok(Heartbeat::Fenced) };
+            session.heartbeat += step();
+            Ok(Heartbeat::Alive { shards, drain: session.drain })
         })
         .await
     }
@@ -60,6 +62,7 @@ impl SessionStore for MemoryStore {
                 ckpt_version_max: session.ckpt_version_max,
                 started_at: session.started_at,
                 face: session.face.clone(),
+                drain: session.drain,
             };
             Ok(state.sessions.iter().map(view).collect())
         })
@@ -99,6 +102,34 @@ impl SessionStore for MemoryStore {
         .await
     }
 
+    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+        self.act(Call::Session, |state| {
+            let mut is_live = false;
+            for session in state.sessions.values_mut().filter(|session| session.node == node) {
+                session.drain = drain;
+                is_live |= !session.fenced;
+            }
+            Ok(is_live)
+        })
+        .await
+    }
+
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        self.act(Call::Session, |state| {
+            let may = state.witness.as_deref() == Some(from) && state.sessions.values().all(|one| one.fenced);
+            if may {
+                state.witness = Some(to.to_owned());
+            }
+            Ok(may)
+        })
+        .await
+    }
+
+    async fn witness(&self, mine: &str) -> Result<String, StoreError> {
+        self.act(Call::Session, |state| Ok(state.witness.get_or_insert_with(|| mine.to_owned()).clone()))
+            .await
+    }
+
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {
         self.act(Call::Session, |state| {
             let mut shards = state.tasks.values().flat_map(|task| &task.shards);
@@ -127,6 +158,7 @@ fn owned(state: &State, id: SessionId) -> Vec<OwnedShard> {
                     claim,
                     wish: task.wish,
                     control_rev: task.control_rev,
+                    leaves: shard.moves.is_some(),
                 });
             }
         }

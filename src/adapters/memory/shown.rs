@@ -1,11 +1,12 @@
 //! Tasks as every surface shows them, and what is read without changing anything.
 
-use super::state::{Item, ItemState, State, Task};
+use super::state::{Item, ItemState, Shard, State, Task};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::ShardState;
-use crate::ports::task_store::{FailedItem, FailureGroup, TaskView};
+use crate::domain::shards::Share;
+use crate::ports::task_store::{FailedItem, FailureGroup, ShardView, TaskView};
 
 /// A task with the sums over its shards.
 pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
@@ -22,6 +23,8 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         total: task.new.total,
         counters: counters(task),
         low_water: low_water(task),
+        shards: task.shards.iter().map(shard).collect(),
+        shards_wanted: task.new.shards,
         tuning: task.tuning.clone(),
         params: task.new.params.clone(),
         source: task.new.source.clone(),
@@ -49,6 +52,35 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
     }
 }
 
+/// The same, with the names of the nodes that own its shards.
+pub(super) fn view_with_owners(state: &State, id: TaskId, task: &Task) -> TaskView {
+    let mut view = view(id, task);
+    for shard in &mut view.shards {
+        let owner = shard.session.and_then(|id| state.sessions.get(&id));
+        shard.node = owner.map(|session| session.node.clone());
+    }
+    view
+}
+
+fn shard(shard: &Shard) -> ShardView {
+    let is_done = shard.state == ShardState::Done;
+    ShardView {
+        no: shard.no,
+        first: shard.first,
+        end: shard.end,
+        range_end: shard.range_end,
+        state: shard.state,
+        session: shard.session,
+        node: None,
+        run: shard.run,
+        low_water: shard.low_water,
+        high_water: shard.high_water,
+        counters: Counters { excluded: shard.range_end.0 - shard.end.0, ..shard.counters },
+        share: (!is_done).then(|| Share::read(shard.share)),
+        next_at: (shard.state == ShardState::Recovering).then_some(shard.not_before),
+    }
+}
+
 fn next_at(task: &Task) -> Option<WallMs> {
     let waiting = task.shards.iter().filter(|shard| shard.state == ShardState::Recovering);
     waiting.map(|shard| shard.not_before).min()
@@ -64,9 +96,8 @@ fn counters(task: &Task) -> Counters {
 }
 
 fn low_water(task: &Task) -> ItemIndex {
-    let open = task.shards.iter().filter(|shard| shard.state != ShardState::Done);
-    let lowest = open.map(|shard| shard.low_water).min();
-    lowest.or_else(|| task.shards.iter().map(|shard| shard.low_water).max()).unwrap_or_default()
+    let open = task.shards.iter().find(|shard| shard.state != ShardState::Done);
+    open.or_else(|| task.shards.last()).map_or(ItemIndex(0), |shard| shard.low_water)
 }
 
 /// Groups, most frequent first.

@@ -9,6 +9,7 @@ use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use crate::domain::shards::{Pause, Slow};
 use crate::domain::task::{Canary, Rate, Tuning};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::data_log::{DataLogLine, DropReason, NumberedLine};
@@ -35,6 +36,7 @@ pub(super) struct State {
     /// Idempotency keys by business.
     pub(super) keys: HashMap<(String, String), (NewTask, TaskId)>,
     pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) witness: Option<String>,
     pub(super) sources: BTreeMap<i64, (IndexedSource, Vec<Vec<u8>>)>,
     pub(super) sources_made: i64,
     /// Oldest first.
@@ -78,6 +80,8 @@ pub(super) struct Session {
     pub(super) ckpt_version_max: u8,
     pub(super) started_at: WallMs,
     pub(super) face: SessionFace,
+    /// People want that its node hands its work over.
+    pub(super) drain: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -100,6 +104,8 @@ pub(super) struct Task {
     pub(super) started_at: Option<WallMs>,
     pub(super) finished_at: Option<WallMs>,
     pub(super) canary: Option<Canary>,
+    pub(super) pause: Option<Pause>,
+    pub(super) slow: Option<Slow>,
     pub(super) finish_at: Option<ItemIndex>,
     pub(super) awaiting_until: Option<WallMs>,
     /// The hash of the present start's token; none once that start is over.
@@ -132,6 +138,10 @@ pub(super) struct Shard {
     pub(super) claimed_at: Option<ItemIndex>,
     pub(super) not_before: WallMs,
     pub(super) updated_at: WallMs,
+    /// The node that people want it on, and until when others leave it to that one.
+    pub(super) moves: Option<(String, WallMs)>,
+    /// As the table has it.
+    pub(super) share: Option<i64>,
 }
 
 #[derive(Clone, Debug)]
@@ -165,6 +175,7 @@ impl State {
             tasks_made: 0,
             keys: HashMap::new(),
             sessions: BTreeMap::new(),
+            witness: None,
             sources: BTreeMap::new(),
             sources_made: 0,
             log: Vec::new(),

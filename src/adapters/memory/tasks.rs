@@ -4,15 +4,15 @@ use async_trait::async_trait;
 
 use super::progress::status_json;
 use super::state::{Shard, State, Task};
-use super::{Call, MemoryStore, commands, shown};
+use super::{Call, MemoryStore, commands, moves, shards, shown};
 use crate::adapters::start_token;
-use crate::domain::counters::Counters;
-use crate::domain::ids::{CheckpointSeq, Epoch, INDEX_MAX, ItemIndex, RunNo, StoreId, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Status, Wish};
+use crate::domain::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
+use crate::domain::lifecycle::{Status, Wish};
+use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
 use crate::ports::task_store::{
-    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, NewTask, TaskCommand, TaskStore,
-    TaskView, TokenStart, WaitNote,
+    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, NewTask,
+    TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
 };
 
 #[async_trait]
@@ -37,7 +37,10 @@ impl TaskStore for MemoryStore {
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
-        self.act(Call::Read, |state| Ok(state.tasks.get(&id).map(|task| shown::view(id, task)))).await
+        self.act(Call::Read, |state| {
+            Ok(state.tasks.get(&id).map(|task| shown::view_with_owners(state, id, task)))
+        })
+        .await
     }
 
     async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
@@ -79,10 +82,18 @@ impl TaskStore for MemoryStore {
         self.act(Call::Command, |state| {
             for WaitNote { task: id, reason, text } in notes {
                 let Some(task) = state.tasks.get_mut(id) else { continue };
-                let note = (Some(reason.clone()), Some(text.clone()));
+                let some = |text: &String| Some(text.clone()).filter(|_| !reason.is_empty());
+                let note = (some(reason), some(text));
                 let known = (task.status_reason.clone(), task.status_text.clone());
-                let waits = matches!(task.status, Status::Queued | Status::Recovering);
-                if waits && known != note {
+                let is_down = |reason: &str| reason == COORDINATOR_DOWN;
+                let may = match (task.status, reason.as_str()) {
+                    (Status::Queued | Status::Recovering | Status::Running, "") => {
+                        known.0.as_deref().is_some_and(is_down)
+                    }
+                    (Status::Running, reason) => is_down(reason),
+                    (status, _) => matches!(status, Status::Queued | Status::Recovering),
+                };
+                if may && known != note {
                     (task.status_reason, task.status_text) = note;
                     task.version += 1;
                 }
@@ -95,6 +106,20 @@ impl TaskStore for MemoryStore {
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
         let delete = |state: &mut State| commands::delete(state, id, actor, now);
         self.act(Call::Command, |state| on(state, actor, delete)).await
+    }
+
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError> {
+        self.act(Call::Command, |state| {
+            on(state, actor, |state| moves::move_shards(state, (task, shard, to), actor, now))
+        })
+        .await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
@@ -198,6 +223,8 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         finish_at: None,
         awaiting_until: None,
         start_token: None,
+        pause: None,
+        slow: None,
         shards: vec![shard(new, now)],
         items: std::collections::BTreeMap::new(),
         groups: std::collections::BTreeMap::new(),
@@ -205,27 +232,6 @@ fn made(new: &NewTask, now: WallMs) -> Task {
 }
 
 fn shard(new: &NewTask, now: WallMs) -> Shard {
-    let first = ItemIndex(new.skip_first.0.min(new.total.0));
-    let end = ItemIndex(new.total.0);
-    Shard {
-        no: 0,
-        first,
-        end,
-        range_end: end,
-        state: ShardState::Idle,
-        run: RunNo(0),
-        epoch: Epoch(0),
-        claim: None,
-        session: None,
-        seq: CheckpointSeq(0),
-        low_water: first,
-        high_water: first,
-        counters: Counters::default(),
-        blob: Vec::new(),
-        stalls: 0,
-        recoveries: 0,
-        claimed_at: None,
-        not_before: WallMs(0),
-        updated_at: now,
-    }
+    let (start, end) = (ItemIndex(new.skip_first.0.min(new.total.0)), ItemIndex(new.total.0));
+    shards::shard(0, ShardRange { start, end }, now)
 }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::state::{CallState, State, Task};
 use super::{Call, MemoryStore, progress};
 use crate::domain::business::POOL_DEFAULT;
-use crate::domain::ids::{SessionId, TaskId, WallMs};
+use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
 use crate::ports::StoreError;
 use crate::ports::upkeep::{Sweep, UpkeepStore};
@@ -65,14 +65,31 @@ impl UpkeepStore for MemoryStore {
         .await
     }
 
-    async fn disown(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+    async fn orphans(
+        &self,
+        silent: &[SessionId],
+        limit: u32,
+    ) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
+        self.act(Call::Read, |state| {
+            let of_task = |(id, task): (&TaskId, &Task)| {
+                let of = |no| ShardId { task: *id, no };
+                let owned = task.shards.iter().filter_map(|shard| Some((of(shard.no), shard.session?)));
+                owned.collect::<Vec<_>>()
+            };
+            let owned = state.tasks.iter().flat_map(of_task);
+            let is_fenced = |id: &SessionId| state.sessions.get(id).is_some_and(|session| session.fenced);
+            let orphans = owned.filter(|(_, owner)| is_fenced(owner) || silent.contains(owner));
+            Ok(orphans.take(limit as usize).collect())
+        })
+        .await
+    }
+
+    async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
         self.act(Call::Command, |state| {
-            let is_gone = |id: SessionId| state.sessions.get(&id).is_some_and(|session| session.fenced);
-            let lost = |task: &Task| task.shards.iter().any(|shard| shard.session.is_some_and(is_gone));
-            let tasks = state.tasks.iter().filter(|(_, task)| lost(task)).map(|(id, _)| *id);
-            let tasks: Vec<TaskId> = tasks.take(limit as usize).collect();
-            tasks.iter().for_each(|id| progress::disown(state, *id, now));
-            Ok(tasks)
+            let mut shards = shards.to_vec();
+            shards.sort_unstable();
+            let taken = shards.into_iter().filter(|id| progress::disown(state, *id, now));
+            Ok(taken.map(|id| id.task).collect())
         })
         .await
     }

@@ -34,6 +34,14 @@ pub enum StoredSourceError {
     /// It is not what it was when the task was made.
     #[error("{0}")]
     Changed(String),
+    /// The file isn't where it was, on this node at least.
+    #[error("{text}")]
+    Missing {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong.
+        text: String,
+    },
     /// Not now; worth another try.
     #[error("{0}")]
     Unavailable(String),
@@ -165,6 +173,9 @@ fn damaged(task: &TaskView, why: &str) -> StoredSourceError {
 /// Only a store that doesn't answer, or a disk that fails, is worth another try.
 fn failed(error: OpenSourceError) -> StoredSourceError {
     let text = format!("{}; because {}; try: {}", error.what(), error.because(), error.hint());
+    if let OpenSourceError::NotFound(path) = error {
+        return StoredSourceError::Missing { path, text };
+    }
     match error.class() {
         ErrorClass::Transient => StoredSourceError::Unavailable(text),
         ErrorClass::Permanent => StoredSourceError::Changed(text),

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::entity::{audit, business};
 use super::task_record::{self, Change};
-use super::{Store, damaged, error, keep};
+use super::{Store, damaged, error, keep, locks};
 use crate::domain::business::{BusinessSpec, POOL_DEFAULT};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
@@ -31,7 +31,7 @@ impl BusinessStore for Store {
         now: WallMs,
     ) -> Result<Business, BusinessError> {
         let transaction = self.write().await?;
-        let before = find(&transaction, slug).await?;
+        let before = locks::business(&transaction, slug).await?;
         if before.as_ref().is_some_and(|row| row.handler.is_some()) {
             return Err(BusinessError::Taken(slug.to_owned()));
         }
@@ -83,7 +83,7 @@ impl BusinessStore for Store {
         now: WallMs,
     ) -> Result<Business, BusinessError> {
         let transaction = self.write().await?;
-        let row = find(&transaction, slug).await?.filter(|row| row.handler.is_some());
+        let row = locks::business(&transaction, slug).await?.filter(|row| row.handler.is_some());
         let row = row.ok_or_else(|| BusinessError::NotFound(slug.to_owned()))?;
         let found = row.revision.cast_unsigned();
         if let Some(expected) = expected.filter(|expected| *expected != found) {

@@ -5,7 +5,7 @@ use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::data_log;
-use super::{Store, damaged, data_log_expire, data_log_search, error, words};
+use super::{Store, damaged, data_log_expire, data_log_search, error, settled, words};
 use crate::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::StoreError;
@@ -59,7 +59,7 @@ impl DataLog for Store {
     }
 
     async fn expire(&self, retention: LogRetention) -> Result<u64, StoreError> {
-        data_log_expire::expire(self, retention).await
+        settled(|| data_log_expire::expire(self, retention)).await
     }
 
     async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError> {

@@ -35,6 +35,8 @@ async fn drop_old(store: &Store, retention: LogRetention) -> Result<u64, StoreEr
         .column(data_log::Column::AtMs)
         .order_by_asc(data_log::Column::Id)
         .limit(EXPIRE_MAX)
+        // Another node's steward may be at the same lines.
+        .lock_exclusive()
         .into_tuple()
         .all(&transaction)
         .await
@@ -112,6 +114,7 @@ async fn oldest_of(
         .filter(if is_minor { level.lt(warn) } else { level.gte(warn) })
         .order_by_asc(data_log::Column::Id)
         .limit(lines)
+        .lock_exclusive()
         .into_tuple()
         .all(transaction)
         .await

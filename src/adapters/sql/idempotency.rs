@@ -6,7 +6,7 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::idempotency::{ActiveModel, Column as C, Entity, Model};
-use super::{Store, damaged, error, words};
+use super::{Store, damaged, error, settled, words};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
 use crate::ports::idempotency::{Answer, IdempotencyStore, KeyState};
@@ -24,23 +24,10 @@ impl IdempotencyStore for Store {
         stale_after_ms: i64,
         now: WallMs,
     ) -> Result<KeyState, StoreError> {
-        let transaction = self.write().await?;
         let (scope, key) = hashed(scope, key);
-        let known =
-            Entity::find_by_id((scope.clone(), key.clone())).one(&transaction).await.map_err(error)?;
         let fingerprint = words::digest(&[fingerprint]);
-        let state = match known {
-            None => {
-                insert(&transaction, (scope, key), fingerprint, now).await?;
-                KeyState::New
-            }
-            Some(row) if row.request_hash != fingerprint => KeyState::Reused,
-            Some(row) if row.status != OPEN => KeyState::Answered(answer(row)?),
-            Some(row) if row.created_at > now.0.saturating_sub(stale_after_ms) => KeyState::InProgress,
-            Some(row) => retake(&transaction, &row, now).await?,
-        };
-        transaction.commit().await.map_err(error)?;
-        Ok(state)
+        // Of two requests at once, one meets the other's row and reads it with its next try.
+        settled(|| take(self, (&scope, &key), &fingerprint, stale_after_ms, now)).await
     }
 
     async fn answer_key(&self, scope: &str, key: &str, answer: &Answer) -> Result<(), StoreError> {
@@ -93,6 +80,30 @@ impl IdempotencyStore for Store {
 /// Scope and key as columns: 64 digits each, so that no business's slug is ever taken for a scope of these.
 fn hashed(scope: &str, key: &str) -> (String, String) {
     (words::digest(&["request", scope]), words::digest(&[key]))
+}
+
+async fn take(
+    store: &Store,
+    (scope, key): (&str, &str),
+    fingerprint: &str,
+    stale_after_ms: i64,
+    now: WallMs,
+) -> Result<KeyState, StoreError> {
+    let transaction = store.write().await?;
+    let (scope, key) = (scope.to_owned(), key.to_owned());
+    let known = Entity::find_by_id((scope.clone(), key.clone())).one(&transaction).await.map_err(error)?;
+    let state = match known {
+        None => {
+            insert(&transaction, (scope, key), fingerprint.to_owned(), now).await?;
+            KeyState::New
+        }
+        Some(row) if row.request_hash != fingerprint => KeyState::Reused,
+        Some(row) if row.status != OPEN => KeyState::Answered(answer(row)?),
+        Some(row) if row.created_at > now.0.saturating_sub(stale_after_ms) => KeyState::InProgress,
+        Some(row) => retake(&transaction, &row, now).await?,
+    };
+    transaction.commit().await.map_err(error)?;
+    Ok(state)
 }
 
 async fn insert(

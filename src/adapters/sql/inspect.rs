@@ -1,4 +1,5 @@
-//! A database that is looked at, not served: which schema it has, whether it is whole, a copy of it.
+//! A database that is looked at, not served: which schema it has, whether it is whole, a copy of it. Servers look after
+//! their own pages and copies.
 //!
 //! It is only read, so all of this works while a node writes to it.
 
@@ -7,9 +8,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use sea_orm::{ConnectionTrait, DatabaseConnection, Statement};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use super::{dialect, error};
+use super::{Durability, ServerAddress, dialect, error};
 use crate::ports::StoreError;
 
 /// What must hold in every database, and a query that finds what breaks it: the number of rows, and one of them.
@@ -26,8 +27,9 @@ const RULES: [(&str, &str); 7] = [
         "the shards of a task cover its items",
         "SELECT COUNT(*) AS n, MIN('t' || id) AS one FROM (SELECT t.id AS id FROM task t \
          LEFT JOIN shard s ON s.task_id = t.id GROUP BY t.id HAVING COUNT(s.task_id) = 0 \
-         OR MIN(s.first_index) <> MIN(t.skip_first, t.total) OR MAX(s.range_end) <> t.total \
-         OR SUM(s.range_end - s.first_index) <> t.total - MIN(t.skip_first, t.total))",
+         OR MIN(s.first_index) <> CASE WHEN t.skip_first < t.total THEN t.skip_first ELSE t.total END \
+         OR MAX(s.range_end) <> t.total OR SUM(s.range_end - s.first_index) \
+         <> t.total - CASE WHEN t.skip_first < t.total THEN t.skip_first ELSE t.total END) broken",
     ),
     (
         "low water lies within its shard",
@@ -52,7 +54,7 @@ const RULES: [(&str, &str); 7] = [
     ),
 ];
 
-/// A database file that is looked at.
+/// A database that is looked at.
 pub struct Inspection {
     db: DatabaseConnection,
 }
@@ -102,13 +104,33 @@ impl Inspection {
     /// # Errors
     /// `Refused` when it isn't there or is no database.
     pub async fn open(path: &Path) -> Result<Inspection, StoreError> {
-        let db = dialect::look(path).await.map_err(|cause| match cause {
+        let db = dialect::sqlite::look(path).await.map_err(|cause| match cause {
             StoreError::Refused(text) => {
                 StoreError::Refused(format!("can't open the database {}: {text}", path.display()))
             }
             other => other,
         })?;
         Ok(Inspection { db })
+    }
+
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// `Unavailable` when it doesn't answer, `Refused` when it doesn't let this user in.
+    pub async fn connect(address: &ServerAddress) -> Result<Inspection, StoreError> {
+        Ok(Inspection { db: dialect::open_one(address).await? })
+    }
+
+    fn is_file(&self) -> bool {
+        self.db.get_database_backend() == DbBackend::Sqlite
+    }
+
+    /// How durable commits are.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub async fn durability(&self) -> Result<Durability, StoreError> {
+        dialect::durability(&self.db).await
     }
 
     /// Closes it.
@@ -130,11 +152,15 @@ impl Inspection {
         Ok(Schema { done, pending, unknown })
     }
 
-    /// Whether its pages and indexes are sound, without a comparison of each index with its table.
+    /// Whether its pages and indexes are sound, without a comparison of each index with its table. A server sees to that
+    /// itself.
     ///
     /// # Errors
     /// When it can't be read.
     pub async fn quick_check(&self) -> Result<Vec<String>, StoreError> {
+        if !self.is_file() {
+            return Ok(Vec::new());
+        }
         self.pragma_faults("quick_check").await
     }
 
@@ -143,13 +169,12 @@ impl Inspection {
     /// # Errors
     /// When it can't be read.
     pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        let mut found = vec![
-            Finding {
-                rule: "pages and indexes are sound",
-                faults: self.pragma_faults("integrity_check").await?,
-            },
-            Finding { rule: "references lead somewhere", faults: self.dangling().await? },
-        ];
+        let mut found = Vec::new();
+        if self.is_file() {
+            let faults = self.pragma_faults("integrity_check").await?;
+            found.push(Finding { rule: "pages and indexes are sound", faults });
+            found.push(Finding { rule: "references lead somewhere", faults: self.dangling().await? });
+        }
         let schema = self.schema().await?;
         if !(schema.pending.is_empty() && schema.unknown.is_empty()) {
             return Ok(found);

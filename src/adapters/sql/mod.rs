@@ -1,11 +1,11 @@
 //! Every store port over a SQL database through sea-orm.
 //!
-//! One file per aggregate; SQL only here. [`Store::open`] is the only way in: it migrates, and refuses a schema that
-//! a newer program wrote. What differs between databases is in `dialect`; today that is SQLite alone.
+//! One file per aggregate; SQL only here. [`Store::open`] is the way in: it migrates, and refuses a schema that
+//! a newer program wrote; [`Store::connect`] is the same for a server. What differs between databases is in `dialect`.
 //!
 //! - Every write says under which condition it may happen, and looks at the rows affected.
-//! - A transaction that reads and then writes takes the write lock at its beginning, and awaits nothing but its own
-//!   statements.
+//! - A transaction that reads and then writes locks before it reads: SQLite's whole file, on servers the task's row, then
+//!   those of its shards, each in ascending order. It awaits nothing but its own statements.
 
 mod audit_list;
 mod business_store;
@@ -19,6 +19,7 @@ mod failure_list;
 mod idempotency;
 pub mod inspect;
 mod items;
+mod locks;
 mod node_audit;
 mod outbox;
 mod report_store;
@@ -28,6 +29,8 @@ mod run_close;
 mod run_hunt;
 mod run_store;
 mod session_store;
+mod shard_map;
+mod shards;
 mod source_store;
 mod task_command;
 mod task_create;
@@ -36,6 +39,7 @@ mod task_edit;
 mod task_finish;
 mod task_hooks;
 mod task_list;
+mod task_move;
 mod task_record;
 mod task_start;
 mod task_store;
@@ -52,7 +56,10 @@ mod words;
 use std::path::Path;
 use std::sync::Arc;
 
-use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, RuntimeErr};
+use sea_orm::{DatabaseConnection, DatabaseTransaction, EntityTrait};
+
+pub use self::dialect::{Durability, ServerAddress, ServerKind};
+use self::dialect::{error, settled};
 
 use crate::domain::ids::StoreId;
 use crate::ports::StoreError;
@@ -62,8 +69,9 @@ use crate::ports::task_store::Actor;
 /// A database with Windrow's schema. Cheap to share behind an `Arc`.
 #[derive(Debug)]
 pub struct Store {
-    /// One connection: SQLite has one writer, and queueing here is fairer than waiting for its lock.
+    /// With SQLite one connection: it has one writer, and queueing here is fairer than waiting for its lock.
     writer: DatabaseConnection,
+    /// On a server the writer's connections.
     readers: DatabaseConnection,
     /// The heartbeat's own, so that no queue of writes can make a session look dead.
     pulse: DatabaseConnection,
@@ -78,16 +86,51 @@ impl Store {
     /// # Errors
     /// `NewerSchema` before anything is written; `Refused` when the file is read-only or is no database.
     pub async fn open(path: &Path) -> Result<Store, StoreError> {
-        dialect::check_file(path)?;
+        use dialect::sqlite;
+        sqlite::check_file(path)?;
         let meters = Arc::new(Meters::default());
-        let writer = metered(dialect::connect(path, 1).await?, &meters);
-        dialect::migrate(&writer).await?;
-        let fact =
-            entity::meta::Entity::find_by_id("store_id".to_owned()).one(&writer).await.map_err(error)?;
-        let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
-        let readers = metered(dialect::connect(path, dialect::READERS).await?, &meters);
-        let pulse = metered(dialect::connect(path, 1).await?, &meters);
-        Ok(Store { writer, readers, pulse, id: StoreId(fact.val), meters })
+        let writer = metered(sqlite::connect(path, 1).await?, &meters);
+        dialect::apply_steps(&writer).await?;
+        let readers = metered(sqlite::connect(path, sqlite::READERS).await?, &meters);
+        let pulse = metered(sqlite::connect(path, 1).await?, &meters);
+        let id = store_id(&writer).await?;
+        Ok(Store { writer, readers, pulse, id, meters })
+    }
+
+    /// Connects to a database server. Its schema must be this program's, unless `migrates` says to bring it up to date:
+    /// safe when several nodes do it at once.
+    ///
+    /// # Errors
+    /// `OlderSchema` or `NewerSchema` before anything is written; `Unavailable` when the server doesn't answer; `Refused`
+    /// when it doesn't let this user in.
+    pub async fn connect(address: &ServerAddress, migrates: bool) -> Result<Store, StoreError> {
+        let single = dialect::open_one(address).await?;
+        let prepared = prepare(&single, migrates).await;
+        single.close().await.map_err(error)?;
+        prepared?;
+        let meters = Arc::new(Meters::default());
+        let pools = dialect::open(address).await?;
+        let (writer, pulse) = (metered(pools.usual, &meters), metered(pools.pulse, &meters));
+        let id = store_id(&writer).await?;
+        let store = Store { readers: writer.clone(), writer, pulse, id, meters };
+        let durability = store.durability().await?;
+        if !durability.is_durable {
+            let setting = durability.setting;
+            tracing::warn!(
+                setting,
+                "the database acknowledges commits before they are on its disk: a power cut of its \
+                machine can take back progress and claims"
+            );
+        }
+        Ok(store)
+    }
+
+    /// How durable its commits are, read back from the database.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn durability(&self) -> Result<Durability, StoreError> {
+        dialect::durability(&self.writer).await
     }
 
     /// Closes all connections; afterwards the database file alone (without `-wal`) holds everything.
@@ -95,10 +138,11 @@ impl Store {
     /// # Errors
     /// When a connection can't be closed; nothing that was acknowledged is lost then.
     pub async fn close(self) -> Result<(), StoreError> {
+        let mut closed = Ok(());
         for connection in [self.pulse, self.readers, self.writer] {
-            connection.close().await.map_err(error)?;
+            closed = closed.and(connection.close().await.map_err(error));
         }
-        Ok(())
+        closed
     }
 
     /// Where its statements are counted.
@@ -114,10 +158,29 @@ impl Store {
         dialect::settings(&self.writer).await
     }
 
-    /// A transaction that holds the write lock from its beginning; dropped without a commit it leaves nothing.
+    /// A transaction that reads and writes, see [`dialect`]; dropped without a commit it leaves nothing.
     async fn write(&self) -> Result<DatabaseTransaction, StoreError> {
         dialect::begin_write(&self.writer).await.map_err(error)
     }
+
+    /// A transaction that reads one moment of the store.
+    async fn snapshot(&self) -> Result<DatabaseTransaction, StoreError> {
+        dialect::begin_read(&self.readers).await.map_err(error)
+    }
+}
+
+/// Sees to it that the schema is this program's.
+async fn prepare(single: &DatabaseConnection, migrates: bool) -> Result<(), StoreError> {
+    if migrates {
+        return dialect::apply_steps(single).await;
+    }
+    if dialect::is_step_missing(single).await? { Err(StoreError::OlderSchema) } else { Ok(()) }
+}
+
+async fn store_id(db: &DatabaseConnection) -> Result<StoreId, StoreError> {
+    let fact = entity::meta::Entity::find_by_id("store_id".to_owned()).one(db).await.map_err(error)?;
+    let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
+    Ok(StoreId(fact.val))
 }
 
 /// Keeps what a transaction did; of a rehearsal nothing stays.
@@ -140,20 +203,6 @@ fn operation(sql: &str) -> &'static str {
     const KNOWN: [&str; 4] = ["select", "insert", "update", "delete"];
     let word = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
     KNOWN.into_iter().find(|known| word.eq_ignore_ascii_case(known)).unwrap_or("other")
-}
-
-/// What a database error means to its caller.
-fn error(cause: DbErr) -> StoreError {
-    let text = cause.to_string();
-    let runtime = match &cause {
-        DbErr::Conn(runtime) | DbErr::Exec(runtime) | DbErr::Query(runtime) => runtime,
-        DbErr::ConnectionAcquire(_) => return StoreError::Unavailable(text),
-        _ => return StoreError::Refused(text),
-    };
-    match runtime {
-        RuntimeErr::SqlxError(inner) if dialect::is_transient(inner) => StoreError::Unavailable(text),
-        _ => StoreError::Refused(text),
-    }
 }
 
 /// A value in the database that no version of this program wrote.

@@ -37,6 +37,9 @@ impl OutboxStore for Store {
             return Ok(Vec::new());
         }
         let owners = owners(self, &rows).await?;
+        let mut rows = rows;
+        // Couriers of other nodes lock the same rows, all in this order.
+        rows.sort_by_key(|row| row.id);
         let transaction = self.write().await?;
         let mut taken = Vec::with_capacity(rows.len());
         for row in rows {

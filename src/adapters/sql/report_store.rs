@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait,
-};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{failure_group, item, run, session, shard, shard_head, task};
 use super::{Store, error, items, task_store, task_view, words};
@@ -17,7 +15,7 @@ use crate::ports::task_store::TaskView;
 #[async_trait]
 impl ReportStore for Store {
     async fn report_facts(&self, id: TaskId, runs: u32) -> Result<Option<ReportFacts>, StoreError> {
-        let snapshot = self.readers.begin().await.map_err(error)?;
+        let snapshot = self.snapshot().await?;
         let row = task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)?;
         let Some(row) = row else { return Ok(None) };
         Ok(Some(ReportFacts {
@@ -50,7 +48,7 @@ impl ReportStore for Store {
     }
 
     async fn redrives_of(&self, id: TaskId, limit: u32) -> Result<Vec<TaskView>, StoreError> {
-        let snapshot = self.readers.begin().await.map_err(error)?;
+        let snapshot = self.snapshot().await?;
         let rows = task::Entity::find()
             .filter(task::Column::ParentId.eq(id.0))
             .order_by_asc(task::Column::Id)
@@ -76,7 +74,7 @@ async fn shards<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<ShardFacts
     rows.iter().map(facts).collect()
 }
 
-fn facts(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
+pub(super) fn facts(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
     let index = |column: i64| ItemIndex(column.cast_unsigned());
     Ok(ShardFacts {
         shard: words::shard_id(row),

@@ -1,13 +1,17 @@
 //! Fenced checkpoints (`ownership.md`, rules 15 and 16).
 
+use std::collections::BTreeSet;
+
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, UpdateMany};
 
 use super::entity::{shard, shard_head};
-use super::{Store, error, items, run_close, task_record, words};
+use super::{Store, error, items, locks, run_close, shards, task_record, words};
+use crate::domain::ids::TaskId;
 use crate::domain::lifecycle::ShardState;
+use crate::domain::verdict::SideRecord;
 use crate::ports::StoreError;
-use crate::ports::run_store::{CHECKPOINT_SHARDS_MAX, CheckpointAck, ShardCheckpoint};
+use crate::ports::run_store::{CHECKPOINT_SHARDS_MAX, CheckpointAck, RunClose, ShardCheckpoint};
 
 /// See [`crate::ports::run_store::RunStore::checkpoint`].
 pub(super) async fn checkpoint(
@@ -19,12 +23,37 @@ pub(super) async fn checkpoint(
         return Err(StoreError::Refused(text));
     }
     let transaction = store.write().await?;
-    let mut acks = Vec::with_capacity(checkpoints.len());
-    for checkpoint in checkpoints {
-        acks.push(write(&transaction, checkpoint).await?);
+    let changed = checkpoints.iter().filter(|checkpoint| changes_task(checkpoint));
+    locks::tasks(&transaction, &changed.map(|checkpoint| checkpoint.shard.task).collect()).await?;
+    let mut stopped: BTreeSet<TaskId> =
+        checkpoints.iter().filter(|one| stops_task(one)).map(|one| one.shard.task).collect();
+    let mut acks = vec![CheckpointAck::Fenced; checkpoints.len()];
+    for (place, checkpoint) in in_order(checkpoints) {
+        if stopped.remove(&checkpoint.shard.task) {
+            locks::shards(&transaction, checkpoint.shard.task).await?;
+        }
+        acks[place] = write(&transaction, checkpoint).await?;
     }
     transaction.commit().await.map_err(error)?;
     Ok(acks)
+}
+
+/// The checkpoints with their places, in the order in which their shards are locked.
+fn in_order(checkpoints: &[ShardCheckpoint]) -> Vec<(usize, &ShardCheckpoint)> {
+    let mut order: Vec<(usize, &ShardCheckpoint)> = checkpoints.iter().enumerate().collect();
+    order.sort_by_key(|(_, one)| (one.shard.task, one.shard.no));
+    order
+}
+
+/// Whether more of the task than the shard's own progress may change: its status, its canary, the groups of its failures.
+fn changes_task(checkpoint: &ShardCheckpoint) -> bool {
+    let abandons = |record: &SideRecord| matches!(record, SideRecord::Abandoned(_));
+    checkpoint.close.is_some() || checkpoint.canary_passed || checkpoint.side.iter().any(abandons)
+}
+
+/// Whether the task's wish may change, and with it all of its shards.
+fn stops_task(checkpoint: &ShardCheckpoint) -> bool {
+    matches!(checkpoint.close, Some(RunClose::Stopped { .. }))
 }
 
 /// One shard. The compare-and-set comes first: a fenced run leaves nothing, so nothing has to be rolled back.
@@ -32,7 +61,9 @@ async fn write(
     transaction: &DatabaseTransaction,
     checkpoint: &ShardCheckpoint,
 ) -> Result<CheckpointAck, StoreError> {
-    let Some(row) = read(transaction, checkpoint).await? else { return Ok(CheckpointAck::Fenced) };
+    let Some(row) = locks::shard(transaction, checkpoint.shard).await? else {
+        return Ok(CheckpointAck::Fenced);
+    };
     let written = progress(checkpoint, &row).exec(transaction).await.map_err(error)?;
     if written.rows_affected == 0 {
         return Ok(classify(checkpoint, &row));
@@ -40,6 +71,9 @@ async fn write(
     items::apply(transaction, checkpoint).await?;
     if checkpoint.canary_passed {
         pass_canary(transaction, checkpoint).await?;
+    }
+    if !checkpoint.told.is_empty() {
+        shards::tell(transaction, checkpoint.shard.task, checkpoint.told, checkpoint.now).await?;
     }
     if let Some(close) = &checkpoint.close {
         run_close::close(transaction, checkpoint, close).await?;
@@ -55,16 +89,9 @@ async fn pass_canary(
     let mut task = task_record::load(transaction, checkpoint.shard.task).await?;
     if task.canary.take().is_some() {
         task_record::save(transaction, &task, checkpoint.now).await?;
+        shards::let_go(transaction, task.id, checkpoint.now).await?;
     }
     Ok(())
-}
-
-async fn read(
-    transaction: &DatabaseTransaction,
-    checkpoint: &ShardCheckpoint,
-) -> Result<Option<shard_head::Model>, StoreError> {
-    let key = (checkpoint.shard.task.0, words::shard_no(checkpoint.shard));
-    shard_head::Entity::find_by_id(key).one(transaction).await.map_err(error)
 }
 
 /// A repeat of the number that is stored was a success; all else isn't believed.

@@ -6,7 +6,8 @@ use sea_orm::{
 };
 
 use super::entity::{item, run, session, shard, shard_head};
-use super::{Store, error, items, task_record, words};
+use super::{Store, error, items, locks, task_record, words};
+use crate::domain::checkpoint;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::task::ShardRange;
@@ -28,6 +29,8 @@ pub(super) fn unfenced() -> SelectStatement {
 /// See [`crate::ports::run_store::RunStore::claim`].
 pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
     let transaction = store.write().await?;
+    // The task before its shard, as everybody; its status follows from what is claimed.
+    locks::task(&transaction, request.shard.task).await?;
     let raised = raise_epoch(&transaction, &request).await?;
     let Some(row) = own_row(&transaction, &request).await? else {
         return Ok(ClaimOutcome::Lost);
@@ -39,6 +42,10 @@ pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
         return Ok(ClaimOutcome::Lost);
     }
     let claimed = claimed(&transaction, &request, &row).await?;
+    if let Some(version) = checkpoint::version_of(&claimed.blob).filter(|it| *it > checkpoint::VERSION) {
+        // Not committed: the shard stays as it was, for a node that can read it.
+        return Ok(ClaimOutcome::Newer(version));
+    }
     transaction.commit().await.map_err(error)?;
     Ok(ClaimOutcome::Claimed(Box::new(claimed)))
 }
@@ -62,6 +69,8 @@ async fn raise_epoch(transaction: &DatabaseTransaction, request: &ClaimRequest) 
         .col_expr(C::RunNo, Expr::col(C::RunNo).add(1))
         .col_expr(C::CkptSeq, Expr::value(0))
         .col_expr(C::State, Expr::value(ShardState::Running.as_str()))
+        .col_expr(C::MoveTo, Expr::value(None::<String>))
+        .col_expr(C::MoveUntil, Expr::value(None::<i64>))
         .col_expr(C::UpdatedAt, Expr::value(request.now.0))
         .filter(C::TaskId.eq(request.shard.task.0))
         .filter(C::ShardNo.eq(words::shard_no(request.shard)))

@@ -1,15 +1,16 @@
 //! How a run gives its shard back, in the transaction of its last checkpoint (`ownership.md`, rules 16 and 17).
 
-use sea_orm::sea_query::{Expr, ExprTrait as _, Query};
+use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{run, session, shard, shard_head};
+use super::entity::{run, session, shard, shard_head, task};
+use super::run_claim::unfenced;
 use super::task_record::{self, Note};
-use super::{Store, error, words};
-use crate::domain::ids::{ClaimId, Epoch, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Wish};
+use super::{Store, error, locks, shards, words};
+use crate::domain::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, TASK_RECOVERS, Wish};
 use crate::ports::StoreError;
-use crate::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use crate::ports::run_store::{CheckpointAck, MOVE_PATIENCE, RunClose, ShardCheckpoint};
 use crate::ports::upkeep::OWNER_GONE;
 
 /// Writes the end of a run whose compare-and-set has just succeeded.
@@ -33,9 +34,36 @@ async fn finish(
         task = task_record::wish_to_stop(transaction, task, *reason, now).await?;
     }
     let state = state_after(close, words::wish(&task.wish)?);
+    let close = &together(transaction, &mut task, close, state, now).await?;
     give_back(transaction, id, state, close, now).await?;
+    if state == ShardState::Done {
+        let before = task.control_rev;
+        shards::settle(transaction, &mut task, now).await?;
+        if task.control_rev != before {
+            task_record::save(transaction, &task, now).await?;
+        }
+    }
     end_run(transaction, id, end_reason(close), now).await?;
     task_record::refresh(transaction, id.task, now, note(close)).await
+}
+
+/// A run that found the error budget of its task exceeded takes the other shards with it.
+async fn together(
+    transaction: &DatabaseTransaction,
+    task: &mut task::Model,
+    close: &RunClose,
+    state: ShardState,
+    now: WallMs,
+) -> Result<RunClose, StoreError> {
+    let mut close = close.clone();
+    let RunClose::Recovering { not_before, reason, nth, .. } = &mut close else { return Ok(close) };
+    let is_shared = reason == TASK_RECOVERS && state == ShardState::Recovering;
+    if is_shared && task_record::shards(transaction, TaskId(task.id)).await?.len() > 1 {
+        *not_before = shards::recover_all(transaction, task, (*not_before, *nth), now).await?;
+        task_record::save(transaction, task, now).await?;
+        *task = task_record::load(transaction, TaskId(task.id)).await?;
+    }
+    Ok(close)
 }
 
 fn state_after(close: &RunClose, wish: Wish) -> ShardState {
@@ -84,6 +112,7 @@ async fn give_back(
         .col_expr(C::State, Expr::value(state.as_str()))
         .col_expr(C::SessionId, Expr::value(None::<String>))
         .col_expr(C::NotBefore, Expr::value(not_before))
+        .col_expr(C::MoveUntil, Expr::value(now.plus(MOVE_PATIENCE).0))
         .col_expr(C::UpdatedAt, Expr::value(now.0));
     if let RunClose::Recovering { nth: Some(nth), .. } = close {
         update = update.col_expr(C::Recoveries, Expr::value(nth.cast_signed()));
@@ -136,8 +165,11 @@ pub(super) async fn release(
     now: WallMs,
 ) -> Result<CheckpointAck, StoreError> {
     let transaction = store.write().await?;
-    let found = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id))).one(&transaction).await;
-    let Some(row) = found.map_err(error)? else { return Ok(CheckpointAck::Fenced) };
+    locks::task(&transaction, id.task).await?;
+    if let RunClose::Stopped { .. } = how {
+        locks::shards(&transaction, id.task).await?;
+    }
+    let Some(row) = locks::shard(&transaction, id).await? else { return Ok(CheckpointAck::Fenced) };
     let own = row.epoch == epoch.0.cast_signed() && row.claim_id == Some(words::claim_text(claim));
     if own && row.session_id.is_none() {
         return Ok(CheckpointAck::Stored);
@@ -150,25 +182,56 @@ pub(super) async fn release(
     Ok(CheckpointAck::Stored)
 }
 
-/// See [`crate::ports::upkeep::UpkeepStore::disown`].
-pub(super) async fn disown(store: &Store, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+/// See [`crate::ports::upkeep::UpkeepStore::orphans`].
+pub(super) async fn orphans(
+    store: &Store,
+    silent: &[SessionId],
+    limit: u32,
+) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
     use shard_head::Column as C;
-    let found = shard_head::Entity::find()
-        .filter(C::SessionId.in_subquery(fenced()))
+    let fenced: Vec<String> = session::Entity::find()
+        .select_only()
+        .column(session::Column::Id)
+        .filter(session::Column::Fenced.eq(true))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let owners: Vec<String> =
+        fenced.into_iter().chain(silent.iter().map(|id| words::session_text(*id))).collect();
+    if owners.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = shard_head::Entity::find()
+        .filter(C::SessionId.is_in(owners))
         .order_by_asc(C::TaskId)
         .order_by_asc(C::ShardNo)
         .limit(u64::from(limit))
         .all(&store.readers)
         .await
         .map_err(error)?;
-    if found.is_empty() {
+    let owner = |row: &shard_head::Model| row.session_id.as_deref().and_then(|id| words::uuid(id).ok());
+    Ok(rows.iter().filter_map(|row| Some((words::shard_id(row), SessionId(owner(row)?)))).collect())
+}
+
+/// See [`crate::ports::upkeep::UpkeepStore::disown`].
+pub(super) async fn disown(
+    store: &Store,
+    shards: &[ShardId],
+    now: WallMs,
+) -> Result<Vec<TaskId>, StoreError> {
+    if shards.is_empty() {
         return Ok(Vec::new());
     }
+    let mut shards = shards.to_vec();
+    shards.sort_unstable();
     let transaction = store.write().await?;
+    locks::tasks(&transaction, &shards.iter().map(|id| id.task).collect()).await?;
     let mut tasks = Vec::new();
-    for row in found {
+    for id in shards {
+        let found = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id))).one(&transaction).await;
+        let Some(row) = found.map_err(error)? else { continue };
         if take_away(&transaction, &row).await? {
-            let id = words::shard_id(&row);
             end_run(&transaction, id, "lost", now).await?;
             let note = Note { reason: None, text: OWNER_GONE.to_owned(), next_at: None };
             task_record::refresh(&transaction, id.task, now, Some(note)).await?;
@@ -177,14 +240,6 @@ pub(super) async fn disown(store: &Store, now: WallMs, limit: u32) -> Result<Vec
     }
     transaction.commit().await.map_err(error)?;
     Ok(tasks)
-}
-
-fn fenced() -> sea_orm::sea_query::SelectStatement {
-    Query::select()
-        .column(session::Column::Id)
-        .from(session::Entity)
-        .and_where(Expr::col(session::Column::Fenced).eq(true))
-        .to_owned()
 }
 
 /// When it was active last stays as it was, and so does the low water of its last claim. False where a claim was first.
@@ -199,7 +254,7 @@ async fn take_away(transaction: &DatabaseTransaction, row: &shard_head::Model) -
         .filter(C::Epoch.eq(row.epoch))
         .filter(C::Wish.eq(row.wish.as_str()))
         .filter(C::State.eq(ShardState::Running.as_str()))
-        .filter(C::SessionId.in_subquery(fenced()))
+        .filter(C::SessionId.not_in_subquery(unfenced()))
         .exec(transaction)
         .await
         .map_err(error)?;

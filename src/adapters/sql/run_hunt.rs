@@ -17,6 +17,7 @@ use crate::domain::business::{BusinessLimits, POOL_DEFAULT};
 use crate::domain::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::shards::Share;
 use crate::ports::StoreError;
 use crate::ports::run_store::{CLAIMABLE, Candidate, Game, Hunt, HuntPlace};
 
@@ -32,16 +33,39 @@ struct Row {
     priority: i32,
     queued_at: i64,
     business_id: i64,
+    rate_share: Option<i64>,
 }
 
-/// The columns of a row in their order: found by their place, since looking up nine names costs more than reading
-/// nine values.
-type Columns = (i64, i32, i64, Option<String>, String, String, i32, i64, i64);
+/// The columns of a row in their order: found by their place, since looking up ten names costs more than reading
+/// ten values.
+type Columns = (i64, i32, i64, Option<String>, String, Option<i64>, String, i32, i64, i64);
 
 impl From<Columns> for Row {
     fn from(columns: Columns) -> Row {
-        let (task_id, shard_no, epoch, session_id, wish, tuning, priority, queued_at, business_id) = columns;
-        Row { task_id, shard_no, epoch, session_id, wish, tuning, priority, queued_at, business_id }
+        let (
+            task_id,
+            shard_no,
+            epoch,
+            session_id,
+            wish,
+            rate_share,
+            tuning,
+            priority,
+            queued_at,
+            business_id,
+        ) = columns;
+        Row {
+            task_id,
+            shard_no,
+            epoch,
+            session_id,
+            wish,
+            tuning,
+            priority,
+            queued_at,
+            business_id,
+            rate_share,
+        }
     }
 }
 
@@ -70,7 +94,9 @@ pub(super) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, Store
         }
     }
     let owners = owners(store, &rows).await?;
-    let found = rows.iter().map(|row| candidate(row, &owners)).collect::<Result<_, _>>()?;
+    let counts = counts(store, &rows).await?;
+    let found =
+        rows.iter().filter_map(|row| words::readable("shard", candidate(row, &owners, &counts))).collect();
     Ok(Game { found, next })
 }
 
@@ -85,7 +111,7 @@ fn page(
     let owners = unfenced().and_where(session::Column::Id.is_in(alive)).to_owned();
     let mut query = shard_head::Entity::find()
         .select_only()
-        .columns([C::TaskId, C::ShardNo, C::Epoch, C::SessionId, C::Wish])
+        .columns([C::TaskId, C::ShardNo, C::Epoch, C::SessionId, C::Wish, C::RateShare])
         .columns([
             task::Column::Tuning,
             task::Column::Priority,
@@ -115,7 +141,13 @@ fn to_run(hunt: &Hunt) -> Condition {
     let mut runs = Condition::all()
         .add(C::Wish.eq(Wish::Run.as_str()))
         .add(C::NotBefore.lte(hunt.now.0))
-        .add(Condition::any().add(C::UpdatedAt.gte(oldest)).add(C::NotBefore.gte(oldest.max(1))));
+        .add(Condition::any().add(C::UpdatedAt.gte(oldest)).add(C::NotBefore.gte(oldest.max(1))))
+        .add(
+            Condition::any()
+                .add(C::MoveTo.is_null())
+                .add(C::MoveTo.eq(&hunt.node))
+                .add(C::MoveUntil.lte(hunt.now.0)),
+        );
     if let Some(pools) = &hunt.pools {
         let mut served = Condition::any().add(task::Column::Pool.is_in(pools.clone()));
         if pools.iter().any(|pool| pool == POOL_DEFAULT) {
@@ -162,6 +194,27 @@ async fn owners(store: &Store, rows: &[Row]) -> Result<Owners, StoreError> {
         .collect()
 }
 
+/// How many shards the tasks have that have several.
+async fn counts(store: &Store, rows: &[Row]) -> Result<BTreeMap<i64, i64>, StoreError> {
+    use shard_head::Column as C;
+    let shared = rows.iter().filter(|row| row.rate_share.is_some());
+    let ids: BTreeSet<i64> = shared.map(|row| row.task_id).collect();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let found: Vec<(i64, i64)> = shard_head::Entity::find()
+        .select_only()
+        .column(C::TaskId)
+        .column_as(C::ShardNo.count(), "shards")
+        .filter(C::TaskId.is_in(ids))
+        .group_by(C::TaskId)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    Ok(found.into_iter().collect())
+}
+
 fn rate_limit(limits: Option<&str>) -> Result<Option<Rate>, StoreError> {
     let Some(text) = limits else { return Ok(None) };
     let limits: BusinessLimits =
@@ -169,18 +222,21 @@ fn rate_limit(limits: Option<&str>) -> Result<Option<Rate>, StoreError> {
     Ok(limits.rate)
 }
 
-fn candidate(row: &Row, owners: &Owners) -> Result<Candidate, StoreError> {
+fn candidate(row: &Row, owners: &Owners, counts: &BTreeMap<i64, i64>) -> Result<Candidate, StoreError> {
     let task = || TaskId(row.task_id).to_string();
     let (business, business_rate) =
         owners.get(&row.business_id).cloned().ok_or_else(|| damaged("a task without a business", &task()))?;
     let pace: Pace =
         serde_json::from_str(&row.tuning).map_err(|fault| damaged("settings", &fault.to_string()))?;
+    let count = counts.get(&row.task_id).and_then(|count| usize::try_from(*count).ok());
+    let share = count.map_or(Share::ALL, Share::of_each);
     Ok(Candidate {
         shard: shard(row),
         epoch: Epoch(row.epoch.cast_unsigned()),
         session: row.session_id.as_deref().map(words::uuid).transpose()?.map(SessionId),
         wish: words::wish(&row.wish)?,
-        rate: pace.rate,
+        rate: share.of_limit(pace.rate),
+        share,
         priority: row.priority,
         waiting_since: WallMs(row.queued_at),
         business,

@@ -3,9 +3,11 @@
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{item, task};
-use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, words};
+use super::entity::{item, shard_head, task};
+use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, settled, shards, words};
+use crate::domain::execution::Shared;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
+use crate::domain::shards::Share;
 use crate::domain::verdict::ParkedItem;
 use crate::ports::StoreError;
 use crate::ports::run_store::{
@@ -19,11 +21,11 @@ impl RunStore for Store {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
-        run_claim::claim(self, request).await
+        settled(|| run_claim::claim(self, request)).await
     }
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
-        run_checkpoint::checkpoint(self, checkpoints).await
+        settled(|| run_checkpoint::checkpoint(self, checkpoints)).await
     }
 
     async fn release(
@@ -34,7 +36,7 @@ impl RunStore for Store {
         close: &RunClose,
         now: WallMs,
     ) -> Result<CheckpointAck, StoreError> {
-        run_close::release(self, (shard, epoch, claim), close, now).await
+        settled(|| run_close::release(self, (shard, epoch, claim), close, now)).await
     }
 
     async fn parked_due(
@@ -57,12 +59,24 @@ impl RunStore for Store {
     async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
         let row = task::Entity::find_by_id(shard.task.0).one(&self.readers).await.map_err(error)?;
         let row = row.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
+        let own = shard_head::Entity::find_by_id((shard.task.0, words::shard_no(shard))).one(&self.readers);
+        let own = own.await.map_err(error)?;
+        let own = own.ok_or_else(|| StoreError::Refused(format!("there is no shard {shard}")))?;
+        let share = Share::read(own.rate_share);
+        // The only shard has no share; the last one that is left has all, and still others beside it.
+        let abandoned_elsewhere = match own.rate_share {
+            None => 0,
+            Some(_) => shards::abandoned_elsewhere(&self.readers, &own).await?,
+        };
         Ok(Control {
             wish: words::wish(&row.wish)?,
             rev: row.control_rev.cast_unsigned(),
             tuning: words::tuning(&row.tuning)?,
             finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
             canary: words::canary(row.canary.as_deref())?,
+            shared: Shared { share, items: shards::whole(&row).len(), abandoned_elsewhere },
+            pause: words::pause(&row)?,
+            slow: words::slow(&row),
         })
     }
 }

@@ -8,10 +8,13 @@ use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
-use super::entity::{session, shard_head};
-use super::{Store, damaged, error, words};
+use super::entity::{meta, session, shard_head};
+use super::run_claim::unfenced;
+use super::{Store, damaged, error, settled, words};
+use crate::domain::business::POOL_DEFAULT;
 use crate::domain::capacity::Load;
 use crate::domain::ids::{ClaimId, Epoch, SessionId, WallMs};
+use crate::domain::lifecycle::Wish;
 use crate::ports::StoreError;
 use crate::ports::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
@@ -37,7 +40,7 @@ impl SessionStore for Store {
             state: Set(state(&new.face).to_owned()),
             started_at: Set(new.started_at.0),
             labels: Set(words::labels_text(&new.face.labels)?),
-            drain: Set(false),
+            drain: Set(is_drained(self, &new.node).await?),
         };
         session::Entity::insert(row).exec_without_returning(&self.pulse).await.map_err(error)?;
         Ok(())
@@ -54,6 +57,9 @@ impl SessionStore for Store {
         if beaten.rows_affected == 0 {
             return Ok(Heartbeat::Fenced);
         }
+        let me =
+            session::Entity::find_by_id(words::session_text(id)).one(&self.pulse).await.map_err(error)?;
+        let drain = me.is_some_and(|row| row.drain);
         let rows = shard_head::Entity::find()
             .filter(shard_head::Column::SessionId.eq(words::session_text(id)))
             .order_by_asc(shard_head::Column::TaskId)
@@ -61,12 +67,13 @@ impl SessionStore for Store {
             .all(&self.pulse)
             .await
             .map_err(error)?;
-        Ok(Heartbeat::Alive(rows.iter().map(owned).collect::<Result<_, _>>()?))
+        Ok(Heartbeat::Alive { shards: rows.iter().filter_map(owned).collect(), drain })
     }
 
     async fn list(&self) -> Result<Vec<SessionView>, StoreError> {
         let rows = session::Entity::find().order_by_asc(session::Column::Id).all(&self.readers).await;
-        rows.map_err(error)?.into_iter().map(view).collect()
+        // One that a newer program wrote otherwise is nobody that could be fenced; it hides none of the others.
+        Ok(rows.map_err(error)?.into_iter().filter_map(|row| words::readable("session", view(row))).collect())
     }
 
     async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
@@ -113,6 +120,33 @@ impl SessionStore for Store {
         Ok(described.rows_affected == 1)
     }
 
+    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+        use session::Column as C;
+        let rows = || session::Entity::update_many().filter(C::Node.eq(node));
+        let wished = rows().col_expr(C::Drain, Expr::value(drain)).exec(&self.writer).await;
+        wished.map_err(error)?;
+        let live = session::Entity::find().filter(C::Node.eq(node)).filter(C::Fenced.eq(false));
+        Ok(live.one(&self.writer).await.map_err(error)?.is_some())
+    }
+
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        use meta::Column as C;
+        let changed = meta::Entity::update_many()
+            .col_expr(C::Val, Expr::value(to))
+            .filter(C::Name.eq(WITNESS))
+            .filter(C::Val.eq(from))
+            .filter(Expr::exists(unfenced()).not())
+            .exec(&self.writer)
+            .await
+            .map_err(error)?;
+        Ok(changed.rows_affected == 1)
+    }
+
+    async fn witness(&self, mine: &str) -> Result<String, StoreError> {
+        // Of two nodes that begin at once one meets the other's row, and reads it with its next try.
+        settled(|| agree(self, mine)).await
+    }
+
     async fn end(&self, id: SessionId) -> Result<(), StoreError> {
         let id = words::session_text(id);
         let transaction = self.write().await?;
@@ -126,19 +160,47 @@ impl SessionStore for Store {
     }
 }
 
+/// The row of `meta` that names the witness.
+const WITNESS: &str = "witness";
+
+async fn agree(store: &Store, mine: &str) -> Result<String, StoreError> {
+    let transaction = store.write().await?;
+    let known = meta::Entity::find_by_id(WITNESS.to_owned()).one(&transaction).await.map_err(error)?;
+    if let Some(known) = known {
+        return Ok(known.val);
+    }
+    let row = meta::ActiveModel { name: Set(WITNESS.to_owned()), val: Set(mine.to_owned()) };
+    meta::Entity::insert(row).exec_without_returning(&transaction).await.map_err(error)?;
+    transaction.commit().await.map_err(error)?;
+    Ok(mine.to_owned())
+}
+
 /// Random, so that after a rollback of the database an old value isn't met again.
 fn random_step() -> i64 {
     let (random, _) = Uuid::new_v4().as_u64_pair();
     (1 + random % STEP_MAX).cast_signed()
 }
 
-fn owned(row: &shard_head::Model) -> Result<OwnedShard, StoreError> {
-    let claim = row.claim_id.as_deref().ok_or_else(|| damaged("the claim of an owned shard", ""))?;
-    Ok(OwnedShard {
+/// People's wish of an earlier life of this node whose row is still there.
+async fn is_drained(store: &Store, node: &str) -> Result<bool, StoreError> {
+    use session::Column as C;
+    let drained =
+        session::Entity::find().filter(C::Node.eq(node)).filter(C::Drain.eq(true)).one(&store.pulse);
+    Ok(drained.await.map_err(error)?.is_some())
+}
+
+/// None for a row that can't be read: one damaged row must not cost the session its heartbeat.
+fn owned(row: &shard_head::Model) -> Option<OwnedShard> {
+    let claim = row.claim_id.as_deref().ok_or_else(|| damaged("the claim of an owned shard", ""));
+    let claim = words::readable("shard", claim.and_then(words::uuid))?;
+    let wish = words::readable("shard", words::wish(&row.wish));
+    Some(OwnedShard {
         shard: words::shard_id(row),
         epoch: Epoch(row.epoch.cast_unsigned()),
-        claim: ClaimId(words::uuid(claim)?),
-        wish: words::wish(&row.wish)?,
+        claim: ClaimId(claim),
+        // A wish that only a newer program knows is for a newer node to obey: this one gives the shard away.
+        leaves: row.move_to.is_some() || wish.is_none(),
+        wish: wish.unwrap_or(Wish::Run),
         control_rev: row.control_rev.cast_unsigned(),
     })
 }
@@ -154,12 +216,18 @@ fn view(row: session::Model) -> Result<SessionView, StoreError> {
         ckpt_version_max: u8::try_from(row.ckpt_version_max).unwrap_or(u8::MAX),
         started_at: WallMs(row.started_at),
         face,
+        drain: row.drain,
         version: row.version,
     })
 }
 
 const ACTIVE: &str = "active";
 const DRAINING: &str = "draining";
+
+/// Whether the session's node says that it hands its work over.
+pub(super) fn is_draining(row: &session::Model) -> bool {
+    row.state == DRAINING
+}
 
 fn state(face: &SessionFace) -> &'static str {
     if face.draining { DRAINING } else { ACTIVE }
@@ -175,6 +243,13 @@ fn pools_text(face: &SessionFace) -> Result<Option<String>, StoreError> {
     face.pools.as_ref().map(text).transpose()
 }
 
+/// Whether a session takes tasks of a pool.
+pub(super) fn serves(row: &session::Model, pool: Option<&str>) -> Result<bool, StoreError> {
+    let pool = pool.unwrap_or(POOL_DEFAULT);
+    let face = face(row)?;
+    Ok(!face.draining && face.pools.is_none_or(|pools| pools.iter().any(|served| served == pool)))
+}
+
 fn face(row: &session::Model) -> Result<SessionFace, StoreError> {
     let pools =
         row.pools.as_deref().map(|text| serde_json::from_str(text).map_err(|_| damaged("pools", text)));
@@ -183,6 +258,6 @@ fn face(row: &session::Model) -> Result<SessionFace, StoreError> {
         pools: pools.transpose()?,
         capacity: row.capacity.map(|micros| Load(u128::from(micros.unsigned_abs()))),
         labels: words::labels(row.labels.as_deref())?,
-        draining: row.state == DRAINING,
+        draining: is_draining(row),
     })
 }

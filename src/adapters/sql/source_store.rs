@@ -2,28 +2,17 @@
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect};
 
 use super::entity::{source, source_index};
-use super::{Store, damaged, error, words};
+use super::{Store, damaged, error, settled, words};
 use crate::ports::StoreError;
 use crate::ports::source_store::{IndexedSource, SourceStore};
 
 #[async_trait]
 impl SourceStore for Store {
     async fn save(&self, indexed: &IndexedSource, parts: &[Vec<u8>]) -> Result<i64, StoreError> {
-        let row = row(indexed, parts.len())?;
-        let transaction = self.write().await?;
-        delete_older(&transaction, &location_hash(&indexed.location, &indexed.format)).await?;
-        let id = source::Entity::insert(row).exec(&transaction).await.map_err(error)?.last_insert_id;
-        // One statement a part: each may be 64 KiB.
-        for (part, body) in (0..).zip(parts) {
-            let part =
-                source_index::ActiveModel { source_id: Set(id), part: Set(part), body: Set(body.clone()) };
-            source_index::Entity::insert(part).exec_without_returning(&transaction).await.map_err(error)?;
-        }
-        transaction.commit().await.map_err(error)?;
-        Ok(id)
+        settled(|| replace(self, indexed, parts)).await
     }
 
     async fn find(&self, location: &str, format: &str) -> Result<Option<(i64, IndexedSource)>, StoreError> {
@@ -42,9 +31,24 @@ impl SourceStore for Store {
     }
 }
 
+async fn replace(store: &Store, indexed: &IndexedSource, parts: &[Vec<u8>]) -> Result<i64, StoreError> {
+    let row = row(indexed, parts.len())?;
+    let transaction = store.write().await?;
+    delete_older(&transaction, &location_hash(&indexed.location, &indexed.format)).await?;
+    let id = source::Entity::insert(row).exec(&transaction).await.map_err(error)?.last_insert_id;
+    // One statement a part: each may be 64 KiB.
+    for (part, body) in (0..).zip(parts) {
+        let part = source_index::ActiveModel { source_id: Set(id), part: Set(part), body: Set(body.clone()) };
+        source_index::Entity::insert(part).exec_without_returning(&transaction).await.map_err(error)?;
+    }
+    transaction.commit().await.map_err(error)?;
+    Ok(id)
+}
+
 async fn delete_older(transaction: &DatabaseTransaction, hash: &str) -> Result<(), StoreError> {
     let older = source::Entity::find()
         .filter(source::Column::LocationHash.eq(hash))
+        .lock_exclusive()
         .one(transaction)
         .await
         .map_err(error)?;

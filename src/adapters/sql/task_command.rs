@@ -1,10 +1,10 @@
 //! Obeys commands: the transition table decides, one transaction writes task, shards, audit and outbox.
 
-use sea_orm::{DatabaseTransaction, EntityTrait};
+use sea_orm::DatabaseTransaction;
 
 use super::entity::task;
 use super::task_record::{self, Change};
-use super::{Store, error, keep, task_edit, task_finish, task_hooks, task_start, task_view, words};
+use super::{Store, keep, locks, task_edit, task_finish, task_hooks, task_start, task_view, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, decide};
 use crate::ports::StoreError;
@@ -20,6 +20,7 @@ pub(super) async fn command(
 ) -> Result<TaskView, CommandError> {
     let transaction = store.write().await?;
     let mut row = find(&transaction, id).await?;
+    locks::shards(&transaction, id).await?;
     check_version(&row, expected)?;
     let standing = standing(&transaction, &row).await?;
     let settings = obey(&transaction, &mut row, command, standing, now).await?;
@@ -67,8 +68,7 @@ pub(super) async fn start_new(
 }
 
 async fn find(transaction: &DatabaseTransaction, id: TaskId) -> Result<task::Model, CommandError> {
-    let found = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
-    found.ok_or(CommandError::NotFound(id))
+    locks::task(transaction, id).await?.ok_or(CommandError::NotFound(id))
 }
 
 fn check_version(row: &task::Model, expected: Option<u64>) -> Result<(), CommandError> {

@@ -6,9 +6,10 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
 use super::task_record::{self, Change};
-use super::{Store, error, keep, task_command, task_view, upload_use, words};
-use crate::domain::ids::{INDEX_MAX, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Status, Wish};
+use super::{Store, error, keep, locks, shards, task_command, task_view, upload_use, words};
+use crate::domain::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
+use crate::domain::lifecycle::{Status, Wish};
+use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CreateError, NewTask, TaskView};
 
@@ -128,7 +129,7 @@ async fn made_before(
 /// What is being deleted has no failures to do again: its rows go while the new task is made.
 async fn refuse_lost_parent(transaction: &DatabaseTransaction, new: &NewTask) -> Result<(), CreateError> {
     let Some(id) = new.parent else { return Ok(()) };
-    let parent = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
+    let parent = locks::task(transaction, id).await?;
     let is_there = parent.is_some_and(|row| row.status_reason.as_deref() != Some(DELETING));
     if is_there { Ok(()) } else { Err(CreateError::NoParent(id)) }
 }
@@ -166,7 +167,8 @@ fn request_hash(new: &NewTask) -> Result<String, StoreError> {
         times,
         parent,
         new.send_params,
-        new.canary
+        new.canary,
+        words::shards_column(new.shards)
     ])
     .to_string();
     let texts = serde_json::json!([new.business, new.name, new.params, new.source, new.labels]).to_string();
@@ -198,7 +200,9 @@ async fn insert(
     let mut row = task_row(owner.id, owner.pool.as_deref(), new, now)?;
     row.source_id = Set(upload_use::index_of(transaction, &new.source).await?);
     let id = task::Entity::insert(row).exec(transaction).await.map_err(error)?.last_insert_id;
-    let row = shard_row(id, new, now);
+    let first = new.skip_first.0.min(new.total.0);
+    let range = ShardRange { start: ItemIndex(first), end: ItemIndex(new.total.0) };
+    let row = shards::row(id, 0, range, now);
     shard::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
     Ok(TaskId(id))
 }
@@ -221,7 +225,7 @@ fn task_row(
         version: Set(1),
         total: Set(new.total.0.cast_signed()),
         skip_first: Set(new.skip_first.0.cast_signed()),
-        shards_wanted: Set(1),
+        shards_wanted: Set(words::shards_column(new.shards)),
         source: Set(new.source.clone()),
         params: Set(new.params.clone()),
         meaning_hash: Set(new.meaning.cast_signed()),
@@ -237,26 +241,4 @@ fn task_row(
         updated_at: Set(now.0),
         ..task::ActiveModel::default()
     })
-}
-
-fn shard_row(task_id: i64, new: &NewTask, now: WallMs) -> shard::ActiveModel {
-    let first = new.skip_first.0.min(new.total.0).cast_signed();
-    let end = new.total.0.cast_signed();
-    shard::ActiveModel {
-        task_id: Set(task_id),
-        shard_no: Set(0),
-        first_index: Set(first),
-        end_index: Set(end),
-        range_end: Set(end),
-        state: Set(ShardState::Idle.as_str().to_owned()),
-        wish: Set(Wish::Rest.as_str().to_owned()),
-        control_rev: Set(1),
-        low_water: Set(first),
-        high_water: Set(first),
-        ckpt_blob: Set(Vec::new()),
-        last_claim_lw: Set(-1),
-        created_at: Set(now.0),
-        updated_at: Set(now.0),
-        ..shard::ActiveModel::default()
-    }
 }

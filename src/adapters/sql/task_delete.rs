@@ -7,7 +7,7 @@ use sea_orm::{
 
 use super::entity::{data_log, data_log_drop, failure_group, item, outbox, run, shard, start_token, task};
 use super::task_record::{self, Change};
-use super::{Store, error, keep, upload_use, words};
+use super::{Store, error, keep, locks, upload_use, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{Refusal, Status};
 use crate::ports::StoreError;
@@ -62,8 +62,7 @@ async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError
 }
 
 async fn deletable(transaction: &DatabaseTransaction, id: TaskId) -> Result<task::Model, CommandError> {
-    let row = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
-    let row = row.ok_or(CommandError::NotFound(id))?;
+    let row = locks::task(transaction, id).await?.ok_or(CommandError::NotFound(id))?;
     let status = words::status(&row)?;
     if !status.is_terminal() {
         return Err(Refusal { verb: "delete", status, allowed: vec!["cancel"] }.into());

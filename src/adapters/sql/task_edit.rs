@@ -110,10 +110,12 @@ async fn mean(
     }
 }
 
-/// Cuts the one shard of a task that never ran.
+/// Makes one shard of a task that never ran; a start cuts it anew.
 async fn cut(transaction: &DatabaseTransaction, row: &task::Model) -> Result<(), StoreError> {
     use shard::Column as C;
     let first = row.skip_first.min(row.total);
+    let others = shard::Entity::delete_many().filter(C::TaskId.eq(row.id)).filter(C::ShardNo.ne(0));
+    others.exec(transaction).await.map_err(error)?;
     let done = shard::Entity::update_many()
         .col_expr(C::FirstIndex, Expr::value(first))
         .col_expr(C::LowWater, Expr::value(first))

@@ -4,10 +4,11 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 
 use super::entity::{shard, shard_head, task};
-use super::{error, task_edit, task_record};
+use super::{error, shards, task_edit, task_record, words};
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Standing, Verb, decide};
 use crate::domain::meaning::FieldRefusal;
+use crate::domain::shards::PauseReason;
 use crate::ports::StoreError;
 use crate::ports::task_store::CommandError;
 
@@ -26,13 +27,25 @@ pub(super) async fn finish(
         return Err(CommandError::Fields(vec![FieldRefusal::new("total", why)]));
     }
     let shards = task_record::shards(transaction, TaskId(row.id)).await?;
-    // What was dispatched is never cut off, so an end below it says nothing more.
+    // What was dispatched is never cut off, so an end below it says nothing more. Of several shards each has its own.
     let dispatched = shards.iter().map(|shard| shard.high_water).max().unwrap_or_default();
-    let end = end.max(dispatched);
+    let end = if shards.len() == 1 { end.max(dispatched) } else { end };
     row.finish_at = Some(row.finish_at.map_or(end, |earlier| earlier.min(end)));
     task_edit::bump_control(transaction, row).await?;
-    for shard in shards {
-        if shard.state != ShardState::Running.as_str() {
+    cut_unowned(transaction, TaskId(row.id), end, now).await?;
+    Ok(shards::settle(transaction, row, now).await?)
+}
+
+/// Cuts the shards that nobody owns.
+pub(super) async fn cut_unowned(
+    transaction: &DatabaseTransaction,
+    id: TaskId,
+    end: i64,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let closed = [ShardState::Running.as_str(), ShardState::Done.as_str()];
+    for shard in task_record::shards(transaction, id).await? {
+        if !closed.contains(&shard.state.as_str()) {
             cut(transaction, &shard, end, now).await?;
         }
     }
@@ -47,7 +60,7 @@ async fn cut(
     now: WallMs,
 ) -> Result<(), StoreError> {
     use shard::Column as C;
-    let end = shard.end_index.min(end.max(shard.high_water));
+    let end = shard.end_index.min(end.max(shard.high_water).max(shard.first_index));
     let is_done = shard.low_water >= end && shard.parked == 0;
     let state = if is_done { ShardState::Done.as_str() } else { shard.state.as_str() };
     let changed = shard::Entity::update_many()
@@ -84,6 +97,10 @@ pub(super) async fn recover(
         .exec(transaction)
         .await
         .map_err(error)?;
+    if words::pause(row)?.is_some_and(|pause| pause.reason == PauseReason::ErrorBudget) {
+        shards::put_pause(row, None);
+        task_edit::bump_control(transaction, row).await?;
+    }
     task_record::enter(row, decision.status, None, now);
     Ok(())
 }

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use sea_orm::sea_query::{Expr, ExprTrait as _, LikeExpr, Query};
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
-    TransactionTrait,
 };
 
 use super::entity::{business, run, session, shard_head, task};
@@ -26,7 +25,7 @@ impl TaskList for Store {
         limit: u32,
     ) -> Result<TaskPage, StoreError> {
         // A transaction only for its snapshot: the terms of each task have to add up.
-        let snapshot = self.readers.begin().await.map_err(error)?;
+        let snapshot = self.snapshot().await?;
         let query = narrowed(filter, after).limit(u64::from(limit) + 1);
         let mut rows = query.all(&snapshot).await.map_err(error)?;
         let is_last = rows.len() <= limit as usize;

@@ -7,9 +7,11 @@ use sea_orm::{ActiveModelTrait, ColumnTrait, DatabaseTransaction, EntityTrait, Q
 use super::entity::{audit, failure_group, item, shard, shard_head, task};
 use super::{damaged, error, items, task_hooks, words};
 use crate::domain::ids::{TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Shards, Status, StopReason, TaskResult, Wish, status_of};
+use crate::domain::lifecycle::{
+    self, ShardState, Shards, Status, StopReason, TaskResult, Wish, note_after, status_of,
+};
 use crate::ports::StoreError;
-use crate::ports::task_store::Actor;
+use crate::ports::task_store::{Actor, COORDINATOR_DOWN};
 
 /// What is shown beside a new status.
 pub(super) struct Note {
@@ -123,8 +125,7 @@ pub(super) async fn refresh(
     let standing =
         Shards { states: &states, awaiting_business: before == Status::AwaitingBusiness, finalized: false };
     let mut status = status_of(words::wish(&task.wish)?, &standing);
-    // A task that was to be tried again but has to stop has no next time.
-    let mut note = note.filter(|note| note.next_at.is_none() || status == Status::Recovering);
+    let mut proof = None;
     if status == Status::Finalizing {
         match prove(transaction, &task, &rows).await? {
             Ok(result) => {
@@ -132,20 +133,61 @@ pub(super) async fn refresh(
                 task.result = Some(result.as_str().to_owned());
             }
             Err(text) => {
-                note = Some(Note { reason: Some("proof_failed".to_owned()), text, next_at: None });
+                proof = Some(Note { reason: Some("proof_failed".to_owned()), text, next_at: None });
             }
         }
     }
+    let said = proof.or_else(|| said(&task, before, status, note, &rows));
     if status == before {
-        return Ok(());
+        if task.status_reason.as_deref() == Some(COORDINATOR_DOWN)
+            && status == Status::Running
+            && said.is_none()
+        {
+            // Somebody owns it again.
+            (task.status_reason, task.status_text) = (None, None);
+            return save(transaction, &task, now).await;
+        }
+        return say(transaction, task, said, now).await;
     }
-    enter(&mut task, status, note, now);
+    enter(&mut task, status, said, now);
     save(transaction, &task, now).await?;
     if matches!(status, Status::Finished | Status::Stopped | Status::Cancelled) {
         audit_end(transaction, &task, status, before, now).await?;
         task_hooks::announce(transaction, &task, status, now).await?;
     }
     Ok(())
+}
+
+/// What is shown from now on beside the status.
+fn said(
+    task: &task::Model,
+    before: Status,
+    status: Status,
+    news: Option<Note>,
+    shards: &[shard_head::Model],
+) -> Option<Note> {
+    let held =
+        task.status_text.clone().map(|text| lifecycle::Note { reason: task.status_reason.clone(), text });
+    let news = news.map(|Note { reason, text, .. }| lifecycle::Note { reason, text });
+    let lifecycle::Note { reason, text } = note_after(before, held, status, news)?;
+    let waiting = shards.iter().filter(|shard| shard.state == ShardState::Recovering.as_str());
+    let next = waiting.map(|shard| WallMs(shard.not_before)).min();
+    Some(Note { reason, text, next_at: next.filter(|_| status == Status::Recovering) })
+}
+
+/// Shows something else beside the status that the task has.
+async fn say(
+    transaction: &DatabaseTransaction,
+    mut task: task::Model,
+    note: Option<Note>,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let Some(Note { reason, text, .. }) = note else { return Ok(()) };
+    if task.status_reason == reason && task.status_text.as_ref() == Some(&text) {
+        return Ok(());
+    }
+    (task.status_reason, task.status_text) = (reason, Some(text));
+    save(transaction, &task, now).await
 }
 
 /// Sets a status with what belongs to it. Nothing that belonged to the old one stays.

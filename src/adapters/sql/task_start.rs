@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 
 use super::entity::{shard, start_token, task};
 use super::task_record::{self, Note};
-use super::{Store, error, task_edit, task_hooks};
+use super::{Store, error, shards, task_edit, task_hooks};
 use crate::adapters::start_token as token;
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, Wish, decide};
@@ -77,10 +77,14 @@ async fn hold(transaction: &DatabaseTransaction, row: &task::Model, now: WallMs)
     Ok(())
 }
 
-/// Makes the shards claimable, from the task's own `start_at` on.
+/// Cuts and shares the task, and makes its shards claimable, from the task's own `start_at` on.
 async fn go(transaction: &DatabaseTransaction, row: &mut task::Model, now: WallMs) -> Result<(), StoreError> {
     use shard::Column as C;
+    shards::make(transaction, row, now).await?;
     task_record::copy_wish(transaction, TaskId(row.id), Wish::Run, now).await?;
+    // A start forgives: what made the task wait before holds no more.
+    shards::put_pause(row, None);
+    (row.slow_until, row.slow_rate) = (None, None);
     row.queued_at = row.not_before.max(now.0);
     let is_later = row.not_before > now.0;
     if is_later {
@@ -92,6 +96,7 @@ async fn go(transaction: &DatabaseTransaction, row: &mut task::Model, now: WallM
             .await
             .map_err(error)?;
     }
+    shards::deal(transaction, row).await?;
     let at = WallMs(row.not_before);
     let note = is_later.then(|| Note {
         reason: Some("start_at".to_owned()),

@@ -1,10 +1,13 @@
 //! Businesses and tasks: the port's methods; changes are in `task_create` and `task_command`.
 
 use async_trait::async_trait;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{audit, business, failure_group, item, task};
-use super::{Store, error, items, task_command, task_create, task_delete, task_start, task_view, task_wait};
+use super::{
+    Store, error, items, settled, task_command, task_create, task_delete, task_move, task_start, task_view,
+    task_wait,
+};
 use crate::domain::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use crate::ports::StoreError;
 use crate::ports::task_store::{
@@ -19,11 +22,11 @@ impl TaskStore for Store {
     }
 
     async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
-        task_create::ensure_business(self, slug, actor, now).await
+        settled(|| task_create::ensure_business(self, slug, actor, now)).await
     }
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        task_create::create(self, (new, false), actor, now).await
+        settled(|| task_create::create(self, (new, false), actor, now)).await
     }
 
     async fn create_and_start(
@@ -32,16 +35,17 @@ impl TaskStore for Store {
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        task_create::create(self, (new, true), actor, now).await
+        settled(|| task_create::create(self, (new, true), actor, now)).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
         // A transaction only for its snapshot: the terms of the view have to add up.
-        let snapshot = self.readers.begin().await.map_err(error)?;
-        match task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)? {
-            Some(row) => task_view::view(&snapshot, row).await.map(Some),
-            None => Ok(None),
-        }
+        let snapshot = self.snapshot().await?;
+        let found = task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)?;
+        let Some(row) = found else { return Ok(None) };
+        let mut view = task_view::view(&snapshot, row).await?;
+        task_view::name_owners(&snapshot, &mut view).await?;
+        Ok(Some(view))
     }
 
     async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
@@ -61,7 +65,7 @@ impl TaskStore for Store {
     }
 
     async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        task_command::release_name(self, id, actor, now).await
+        settled(|| task_command::release_name(self, id, actor, now)).await
     }
 
     async fn command_if(
@@ -72,15 +76,26 @@ impl TaskStore for Store {
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CommandError> {
-        task_command::command(self, (id, expected), command, actor, now).await
+        settled(|| task_command::command(self, (id, expected), command, actor, now)).await
     }
 
     async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
-        task_wait::explain(self, notes, now).await
+        settled(|| task_wait::explain(self, notes, now)).await
     }
 
     async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
-        task_delete::delete(self, id, actor, now).await
+        settled(|| task_delete::delete(self, id, actor, now)).await
+    }
+
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError> {
+        task_move::move_shards(self, (task, shard, to), actor, now).await
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {

@@ -2,14 +2,15 @@
 
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
 
-use super::entity::{business, shard_head, task};
+use super::entity::{business, session, shard_head, task};
 use super::{damaged, error, words};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::counters::Counters;
-use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, StopReason, TaskResult};
+use crate::domain::shards::Share;
 use crate::ports::StoreError;
-use crate::ports::task_store::TaskView;
+use crate::ports::task_store::{ShardView, TaskView};
 
 /// Reads what the task's row alone doesn't say and puts it together.
 pub(super) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
@@ -24,6 +25,22 @@ pub(super) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result
     together(row, owner.slug, &shards)
 }
 
+/// Adds the names of the nodes that own its shards.
+pub(super) async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<(), StoreError> {
+    use session::Column as S;
+    let ids: Vec<String> =
+        task.shards.iter().filter_map(|shard| shard.session).map(words::session_text).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let found = session::Entity::find().filter(S::Id.is_in(ids)).all(db).await.map_err(error)?;
+    for shard in &mut task.shards {
+        let id = shard.session.map(words::session_text);
+        shard.node = found.iter().find(|row| Some(&row.id) == id.as_ref()).map(|row| row.node.clone());
+    }
+    Ok(())
+}
+
 pub(super) fn together(
     row: task::Model,
     business: String,
@@ -36,6 +53,8 @@ pub(super) fn together(
         wish: words::wish(&row.wish)?,
         counters: counters(&row, shards),
         low_water: low_water(shards),
+        shards: shards.iter().map(shard).collect::<Result<_, _>>()?,
+        shards_wanted: words::shards_wanted(row.shards_wanted),
         tuning: words::tuning(&row.tuning)?,
         result: row.result.as_deref().map(result).transpose()?,
         stop_reason: row.stop_reason.as_deref().map(stop_reason).transpose()?,
@@ -66,6 +85,27 @@ pub(super) fn together(
         awaiting_until: row.awaiting_until.map(WallMs),
         finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
         recoveries: shards.iter().map(|shard| shard.recoveries).max().unwrap_or_default().cast_unsigned(),
+    })
+}
+
+fn shard(row: &shard_head::Model) -> Result<ShardView, StoreError> {
+    let index = |column: i64| ItemIndex(column.cast_unsigned());
+    let state = words::shard_state(row)?;
+    let excluded = (row.range_end - row.end_index).cast_unsigned();
+    Ok(ShardView {
+        no: row.shard_no.cast_unsigned(),
+        first: index(row.first_index),
+        end: index(row.end_index),
+        range_end: index(row.range_end),
+        state,
+        session: row.session_id.as_deref().map(words::uuid).transpose()?.map(SessionId),
+        node: None,
+        run: RunNo(row.run_no.cast_unsigned()),
+        low_water: index(row.low_water),
+        high_water: index(row.high_water),
+        counters: Counters { excluded, ..words::counters(row) },
+        share: (state != ShardState::Done).then(|| Share::read(row.rate_share)),
+        next_at: (state == ShardState::Recovering).then_some(WallMs(row.not_before)),
     })
 }
 

@@ -72,6 +72,7 @@ async fn what_is_asked_each_second_scans_no_table() {
         now: NOW,
         restore_window: std::time::Duration::from_secs(3600),
         pools: Some(vec!["default".to_owned()]),
+        node: "n1".to_owned(),
         after: None,
         limit: 1000,
     };
@@ -86,7 +87,7 @@ async fn what_is_asked_each_second_scans_no_table() {
     store.past_deadline(NOW, 200).await.unwrap();
     store.unanswered(NOW, 200).await.unwrap();
     store.is_start_due(NOW, NOW).await.unwrap();
-    store.disown(NOW, 200).await.unwrap();
+    store.orphans(&[id], 200).await.unwrap();
     store.unserved(&["slow".to_owned()], NOW, 200).await.unwrap();
     store.take_due(NOW, NOW, 16).await.unwrap();
     let delivery = Delivery {

@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 
 use super::entity::{business, token};
 use super::task_record::{self, Change};
-use super::{Store, business_store, damaged, error, keep};
+use super::{Store, business_store, damaged, error, keep, settled};
 use crate::domain::access::Role;
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
@@ -20,42 +20,7 @@ use crate::ports::token_store::{NewToken, TokenStore, TokenView};
 #[async_trait]
 impl TokenStore for Store {
     async fn add_token(&self, new: &NewToken, actor: &Actor, now: WallMs) -> Result<TokenView, StoreError> {
-        let transaction = self.write().await?;
-        if let Some(known) = by_hash(&transaction, &new.hash).await? {
-            return view(&transaction, known).await;
-        }
-        let business_id = match &new.business {
-            None => None,
-            Some(slug) => Some(business_id(&transaction, slug).await?),
-        };
-        let row = token::ActiveModel {
-            id: NotSet,
-            token_hash: Set(new.hash.clone()),
-            name: Set(new.name.clone()),
-            role: Set(new.role.as_str().to_owned()),
-            business_id: Set(business_id),
-            expires_at: Set(new.expires_at.map(|at| at.0)),
-            revoked_at: Set(None),
-            created_at: Set(now.0),
-            prefix: Set(Some(new.prefix.clone())),
-            created_by: Set(Some(actor.name.clone())),
-        };
-        let id = token::Entity::insert(row).exec(&transaction).await.map_err(error)?.last_insert_id;
-        let made = TokenView {
-            id,
-            name: new.name.clone(),
-            prefix: new.prefix.clone(),
-            role: new.role,
-            business: new.business.clone(),
-            expires_at: new.expires_at,
-            revoked_at: None,
-            created_at: now,
-            created_by: actor.name.clone(),
-        };
-        let change = change("token.create", business_id, None, Some(shown(&made)));
-        task_record::audit(&transaction, actor, change, now).await?;
-        keep(transaction, actor).await?;
-        Ok(made)
+        settled(|| add(self, new, actor, now)).await
     }
 
     async fn token(&self, hash: &str) -> Result<Option<TokenView>, StoreError> {
@@ -92,7 +57,9 @@ impl TokenStore for Store {
         now: WallMs,
     ) -> Result<Option<TokenView>, StoreError> {
         let transaction = self.write().await?;
-        let Some(row) = token::Entity::find_by_id(id).one(&transaction).await.map_err(error)? else {
+        let Some(row) =
+            token::Entity::find_by_id(id).lock_exclusive().one(&transaction).await.map_err(error)?
+        else {
             return Ok(None);
         };
         let owner = row.business_id;
@@ -116,6 +83,45 @@ impl TokenStore for Store {
         keep(transaction, actor).await?;
         Ok(Some(after))
     }
+}
+
+async fn add(store: &Store, new: &NewToken, actor: &Actor, now: WallMs) -> Result<TokenView, StoreError> {
+    let transaction = store.write().await?;
+    if let Some(known) = by_hash(&transaction, &new.hash).await? {
+        return view(&transaction, known).await;
+    }
+    let business_id = match &new.business {
+        None => None,
+        Some(slug) => Some(business_id(&transaction, slug).await?),
+    };
+    let row = token::ActiveModel {
+        id: NotSet,
+        token_hash: Set(new.hash.clone()),
+        name: Set(new.name.clone()),
+        role: Set(new.role.as_str().to_owned()),
+        business_id: Set(business_id),
+        expires_at: Set(new.expires_at.map(|at| at.0)),
+        revoked_at: Set(None),
+        created_at: Set(now.0),
+        prefix: Set(Some(new.prefix.clone())),
+        created_by: Set(Some(actor.name.clone())),
+    };
+    let id = token::Entity::insert(row).exec(&transaction).await.map_err(error)?.last_insert_id;
+    let made = TokenView {
+        id,
+        name: new.name.clone(),
+        prefix: new.prefix.clone(),
+        role: new.role,
+        business: new.business.clone(),
+        expires_at: new.expires_at,
+        revoked_at: None,
+        created_at: now,
+        created_by: actor.name.clone(),
+    };
+    let change = change("token.create", business_id, None, Some(shown(&made)));
+    task_record::audit(&transaction, actor, change, now).await?;
+    keep(transaction, actor).await?;
+    Ok(made)
 }
 
 async fn by_hash(db: &impl ConnectionTrait, hash: &str) -> Result<Option<token::Model>, StoreError> {

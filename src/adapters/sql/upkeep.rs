@@ -6,9 +6,9 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Quer
 
 use super::entity::{idempotency, item, outbox, session, shard, task};
 use super::outbox::{DEAD, DONE};
-use super::{Store, error, run_close};
+use super::{Store, error, run_close, settled};
 use crate::domain::business::POOL_DEFAULT;
-use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
 use crate::ports::StoreError;
 use crate::ports::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
@@ -82,8 +82,16 @@ impl UpkeepStore for Store {
         Ok(found.into_iter().map(|(id, of)| (TaskId(id), pool(of))).collect())
     }
 
-    async fn disown(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
-        run_close::disown(self, now, limit).await
+    async fn orphans(
+        &self,
+        silent: &[SessionId],
+        limit: u32,
+    ) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
+        run_close::orphans(self, silent, limit).await
+    }
+
+    async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
+        settled(|| run_close::disown(self, shards, now)).await
     }
 
     async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError> {
@@ -91,7 +99,7 @@ impl UpkeepStore for Store {
             Sweep::Answers => answers(self, before).await,
             Sweep::Delivered => calls(self, DONE, before).await,
             Sweep::GivenUp => calls(self, DEAD, before).await,
-            Sweep::Sessions => sessions(self, before).await,
+            Sweep::Sessions => settled(|| sessions(self, before)).await,
             Sweep::Failures => failures(self, before).await,
         }
     }

@@ -24,7 +24,8 @@ pub(super) async fn index_of(
 ) -> Result<Option<i64>, StoreError> {
     let source: Value = serde_json::from_str(source).unwrap_or_default();
     let Some(id) = source["upload"].as_i64() else { return Ok(None) };
-    let row = upload::Entity::find_by_id(id).one(transaction).await.map_err(error)?;
+    // Nobody gives it up while the task that names it is made.
+    let row = upload::Entity::find_by_id(id).lock_exclusive().one(transaction).await.map_err(error)?;
     Ok(row.and_then(|row| row.source_id))
 }
 
@@ -35,6 +36,10 @@ pub(super) async fn give_up(
     task: i64,
 ) -> Result<(), StoreError> {
     let Some(index) = index else { return Ok(()) };
+    let named = upload::Entity::find().filter(upload::Column::SourceId.eq(index)).lock_exclusive();
+    if named.one(transaction).await.map_err(error)?.is_none() {
+        return Ok(());
+    }
     let others =
         task::Entity::find().filter(task::Column::SourceId.eq(index)).filter(task::Column::Id.ne(task));
     if others.count(transaction).await.map_err(error)? > 0 {

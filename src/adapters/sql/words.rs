@@ -1,6 +1,8 @@
 //! Between columns and domain types. Numbers are bit-cast: indexes and counts are at most `i64::MAX` by contract.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -8,8 +10,10 @@ use uuid::Uuid;
 use super::damaged;
 use super::entity::{shard_head, task};
 use crate::domain::counters::Counters;
-use crate::domain::ids::{ClaimId, SessionId, ShardId, TaskId};
+use crate::domain::ids::{ClaimId, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Status, Wish};
+use crate::domain::settings::{Auto, Rate};
+use crate::domain::shards::{Pause, PauseReason, Slow};
 use crate::domain::task::{Canary, Tuning};
 use crate::ports::StoreError;
 
@@ -31,6 +35,11 @@ pub(super) fn claim_text(id: ClaimId) -> String {
 
 pub(super) fn uuid(text: &str) -> Result<Uuid, StoreError> {
     Uuid::parse_str(text).map_err(|_| damaged("a UUID", text))
+}
+
+/// What can be read; what can't is told and left out, so that one row of a newer program doesn't hide all others.
+pub(super) fn readable<T>(what: &str, read: Result<T, StoreError>) -> Option<T> {
+    read.inspect_err(|error| tracing::warn!(what, %error, "a row can't be read; it is left alone")).ok()
 }
 
 pub(super) fn wish(text: &str) -> Result<Wish, StoreError> {
@@ -94,4 +103,30 @@ pub(super) fn canary_text(canary: Option<Canary>) -> Result<Option<String>, Stor
 
 pub(super) fn canary(text: Option<&str>) -> Result<Option<Canary>, StoreError> {
     text.map(|text| serde_json::from_str(text).map_err(|_| damaged("a canary", text))).transpose()
+}
+
+/// 0 is `auto`.
+pub(super) fn shards_column(wanted: Auto<NonZeroU32>) -> i32 {
+    match wanted {
+        Auto::Auto => 0,
+        Auto::Fixed(shards) => shards.get().cast_signed(),
+    }
+}
+
+pub(super) fn shards_wanted(column: i32) -> Auto<NonZeroU32> {
+    NonZeroU32::new(column.max(0).cast_unsigned()).map_or(Auto::Auto, Auto::Fixed)
+}
+
+/// The pause of a task, which may be over.
+pub(super) fn pause(row: &task::Model) -> Result<Option<Pause>, StoreError> {
+    let Some((until, text)) = row.pause_until.zip(row.pause_reason.as_deref()) else { return Ok(None) };
+    let reason = PauseReason::parse(text).ok_or_else(|| damaged("why a task pauses", text))?;
+    Ok(Some(Pause { until: WallMs(until), reason }))
+}
+
+/// The lower rate of a task, which may be over. Unit of the column: millionths of an item per second.
+pub(super) fn slow(row: &task::Model) -> Option<Slow> {
+    let (until, micros) = row.slow_until.zip(row.slow_rate)?;
+    let rate = Rate::new(micros.max(1).cast_unsigned(), Duration::from_secs(1_000_000))?;
+    Some(Slow { rate, until: WallMs(until) })
 }

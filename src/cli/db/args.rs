@@ -14,8 +14,9 @@ Examples:
   windrow db check --data-dir /var/lib/windrow
   windrow db migrate --dry-run
 
-These commands work on the state directory itself, on the machine where it is, without a node; all but migrate also while
-a node runs. Without --data-dir and --config, ./config.toml is read if there is one; else defaults and the environment.";
+These commands work on the database itself, without a node: a file in the state directory of this machine, or the server
+that store.url names. All but migrate of a file also while nodes run; a server is copied by its own tools, which backup
+names. Without --data-dir and --config, ./config.toml is read if there is one; else defaults and the environment.";
 
 /// `windrow db`
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub struct DbArgs {
 pub enum Verb {
     /// Show its size, its schema, and whether it is sound
     Status(StatusArgs),
-    /// Bring its schema up to date; no node may be running (a node's start does the same)
+    /// Bring its schema up to date: of a server once for all nodes, of a file while no node runs
     Migrate(MigrateArgs),
     /// Copy it to a new file, as it is at one moment; a node may be running
     Backup(BackupArgs),

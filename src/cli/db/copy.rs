@@ -3,12 +3,13 @@
 use std::fs;
 
 use super::args::BackupArgs;
-use super::{configured, file, key, opened};
+use super::{Target, configured, key};
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::table::human;
 use crate::cli::{Shell, screen};
 use crate::node::database::BackupError;
+use crate::node::{ServerAddress, ServerKind};
 
 /// Copies a database.
 ///
@@ -16,7 +17,11 @@ use crate::node::database::BackupError;
 /// `NotFound`; `Conflict` when the copy's name is taken; `Failed` when it can't be written or isn't whole.
 pub(super) async fn backup(args: &BackupArgs, shell: &Shell) -> Result<Exit, Fault> {
     let config = configured(&args.place, shell)?;
-    let inspection = opened(&file(&config)?).await?;
+    let target = Target::of(&config)?;
+    if let Target::Server(server) = &target {
+        return Err(of_server(server, args));
+    }
+    let inspection = target.opened().await?;
     let done = inspection.backup(&args.file).await;
     inspection.close().await?;
     done.map_err(fault)?;
@@ -29,6 +34,30 @@ pub(super) async fn backup(args: &BackupArgs, shell: &Shell) -> Result<Exit, Fau
             .must_say(&format!("keep {} too: without it the stored secrets can't be read", key.display()));
     }
     screen::put(&args.file.display().to_string()).map(|()| Exit::Ok)
+}
+
+/// A server's own tools copy it as it is at one moment, and their copies can be put back.
+fn of_server(server: &ServerAddress, args: &BackupArgs) -> Fault {
+    let file = args.file.display();
+    let url = &server.url;
+    let command = match server.kind {
+        ServerKind::Postgres => format!("pg_dump --format=custom --file={file} {url}"),
+        ServerKind::MySql => {
+            let (place, database) = url
+                .split_once("://")
+                .map_or(url.as_str(), |(_, rest)| rest)
+                .rsplit_once('/')
+                .unwrap_or((url, ""));
+            let (user, host) = place.rsplit_once('@').unwrap_or(("windrow", place));
+            let (host, port) = host.rsplit_once(':').unwrap_or((host, "3306"));
+            let database = database.split('?').next().unwrap_or_default();
+            format!(
+                "mariadb-dump --single-transaction --host={host} --port={port} --user={user} --password --result-file={file} {database}"
+            )
+        }
+    };
+    Fault::new(Exit::Usage, "nothing was copied", "a database server is copied by its own tools")
+        .hint(&command)
 }
 
 fn fault(error: BackupError) -> Fault {

@@ -1,10 +1,11 @@
 //! `windrow db migrate`.
 
 use super::args::MigrateArgs;
-use super::{configured, file, opened};
+use super::{Target, configured};
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::{Shell, screen};
+use crate::config::Config;
 use crate::node::{LockError, StateDir, database};
 use crate::ports::StoreError;
 
@@ -14,8 +15,8 @@ use crate::ports::StoreError;
 /// `NotFound`; `Conflict` while a node holds the directory; `Config` for a database of a newer program.
 pub(super) async fn migrate(args: &MigrateArgs, shell: &Shell) -> Result<Exit, Fault> {
     let config = configured(&args.place, shell)?;
-    let path = file(&config)?;
-    let inspection = opened(&path).await?;
+    let target = Target::of(&config)?;
+    let inspection = target.opened().await?;
     let schema = inspection.schema().await?;
     inspection.close().await?;
     if let Some(newer) = schema.unknown.first() {
@@ -30,12 +31,19 @@ pub(super) async fn migrate(args: &MigrateArgs, shell: &Shell) -> Result<Exit, F
         shell.screen.must_say("dry run: nothing was changed; these steps are missing:");
         return screen::put(&steps).map(|()| Exit::Ok);
     }
-    let held = StateDir::lock(&config.node.data_dir).map_err(|error| match error {
+    match &target {
+        Target::Server(server) => database::migrate_server(server).await?,
+        Target::File(path) => database::migrate(path, &held(&config)?).await?,
+    }
+    screen::put(&steps).map(|()| Exit::Ok)
+}
+
+/// The state directory, which no node may use meanwhile.
+fn held(config: &Config) -> Result<StateDir, Fault> {
+    StateDir::lock(&config.node.data_dir).map_err(|error| match error {
         LockError::LockedBy { .. } => {
             Fault::from(error).hint("stop it first; its next start brings the schema up to date by itself")
         }
         other => other.into(),
-    })?;
-    database::migrate(&path, &held).await?;
-    screen::put(&steps).map(|()| Exit::Ok)
+    })
 }

@@ -1,4 +1,4 @@
-//! `windrow db`: the database of a state directory, on the machine where it is.
+//! `windrow db`: the database of a node: a file in its state directory, or one of a server.
 
 pub mod args;
 mod copy;
@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::run::load;
 use crate::config::{Config, StoreUrl};
+use crate::node::ServerAddress;
 use crate::node::database::{self, Inspection};
 
 /// What is read when no file is named.
@@ -34,7 +35,7 @@ pub(super) async fn db(args: &DbArgs, shell: &Shell) -> Result<Exit, Fault> {
 /// The configuration that says where the database is.
 ///
 /// # Errors
-/// `Config` with every fault of it, and for a database that isn't a file.
+/// `Config` with every fault of it.
 pub(super) fn configured(place: &Place, shell: &Shell) -> Result<Config, Fault> {
     let here = Path::new(FILE_DEFAULT);
     let file = place.config.clone().or_else(|| here.exists().then(|| here.to_owned()));
@@ -44,26 +45,48 @@ pub(super) fn configured(place: &Place, shell: &Shell) -> Result<Config, Fault> 
         // Who names a directory means the database in it.
         config.store.url = StoreUrl::Auto;
     }
-    if matches!(config.store.url, StoreUrl::Postgres(_) | StoreUrl::MySql(_)) {
-        let fault = Fault::new(Exit::Config, "this database isn't a file", "store.url names a server");
-        return Err(fault.hint("--data-dir DIR; a server has tools of its own"));
-    }
     Ok(config)
 }
 
-/// The database's file.
-fn file(config: &Config) -> Result<PathBuf, Fault> {
-    let path = database::path(config);
-    if path.is_file() {
-        return Ok(path);
-    }
-    let fault = Fault::new(Exit::NotFound, "there is no database", format!("{} isn't there", path.display()));
-    Err(fault.hint("--data-dir DIR, or --config FILE of the node; `windrow serve` makes one"))
+/// Where a database is.
+enum Target {
+    File(PathBuf),
+    Server(ServerAddress),
 }
 
-/// The database, open to be looked at.
-async fn opened(path: &Path) -> Result<Inspection, Fault> {
-    Ok(Inspection::open(path).await?)
+impl Target {
+    /// The database of a configuration.
+    ///
+    /// # Errors
+    /// `NotFound` for a file that isn't there; `Failed` when a server's password can't be read.
+    fn of(config: &Config) -> Result<Target, Fault> {
+        if let Some(server) = database::address(config)? {
+            return Ok(Target::Server(server));
+        }
+        let path = database::path(config);
+        if path.is_file() {
+            return Ok(Target::File(path));
+        }
+        let fault =
+            Fault::new(Exit::NotFound, "there is no database", format!("{} isn't there", path.display()));
+        Err(fault.hint("--data-dir DIR, or --config FILE of the node; `windrow serve` makes one"))
+    }
+
+    /// The database, open to be looked at.
+    async fn opened(&self) -> Result<Inspection, Fault> {
+        Ok(match self {
+            Target::File(path) => Inspection::open(path).await?,
+            Target::Server(server) => Inspection::connect(server).await?,
+        })
+    }
+
+    /// Its path or its URL.
+    fn shown(&self) -> String {
+        match self {
+            Target::File(path) => path.display().to_string(),
+            Target::Server(server) => server.url.clone(),
+        }
+    }
 }
 
 /// The file that the sealed secrets of this database need.

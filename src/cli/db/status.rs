@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::StatusArgs;
-use super::{configured, file, opened};
+use super::{Target, configured};
 use crate::cli::checks::{self, Outcome};
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
@@ -21,17 +21,14 @@ use crate::ports::StoreError;
 /// # Errors
 /// `NotFound`, `Config` for one of a newer program, after it was shown; `Failed` for one that is damaged.
 pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let path = file(&configured(&args.place, shell)?)?;
-    let inspection = opened(&path).await?;
+    let target = Target::of(&configured(&args.place, shell)?)?;
+    let inspection = target.opened().await?;
     let (schema, faults) = (inspection.schema().await?, inspection.quick_check().await?);
+    let durability = inspection.durability().await?;
     inspection.close().await?;
     let look = Look::new(&args.view, shell);
-    let size = |end: &str| fs::metadata(named(&path, end)).map_or(0, |found| found.len());
-    let seen = json!({
-        "path": path.display().to_string(),
-        "bytes": size(""),
-        "wal_bytes": size("-wal"),
-        "free_bytes": database::room(&path).ok().map(|room| room.free),
+    let mut seen = json!({
+        "path": target.shown(),
         "schema": {
             "program": schema.done.iter().chain(&schema.pending).max(),
             "database": schema.done.iter().chain(&schema.unknown).max(),
@@ -41,9 +38,21 @@ pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fau
         "sound": faults.is_empty(),
         "faults": faults,
     });
+    match &target {
+        Target::File(path) => {
+            let size = |end: &str| fs::metadata(named(path, end)).map_or(0, |found| found.len());
+            seen["bytes"] = json!(size(""));
+            seen["wal_bytes"] = json!(size("-wal"));
+            seen["free_bytes"] = json!(database::room(path).ok().map(|room| room.free));
+        }
+        Target::Server(_) => {
+            seen["durable"] = json!(durability.is_durable);
+            seen["durability"] = json!(durability.setting);
+        }
+    }
     match look.form {
         Form::Table | Form::Wide => screen::put(&card(&seen).text(look.paper))?,
-        Form::Name => screen::put(&path.display().to_string())?,
+        Form::Name => screen::put(&target.shown())?,
         Form::Json | Form::Ndjson | Form::Csv => screen::put(&seen.to_string())?,
     }
     if !look.is_quiet && !schema.pending.is_empty() {
@@ -69,8 +78,8 @@ fn card(seen: &Value) -> Card {
     };
     let mut card = Card::new()
         .line("database", seen["path"].as_str().unwrap_or_default())
-        .line("size", bytes("bytes").unwrap_or_default())
-        .line("not merged", bytes("wal_bytes").unwrap_or_default())
+        .maybe("size", bytes("bytes"))
+        .maybe("not merged", bytes("wal_bytes"))
         .maybe("room", bytes("free_bytes").map(|free| format!("{free} free")))
         .line("schema", format!("{}, this program's {}", step("database"), step("program")));
     let pending = list("pending");
@@ -82,6 +91,16 @@ fn card(seen: &Value) -> Card {
     let unknown = list("unknown");
     if !unknown.is_empty() {
         card = card.toned("newer", unknown, Tone::Bad);
+    }
+    if let Some(setting) = seen["durability"].as_str() {
+        card = match seen["durable"].as_bool() {
+            Some(true) => card.line("commits", format!("durable ({setting})")),
+            _ => card.toned(
+                "commits",
+                format!("a power cut can take back the last ones ({setting})"),
+                Tone::Warn,
+            ),
+        };
     }
     match seen["faults"].get(0).and_then(Value::as_str) {
         None => card.toned("sound", "yes; `windrow db check` looks at more", Tone::Good),
@@ -109,8 +128,8 @@ fn damaged(fault: &str) -> Fault {
 /// # Errors
 /// `NotFound`; `Config` for one of a newer program; `Failed` when something is broken, after the report.
 pub(super) async fn check(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let path = file(&configured(&args.place, shell)?)?;
-    let inspection = opened(&path).await?;
+    let target = Target::of(&configured(&args.place, shell)?)?;
+    let inspection = target.opened().await?;
     let (schema, found) = (inspection.schema().await?, inspection.check().await?);
     inspection.close().await?;
     let mut report: Vec<Value> = Vec::new();

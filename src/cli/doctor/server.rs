@@ -53,6 +53,7 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Va
     report.push(line("token", Outcome::Ok, format!("{}, role {}", text("name"), text("role")), None));
     if text("role") != "business" {
         report.push(store(link).await);
+        report.extend(peers(link).await);
     }
     if no_handlers {
         return true;
@@ -69,6 +70,52 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Va
         ));
     }
     true
+}
+
+/// Whether the nodes reach one another, and are alike. A node alone has nothing to say.
+async fn peers(link: &Link<'_>) -> Vec<Value> {
+    let nodes = match link.get("/v1/nodes").await.and_then(|answer| answer.json().map_err(Fault::from)) {
+        Ok(page) => page["items"].as_array().cloned().unwrap_or_default(),
+        Err(fault) => return vec![told("nodes", &fault)],
+    };
+    if nodes.len() < 2 {
+        return Vec::new();
+    }
+    let name = |node: &Value| node["id"].as_str().unwrap_or("?").to_owned();
+    let mut lines: Vec<Value> = Vec::new();
+    for node in &nodes {
+        let state = node["state"].as_str().unwrap_or_default();
+        let why = node["live"]["why"].as_str();
+        if ["silent", "fenced"].contains(&state) {
+            let detail = format!("{} is {state}", name(node));
+            lines.push(line("nodes", Outcome::Warn, detail, Some("start it again, or let others take over")));
+        } else if let Some(why) = why {
+            let address = node["address"].as_str().unwrap_or("no address");
+            let detail = format!("{} ({address}) can't be asked: {why}", name(node));
+            let hint = "http.advertise there must be an address that this node reaches; auth.key_file is the same on all";
+            lines.push(line("nodes", Outcome::Fail, detail, Some(hint)));
+        }
+    }
+    if lines.is_empty() {
+        lines.push(line("nodes", Outcome::Ok, format!("{}, and all can be asked", nodes.len()), None));
+    }
+    let mut versions: Vec<&str> = nodes.iter().filter_map(|node| node["version"].as_str()).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    if versions.len() > 1 {
+        let detail = format!("the nodes have different ones: {}", versions.join(", "));
+        lines.push(line("node_versions", Outcome::Warn, detail, Some("finish the upgrade of all nodes")));
+    }
+    for node in &nodes {
+        let ahead = node["live"]["clock_ahead_seconds"].as_f64().unwrap_or(0.0);
+        if ahead.abs() * 1e3 > SKEW_WARN_MS as f64 {
+            let detail = format!("{} differs by {ahead:.1} s", name(node));
+            let hint =
+                "let NTP set all clocks; nodes whose clocks are a minute apart don't believe one another";
+            lines.push(line("node_clocks", Outcome::Warn, detail, Some(hint)));
+        }
+    }
+    lines
 }
 
 fn versions(answer: &Answer) -> Value {
@@ -132,11 +179,19 @@ async fn ready(link: &Link<'_>) -> Value {
         Ok(told) => told,
         Err(error) => return self::told("ready", &error.into()),
     };
+    let texts = |list: &str| {
+        let texts = told[list].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str());
+        texts.collect::<Vec<_>>().join("; ")
+    };
     if told["ready"] == true {
-        return line("ready", Outcome::Ok, "it takes work", None);
+        let degraded = texts("degraded");
+        if degraded.is_empty() {
+            return line("ready", Outcome::Ok, "it takes work", None);
+        }
+        let advice = Some("windrow doctor --config FILE on the node's machine looks at it from there");
+        return line("ready", Outcome::Warn, format!("it takes work, but {degraded}"), advice);
     }
-    let reasons = told["reasons"].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str());
-    let reasons = reasons.collect::<Vec<_>>().join("; ");
+    let reasons = texts("reasons");
     let is_drained = told["reasons"][0]["reason"] == "drained";
     let advice = if is_drained {
         "windrow node undrain NODE (windrow node list names it)"

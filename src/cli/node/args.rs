@@ -15,6 +15,14 @@ Examples:
   windrow node actors --task t42 --watch
   windrow node actors n1 --depth 2 -o json";
 
+/// How a node is drained.
+pub(super) const DRAIN_EXAMPLES: &str = "\
+Examples:
+  windrow node drain n2 --reason \"new kernel\" --wait
+  windrow node undrain n2
+
+Any node can be asked, also while n2 itself can't be reached.";
+
 /// How a node is changed.
 pub(super) const SET_EXAMPLES: &str = "\
 Examples:
@@ -45,8 +53,9 @@ pub enum Verb {
     /// Show the tree of a node's actors
     #[command(after_help = ACTORS_EXAMPLES)]
     Actors(ActorsArgs),
-    /// Let a node take no new tasks; what runs goes on to its end
-    Drain(ChangeArgs),
+    /// Let a node hand its tasks over and take none; a node alone lets them go on to their end
+    #[command(after_help = DRAIN_EXAMPLES)]
+    Drain(DrainArgs),
     /// Let a node take tasks again
     Undrain(ChangeArgs),
     /// Change a node until its next restart
@@ -94,7 +103,23 @@ pub struct ActorsArgs {
     pub remote: Remote,
 }
 
-/// `windrow node drain`, `windrow node undrain`
+/// `windrow node drain`
+#[derive(Clone, Debug, Args)]
+pub struct DrainArgs {
+    /// The node
+    pub node: String,
+    /// Wait until nothing runs on it
+    #[arg(long)]
+    pub wait: bool,
+    /// Why.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// `windrow node undrain`
 #[derive(Clone, Debug, Args)]
 pub struct ChangeArgs {
     /// The node

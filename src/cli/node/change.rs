@@ -1,8 +1,10 @@
 //! `windrow node drain`, `undrain` and `set`.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
-use super::args::{ChangeArgs, SetArgs};
+use super::args::{ChangeArgs, DrainArgs, SetArgs};
 use super::list::NODES;
 use super::path;
 use super::show::card;
@@ -13,30 +15,74 @@ use crate::cli::remote::{Form, Link};
 use crate::cli::{Shell, screen};
 use crate::client::Request;
 
-/// Lets a node take no new tasks, or take tasks again.
+/// Between two looks at a node that drains.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+
+/// Lets a node hand its tasks over and take none.
 ///
 /// # Errors
 /// As [`Link::send`].
-pub(super) async fn drain(args: &ChangeArgs, shell: &Shell, verb: &str) -> Result<Exit, Fault> {
+pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let request = args.write.request(Request::post(&format!("{}/{verb}", path(&args.node))), Map::new());
+    let request = args.write.request(Request::post(&format!("{}/drain", path(&args.node))), Map::new());
+    let Some(mut answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let is_table = matches!(link.look.form, Form::Table | Form::Wide);
+    if args.wait {
+        if is_table && runs_on(&answer.json()?) > 0 {
+            screen::put(&drained(&args.node, &answer.json()?))?;
+        }
+        while is_busy(&answer.json()?) {
+            tokio::time::sleep(LOOK_EVERY).await;
+            answer = link.get(&path(&args.node)).await?;
+        }
+    }
+    if !is_table {
+        return link.show_one(&NODES, &answer, card);
+    }
+    link.hint(&format!("windrow node undrain {} lets it take tasks again", args.node));
+    screen::put(&drained(&args.node, &answer.json()?)).map(|()| Exit::Ok)
+}
+
+/// Whether something still runs there. A node that is silent or fenced runs nothing that anybody could wait for.
+fn is_busy(node: &Value) -> bool {
+    match node["state"].as_str() {
+        Some("silent" | "fenced") => false,
+        Some("drained") => runs_on(node) > 0,
+        _ => true,
+    }
+}
+
+fn runs_on(node: &Value) -> usize {
+    node["runs"].as_array().map_or(0, Vec::len)
+}
+
+fn drained(name: &str, node: &Value) -> String {
+    let state = node["state"].as_str().unwrap_or_default();
+    let what = match (state, runs_on(node)) {
+        ("silent" | "fenced", _) => "it gives no sign; others take over what it has".to_owned(),
+        (_, 0) => "nothing runs on it".to_owned(),
+        // A node that has nobody to hand anything to is drained at once.
+        ("drained", 1) => "1 run goes on to its end".to_owned(),
+        ("drained", runs) => format!("{runs} runs go on to their end"),
+        (_, 1) => "1 run is handed over".to_owned(),
+        (_, runs) => format!("{runs} runs are handed over"),
+    };
+    format!("{name}: {state}; {what}")
+}
+
+/// Lets a node take tasks again.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(super) async fn undrain(args: &ChangeArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let request = args.write.request(Request::post(&format!("{}/undrain", path(&args.node))), Map::new());
     let Some(answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
     if !matches!(link.look.form, Form::Table | Form::Wide) {
         return link.show_one(&NODES, &answer, card);
     }
-    let node = answer.json()?;
-    let runs = node["runs"].as_array().map_or(0, Vec::len);
-    let state = node["state"].as_str().unwrap_or_default();
-    let text = match (verb, runs) {
-        ("undrain", _) => format!("{}: {state}", args.node),
-        (_, 0) => format!("{}: {state}; nothing runs on it", args.node),
-        (_, 1) => format!("{}: {state}; 1 run goes on to its end", args.node),
-        (_, runs) => format!("{}: {state}; {runs} runs go on to their end", args.node),
-    };
-    if verb == "drain" {
-        link.hint(&format!("windrow node undrain {} lets it take tasks again", args.node));
-    }
-    screen::put(&text).map(|()| Exit::Ok)
+    let state = answer.json()?["state"].as_str().unwrap_or_default().to_owned();
+    screen::put(&format!("{}: {state}", args.node)).map(|()| Exit::Ok)
 }
 
 /// Changes a node until its next restart.

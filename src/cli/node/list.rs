@@ -13,7 +13,7 @@ use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::client::Request;
 
 /// Nodes.
-pub(super) const NODES: Listing = Listing {
+pub(in crate::cli) const NODES: Listing = Listing {
     columns: &[
         Column::new("NODE", Side::Left, Keep::Always, 4, |node, _| {
             Cell::member(node, "id").tone(Tone::Strong)
@@ -28,7 +28,9 @@ pub(super) const NODES: Listing = Listing {
             Cell::member(node, "capacity_rate")
         }),
         Column::new("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| uptime(node)),
+        Column::new("BEAT", Side::Right, Keep::Rank(45), 4, |node, _| beat(node)),
         Column::new("VERSION", Side::Left, Keep::Rank(30), 5, |node, _| Cell::member(node, "version")),
+        Column::new("ADDRESS", Side::Left, Keep::Rank(20), 8, |node, _| Cell::member(node, "address")),
         Column::new("POOLS", Side::Left, Keep::Wide, 5, |node, _| Cell::new(joined(&node["pools"]))),
         Column::new("LOG", Side::Left, Keep::Wide, 5, |node, _| Cell::member(node, "log_filter")),
         Column::new("SEEN", Side::Left, Keep::Wide, 7, |node, times| Cell::time(node, "last_seen", times)),
@@ -39,8 +41,21 @@ pub(super) const NODES: Listing = Listing {
 
 fn state(node: &Value) -> Cell {
     let state = Cell::member(node, "state");
-    let tone = if state.text == "serving" { Tone::Good } else { Tone::Warn };
-    state.tone(tone)
+    let tone = tone(&state.text);
+    match node["live"]["state"].as_str() {
+        Some("unreachable") if tone != Tone::Bad => {
+            Cell::new(format!("{} ?", state.text)).plain(state.text).tone(Tone::Warn)
+        }
+        _ => state.tone(tone),
+    }
+}
+
+/// How long ago it gave a sign.
+fn beat(node: &Value) -> Cell {
+    let age = node["heartbeat_age_seconds"].as_f64().and_then(|age| Duration::try_from_secs_f64(age).ok());
+    age.map_or_else(Cell::nothing, |age| {
+        Cell::new(human::span(Duration::from_secs(age.as_secs()))).plain(format!("{:.1}", age.as_secs_f64()))
+    })
 }
 
 fn runs(node: &Value) -> Cell {
@@ -53,6 +68,15 @@ fn uptime(node: &Value) -> Cell {
     seconds.map_or_else(Cell::nothing, |seconds| {
         Cell::new(human::span(Duration::from_secs(seconds))).plain(seconds.to_string())
     })
+}
+
+/// The tone of a state.
+pub(in crate::cli) fn tone(state: &str) -> Tone {
+    match state {
+        "serving" => Tone::Good,
+        "silent" | "fenced" => Tone::Bad,
+        _ => Tone::Warn,
+    }
 }
 
 /// Words with commas between.

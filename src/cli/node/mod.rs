@@ -3,7 +3,7 @@
 mod actors;
 pub mod args;
 mod change;
-mod list;
+pub(super) mod list;
 mod show;
 
 use self::args::{NodeArgs, Verb};
@@ -23,8 +23,8 @@ pub(super) async fn node(args: &NodeArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::List(args)) => list::list(args, shell).await,
         Some(Verb::Show(args)) => show::show(args, shell).await,
         Some(Verb::Actors(args)) => actors::actors(args, shell).await,
-        Some(Verb::Drain(args)) => change::drain(args, shell, "drain").await,
-        Some(Verb::Undrain(args)) => change::drain(args, shell, "undrain").await,
+        Some(Verb::Drain(args)) => change::drain(args, shell).await,
+        Some(Verb::Undrain(args)) => change::undrain(args, shell).await,
         Some(Verb::Set(args)) => change::set(args, shell).await,
     }
 }

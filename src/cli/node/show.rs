@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::args::ShowArgs;
-use super::list::{NODES, joined};
+use super::list::{NODES, joined, tone};
 use super::{named, path};
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
@@ -26,29 +26,33 @@ pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
 }
 
 /// A node for people.
-pub(super) fn card(node: &Value, times: &Times) -> Card {
+pub(in crate::cli) fn card(node: &Value, times: &Times) -> Card {
     let text = |name: &str| node[name].as_str().unwrap_or_default();
-    let tone = if text("state") == "serving" { Tone::Good } else { Tone::Warn };
+    let tone = tone(text("state"));
     let uptime = node["uptime_seconds"].as_u64().map(|seconds| human::span(Duration::from_secs(seconds)));
-    let capacity = format!(
-        "{} of {} reserved; a task without a rate counts as {}",
-        text("reserved_rate"),
-        text("capacity_rate"),
-        text("unlimited_reserves")
-    );
+    let capacity = match node["reserved_rate"].as_str() {
+        Some(reserved) => format!(
+            "{reserved} of {} reserved; a task without a rate counts as {}",
+            text("capacity_rate"),
+            text("unlimited_reserves")
+        ),
+        None => text("capacity_rate").to_owned(),
+    };
     let runs = node["runs"].as_array().map(Vec::as_slice).unwrap_or_default();
     let waiting = node["waiting"].as_u64().unwrap_or(0);
     let mut card = Card::new()
         .title(text("id"), Tone::Strong)
         .title(text("state"), tone)
         .line("version", text("version"))
+        .maybe("address", node["address"].as_str())
+        .maybe("asked", node["live"]["why"].as_str().map(|why| format!("can't be asked: {why}")))
         .maybe("up", uptime)
         .line("capacity", capacity)
         .line("tasks", format!("{} running  {} waiting for room", runs.len(), human::count(waiting)))
         .maybe("runs", listed(runs))
         .line("pools", joined(&node["pools"]))
         .maybe("labels", labels(&node["labels"]))
-        .line("log", text("log_filter"))
+        .maybe("log", node["log_filter"].as_str())
         .maybe("seen", node["last_seen"].as_str().map(|at| times.text(at)));
     if node["run_tasks"] == false {
         card = card.toned("tasks", "it is configured to run none", Tone::Warn);

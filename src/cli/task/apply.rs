@@ -136,8 +136,6 @@ fn change(wanted: &Members, task: &Value) -> Result<Draft, Fault> {
                     draft.put(name, raw)?;
                 }
             }
-            // One shard is all that there is.
-            "shards" if value == 1 => {}
             name if FIXED.contains(&name) => {
                 if !is_same(name, &value, &task[name]) {
                     fixed.push(format!("{name} is {}, not {value}", task[name]));

@@ -53,7 +53,8 @@ pub enum Verb {
     Clone(Box<CloneArgs>),
     /// Delete tasks that have ended, with all that is known of their items
     Delete(PlainArgs),
-    /// Hand a task to another node
+    /// Move a running task to another node: calls in flight end first, and nothing is done twice
+    #[command(after_help = steer::MOVE_EXAMPLES)]
     Move(MoveArgs),
     /// Show failures by code, or item by item
     Failures(FailuresArgs),

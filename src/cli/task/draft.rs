@@ -52,6 +52,7 @@ impl Operation {
     pub(super) const CANCEL: Operation = Operation::post("/v1/tasks/{task}/cancel");
     pub(super) const FINISH: Operation = Operation::post("/v1/tasks/{task}/finish");
     pub(super) const RECOVER: Operation = Operation::post("/v1/tasks/{task}/recover");
+    pub(super) const MOVE: Operation = Operation::post("/v1/tasks/{task}/move");
     pub(super) const EDIT: Operation = Operation { method: "patch", template: "/v1/tasks/{task}" };
     pub(super) const DELETE: Operation = Operation { method: "delete", template: "/v1/tasks/{task}" };
 
@@ -150,6 +151,7 @@ impl Draft {
             self.put("params", json("--params", params)?)?;
         }
         self.put_option("send_params", content.send_params)?;
+        self.put_option("shards", content.shards.as_deref().map(number_or_word))?;
         self.put_option("skip_first", content.skip_first)?;
         self.put_option("start_at", content.start_at.as_ref())?;
         self.put_option("deadline", content.deadline.as_ref())
@@ -314,4 +316,9 @@ mod tests {
         assert_eq!(fault.exit, Exit::Rejected);
         assert!(json("--params", "@/nowhere/at/all").is_err());
     }
+}
+
+/// A number as one; what else it is, the node judges.
+fn number_or_word(text: &str) -> serde_json::Value {
+    text.parse::<u64>().map_or_else(|_| text.into(), Into::into)
 }

@@ -14,6 +14,7 @@ mod history;
 mod item;
 mod list;
 mod redrive;
+mod relocate;
 mod report;
 mod rows;
 mod set;
@@ -51,7 +52,7 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::Set(args)) => set::set(args, shell).await,
         Some(Verb::Clone(args)) => create::clone(args, shell).await,
         Some(Verb::Delete(args)) => steer::delete(args, shell).await,
-        Some(Verb::Move(args)) => steer::hand_over(args),
+        Some(Verb::Move(args)) => relocate::relocate(args, shell).await,
         Some(Verb::Failures(args)) => failures::failures(args, shell).await,
         Some(Verb::Item(args)) => item::item(args, shell).await,
         Some(Verb::Redrive(args)) => redrive::redrive(args, shell).await,

@@ -19,6 +19,8 @@ pub(super) const TERMS: [&str; 7] =
 /// Settings, in the order of `config.toml`.
 const SETTINGS: [&str; 8] =
     ["rate", "burst", "concurrency", "window", "batch", "timeout", "error_budget", "ordered"];
+/// Shards on lines of their own.
+const SHARDS_SHOWN: usize = 16;
 /// Cells of the bar.
 const BAR_CELLS: usize = 40;
 
@@ -55,6 +57,7 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .line("progress", progress)
         .line("items", counts(task))
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
+        .maybe("nodes", nodes(task))
         .line(
             "window",
             format!("low water {}{}", human::count(task["low_water"].as_u64().unwrap_or(0)), live(task)),
@@ -63,6 +66,9 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .line("source", source(&task["source"]))
         .maybe("params", task.get("params").filter(|params| !params.is_null()).map(Value::to_string))
         .maybe("labels", labels(task));
+    for (label, text) in shards(task, times) {
+        card = card.line(label, text);
+    }
     for (label, name) in [("parent", "parent"), ("pool", "pool")] {
         card = card.maybe(label, text(name));
     }
@@ -75,6 +81,35 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         card = card.maybe(label, text(name).map(|at| times.text(at)));
     }
     card
+}
+
+/// Each shard on a line of its own; a task of one has nothing to say here.
+fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
+    let list = task["shard_list"].as_array().filter(|list| list.len() > 1);
+    let Some(list) = list else { return Vec::new() };
+    let labels = std::iter::once("shards").chain(std::iter::repeat(""));
+    let shown = list.iter().take(SHARDS_SHOWN).map(|shard| shard_line(shard, times));
+    let more = list.len().saturating_sub(SHARDS_SHOWN);
+    let more = (more > 0).then(|| format!("… and {more} more (-o json shows all)"));
+    labels.zip(shown.chain(more)).collect()
+}
+
+fn shard_line(shard: &Value, times: &Times) -> String {
+    let number = |name: &str| shard[name].as_u64().unwrap_or(0);
+    let text = |name: &str| shard[name].as_str();
+    let (items, settled) = (number("end").saturating_sub(number("first")), number("settled"));
+    let at = text("next_at").map(|at| format!(" until {}", times.text(at))).unwrap_or_default();
+    let node = text("node").map(|node| format!(" on {node}")).unwrap_or_default();
+    let share = shard["rate_share"].as_f64().filter(|share| *share > 0.0);
+    let share = share.map(|share| format!("   {:.1} % of the rate", share * 100.0)).unwrap_or_default();
+    format!(
+        "{}  {}{node}{at}   {} of {}   low water {}{share}",
+        text("shard").unwrap_or_default(),
+        text("state").unwrap_or_default(),
+        human::count(settled),
+        human::count(items),
+        human::count(number("low_water"))
+    )
 }
 
 fn next(task: &Value, times: &Times) -> Option<String> {
@@ -104,6 +139,17 @@ fn pace(task: &Value, rate: &str) -> String {
         text += &format!("   held by {}", stall.replace('_', " "));
     }
     text
+}
+
+/// The nodes that run it, and those that can't be asked.
+fn nodes(task: &Value) -> Option<String> {
+    let live = &task["live"];
+    let names = live["nodes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let asked = names.collect::<Vec<_>>().join(", ");
+    let silent = live["unreachable"].as_array().into_iter().flatten();
+    let silent = silent.filter_map(|one| one["node"].as_str().map(|node| format!("{node} can't be asked")));
+    let all: Vec<String> = [asked].into_iter().filter(|names| !names.is_empty()).chain(silent).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn live(task: &Value) -> String {

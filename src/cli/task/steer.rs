@@ -1,9 +1,9 @@
-//! `windrow task start`, `stop`, `cancel`, `finish`, `recover`, `delete` and `move`.
+//! `windrow task start`, `stop`, `cancel`, `finish`, `recover` and `delete`.
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::args::steer::{FinishArgs, MoveArgs, PlainArgs, StartArgs, StopArgs};
+use super::args::steer::{FinishArgs, PlainArgs, StartArgs, StopArgs};
 use super::draft::{Draft, Operation};
 use super::ending;
 use super::until::{self, Seen};
@@ -211,14 +211,4 @@ pub(super) async fn delete(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
         Ok(Told { line: format!("{id}  deleted"), answer: None, exit: Exit::Ok })
     };
     each(&link, &ids, send, became).await
-}
-
-/// Says why not.
-///
-/// # Errors
-/// Always.
-pub(super) fn hand_over(args: &MoveArgs) -> Result<Exit, Fault> {
-    let to = args.node.as_ref().map(|node| format!(" to {node}")).unwrap_or_default();
-    Err(Fault::new(Exit::Conflict, format!("{} can't be moved{to}", args.task), "this version has one node")
-        .hint("windrow task stop and start let it wait in line anew"))
 }

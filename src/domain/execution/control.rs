@@ -1,9 +1,8 @@
 //! Commands from outside the lanes, and what a run takes over from the one before.
 
 use super::Execution;
-use super::types::{Command, Limits, Now, RunEnd};
+use super::types::{Command, Now, RunEnd};
 use crate::domain::ids::ItemIndex;
-use crate::domain::task::Tuning;
 use crate::domain::verdict::{ItemTrouble, ParkedItem};
 use crate::domain::waiting::{Doing, Place, Trouble};
 
@@ -14,17 +13,9 @@ impl Execution {
             Command::Stop(end) => self.stop(end),
             Command::Finish(end) => self.finish(end),
             Command::Canary(canary) => self.set_canary(canary),
+            Command::Shared(shared) => self.on_shared(shared, now),
+            Command::Heard(pause, slow) => self.on_heard(pause, slow, now),
         }
-    }
-
-    fn tune(&mut self, tuning: Tuning, now: Now) {
-        self.pace.set(tuning.rate, tuning.burst, tuning.batch.get(), now.moment);
-        self.budget.set(tuning.error_budget);
-        self.limits = Limits::of(&tuning);
-        self.tuning = tuning;
-        let (pace, latencies) = (&self.pace, &self.latencies);
-        self.limits.on_latency(&self.tuning, pace, latencies);
-        self.window.resize(self.limits.window);
     }
 
     /// Nothing at or above `end` is dispatched any more; what was dispatched still settles.

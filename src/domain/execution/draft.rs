@@ -7,6 +7,7 @@ use super::types::{Phase, RunEnd, SIDE_RECORDS_MAX};
 use crate::domain::counters::Counters;
 use crate::domain::ids::ItemIndex;
 use crate::domain::lifecycle::StopReason;
+use crate::domain::shards::Told;
 use crate::domain::verdict::SideRecord;
 
 /// A checkpoint before it is encoded.
@@ -30,6 +31,8 @@ pub struct CheckpointDraft {
     pub finish_at: Option<ItemIndex>,
     /// The canary has passed: the task has none any more.
     pub canary_passed: bool,
+    /// What all shards of the task should know.
+    pub told: Told,
     /// Set in the last draft of a run.
     pub end: Option<RunEnd>,
 }
@@ -41,6 +44,7 @@ pub(super) struct Outstanding {
     unsaved: u64,
     side: BTreeMap<ItemIndex, SideRecord>,
     finish_at: Option<ItemIndex>,
+    told: Told,
 }
 
 impl Execution {
@@ -50,7 +54,8 @@ impl Execution {
             && (self.side.len() >= SIDE_RECORDS_MAX / 2
                 || self.unsaved > 0 && self.unsaved >= self.unsaved_max() / 2
                 || self.is_mark_due()
-                || self.is_pass_due())
+                || self.is_pass_due()
+                || !self.told.is_empty())
     }
 
     /// Whether nothing has happened that a checkpoint would hold, and none is on its way.
@@ -62,6 +67,7 @@ impl Execution {
             && self.outstanding.is_none()
             && !self.is_mark_due()
             && !self.is_pass_due()
+            && self.told.is_empty()
     }
 
     /// How many completions may be unsaved.
@@ -81,7 +87,9 @@ impl Execution {
             }
             Phase::Running | Phase::Stopping(_) => None,
         };
-        let changed = self.unsaved > 0 || !self.side.is_empty() || self.is_pass_due() || end.is_some();
+        let told = !self.told.is_empty();
+        let changed =
+            self.unsaved > 0 || !self.side.is_empty() || self.is_pass_due() || told || end.is_some();
         if self.outstanding.is_some() || !changed {
             return None;
         }
@@ -102,10 +110,12 @@ impl Execution {
             side: side.values().cloned().collect(),
             finish_at: self.finish_at,
             canary_passed: self.draft_pass(self.draft_no),
+            told: self.told,
             end,
         };
-        let finish_at = self.finish_at.take();
-        self.outstanding = Some(Outstanding { no: self.draft_no, unsaved: self.unsaved, side, finish_at });
+        let (finish_at, told) = (self.finish_at.take(), std::mem::take(&mut self.told));
+        self.outstanding =
+            Some(Outstanding { no: self.draft_no, unsaved: self.unsaved, side, finish_at, told });
         Some(draft)
     }
 
@@ -125,6 +135,7 @@ impl Execution {
                 self.side.entry(index).or_insert(record);
             }
             self.finish_at = self.finish_at.or(outstanding.finish_at);
+            self.told.after(outstanding.told);
             self.on_mark_lost(outstanding.no);
             self.on_pass_lost(outstanding.no);
         }

@@ -6,16 +6,18 @@
 //!
 //! `report` takes in what calls came to, `grant` decides what leaves, `draft` makes checkpoints, `control` obeys
 //! commands, `progress` and `window_picture` tell people, `sent` counts what left, `solo` finds the item that kills the
-//! node, `canary` holds all but the first items back. Invariants: `domain::invariants`.
+//! node, `canary` holds all but the first items back, `part` shares the settings, `shared` knows of the other shards. Invariants: `domain::invariants`.
 
 mod canary;
 mod control;
 mod cut_off;
 mod draft;
 mod grant;
+mod part;
 mod progress;
 mod report;
 mod sent;
+mod shared;
 mod solo;
 mod types;
 mod window_picture;
@@ -23,7 +25,9 @@ mod window_picture;
 use std::collections::{BTreeMap, VecDeque};
 
 pub use draft::CheckpointDraft;
+pub use part::{part_of, shared_faults, wanted};
 pub use progress::{HeadAttempt, Progress};
+pub use shared::Shared;
 pub use types::{
     Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, SIDE_RECORDS_MAX, Start, Wait,
 };
@@ -36,9 +40,10 @@ use super::invariants::Invariant;
 use super::latency::Latencies;
 use super::pace::Pace;
 use super::run::IndexRun;
+use super::shards::Told;
 use super::stall::Stalls;
 use super::tally::Tally;
-use super::task::{ShardRange, Tuning};
+use super::task::{Canary, ShardRange, Tuning};
 use super::verdict::SideRecord;
 use super::waiting::{Doing, Troubles};
 use super::window::Window;
@@ -51,7 +56,12 @@ pub struct Execution {
     range: ShardRange,
     /// One past the last index that will ever be dispatched: `range.end` unless the task was finished early.
     end: ItemIndex,
+    /// The task's settings.
+    whole: Tuning,
+    /// What this shard makes of them.
     tuning: Tuning,
+    shared: Shared,
+    told: Told,
     limits: Limits,
     phase: Phase,
 
@@ -100,7 +110,8 @@ pub struct Execution {
 impl Execution {
     /// A run that begins, or goes on from what was saved.
     pub fn new(start: Start, now: Now) -> Execution {
-        let Start { shard, range, tuning, restored, has_data, stalls, run, canary } = start;
+        let Start { shard, range, tuning: whole, restored, has_data, stalls, run, canary, shared } = start;
+        let tuning = part_of(&whole, shared.share);
         let (limits, low) = (Limits::of(&tuning), restored.low_water.max(range.start));
         let mut execution = Execution {
             shard,
@@ -139,15 +150,22 @@ impl Execution {
             solo: None,
             canary: None,
             careful: stalls >= solo::STALLS_MAX,
+            whole,
             tuning,
+            shared,
+            told: Told::default(),
             limits,
         };
-        execution.counters.excluded = 0;
-        execution.restore_troubles(restored.retrying, restored.parked, now);
-        execution.exclude(restored.excluded);
-        execution.set_canary(canary);
-        execution.begin_solo(now);
+        execution.resume(restored, canary, now);
         execution
+    }
+
+    fn resume(&mut self, restored: Restored, canary: Option<Canary>, now: Now) {
+        self.counters.excluded = 0;
+        self.restore_troubles(restored.retrying, restored.parked, now);
+        self.exclude(restored.excluded);
+        self.set_canary(canary);
+        self.begin_solo(now);
     }
 
     /// Takes one event in and appends the decisions to `fx`, which the caller cleared.

@@ -10,6 +10,7 @@ use crate::domain::lifecycle::StopReason;
 use crate::domain::retry::{self, Verdict};
 use crate::domain::run::IndexRun;
 use crate::domain::settings::OnExhausted;
+use crate::domain::shards::PauseReason;
 use crate::domain::verdict::{
     AttemptNote, Dispatch, Failed, Failure, HandlerCommand, ItemTrouble, Outcome, Settled, SideRecord, Signal,
 };
@@ -213,14 +214,8 @@ impl Execution {
         self.side.insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
         self.counters.abandoned += 1;
         self.unsaved += 1;
-        if self.budget.is_abandoned_exceeded(self.counters.abandoned, self.range.len()) {
-            let text = format!(
-                "{} items were abandoned, more than the error budget allows; the last one said {}",
-                self.counters.abandoned,
-                trouble.failure.as_ref().map_or("nothing", |failure| failure.code.as_ref())
-            );
-            self.stop(RunEnd::Stopped { reason: StopReason::ErrorBudget, text });
-        }
+        let code = trouble.failure.as_ref().map_or("nothing", |failure| failure.code.as_ref());
+        self.judge_abandoned(&format!("the last one said {code}"));
     }
 
     fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
@@ -294,16 +289,16 @@ impl Execution {
 
     /// Calls that were out together answer together: only the first of a pause counts as one more in a row.
     fn back_off(&mut self, after: Option<Duration>, now: Now) {
-        let until = match after {
-            Some(after) => now.moment.plus(after.min(RETRY_AFTER_LONGEST)),
+        let span = match after {
+            Some(after) => after.min(RETRY_AFTER_LONGEST),
             None if self.pace.paused(now.moment).is_some() => return,
             None => {
                 let doubled = PAUSE_FIRST.saturating_mul(1 << self.pauses_in_a_row.min(10));
                 self.pauses_in_a_row += 1;
-                now.moment.plus(doubled.min(PAUSE_LONGEST))
+                doubled.min(PAUSE_LONGEST)
             }
         };
-        self.pace.pause_until(until, now.moment);
+        self.pause(span, PauseReason::BackPressure, now);
     }
 
     fn on_handler_command(&mut self, command: HandlerCommand, now: Now) {
@@ -311,19 +306,14 @@ impl Execution {
             HandlerCommand::Stop { reason } => {
                 self.stop(RunEnd::Stopped { reason: StopReason::Business, text: reason });
             }
-            HandlerCommand::Finish { total } => {
-                let end = total.map_or(self.high, |total| ItemIndex(total.0));
-                self.finish(end);
-            }
-            HandlerCommand::PauseFor(span) => self.pace.pause_until(now.moment.plus(span), now.moment),
-            HandlerCommand::SlowDown { rate, lasting, .. } => {
-                self.pace.slow_down(rate, now.moment.plus(lasting), now.moment);
-            }
+            HandlerCommand::Finish { total } => self.finish_task(total),
+            HandlerCommand::PauseFor(span) => self.pause(span, PauseReason::Asked, now),
+            HandlerCommand::SlowDown { rate, lasting, .. } => self.slow_down(rate, lasting, now),
         }
     }
 
     fn recover_from_failures(&mut self) {
-        let budget = self.budget.budget();
+        let budget = self.whole.error_budget;
         let allowed = budget.failed_attempts.map_or(0.0, |rate| rate.as_per_second());
         let text = format!("more than {allowed} failed attempts a second over {:?}", budget.window);
         self.stop(RunEnd::Recovering { reason: "error_budget", text });

@@ -9,10 +9,12 @@ use crate::domain::latency::Latencies;
 use crate::domain::lifecycle::StopReason;
 use crate::domain::pace::Pace;
 use crate::domain::settings::Auto;
+use crate::domain::shards::{Pause, Slow};
 use crate::domain::task::{Canary, ShardRange, Tuning};
 use crate::domain::verdict::{Dispatch, Failed, ItemTrouble, ParkedItem, Settled, Signal};
 
 use super::draft::CheckpointDraft;
+use super::shared::Shared;
 
 /// Failures that wait to be written: above this nothing more is dispatched until a checkpoint took them.
 /// (`engine.md` §5: a statement carries at most 4,000 rows; five of them are one transaction of well under 1 s.)
@@ -52,6 +54,8 @@ pub struct Start {
     pub run: RunNo,
     /// The first items of the range, which are settled before any other leaves (`execution::canary`).
     pub canary: Option<Canary>,
+    /// What is known of the rest of the task; `tuning` is the task's.
+    pub shared: Shared,
 }
 
 /// Saved progress.
@@ -124,7 +128,7 @@ impl Reports {
 /// An instruction from outside the lanes.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// New live settings.
+    /// New live settings of the task.
     Tune(Box<Tuning>),
     /// Grant nothing more; end when nothing is in flight.
     Stop(RunEnd),
@@ -132,6 +136,10 @@ pub enum Command {
     Finish(ItemIndex),
     /// The canary as the task has it now; none lifts it.
     Canary(Option<Canary>),
+    /// What is known of the rest of the task.
+    Shared(Shared),
+    /// The task pauses, or goes slower: another shard was told so.
+    Heard(Option<Pause>, Option<Slow>),
 }
 
 /// Something that happened.

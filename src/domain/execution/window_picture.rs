@@ -4,13 +4,15 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Execution;
 use crate::domain::ids::{ItemIndex, Moment};
 use crate::domain::run::IndexRun;
 use crate::domain::waiting::Doing;
 
 /// What is to be said of an index; of a bucket the last one of this list that an index of it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Cell {
     /// Settled, or parked and not to be seen as such.
     Settled,
@@ -25,7 +27,7 @@ pub enum Cell {
 }
 
 /// The item at low water, which everything behind it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Its index.
     pub index: ItemIndex,
@@ -38,7 +40,7 @@ pub struct Head {
 }
 
 /// A copy of a window at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowPicture {
     /// The lowest index that is neither settled nor parked.
     pub low_water: ItemIndex,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::ids::ItemIndex;
 use crate::domain::lifecycle::Status;
 use crate::domain::permits::{MICRO, Permits};
@@ -59,7 +61,7 @@ pub struct Standing {
 }
 
 /// How the runs of a task stand, taken together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
     /// Items with the handler.
     pub in_flight: u64,
@@ -82,7 +84,7 @@ pub struct Live {
 }
 
 /// The item at low water.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Which.
     pub index: ItemIndex,

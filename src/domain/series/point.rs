@@ -1,6 +1,6 @@
 //! What was counted of a task in one span of time, and its short form: a second of a task takes some dozens of bytes.
 
-use crate::domain::histogram::{Histogram, OCTAVES};
+use crate::domain::histogram::{Histogram, OCTAVES, share};
 use crate::domain::permits::Permits;
 use crate::domain::stall::StallReason;
 
@@ -79,7 +79,37 @@ impl Point {
         self.gauges = later.gauges.clone();
     }
 
-    pub(super) fn pack(&self) -> Box<[u8]> {
+    /// What came about in the first `part` of a span of `whole`, as if all lay evenly in it; rounded down.
+    #[must_use]
+    pub(super) fn head(&self, part: u64, whole: u64) -> Point {
+        let of = |count| share(count, part, whole);
+        Point {
+            permits: self.permits.head(part, whole),
+            succeeded: of(self.succeeded),
+            skipped: of(self.skipped),
+            abandoned: of(self.abandoned),
+            failed_attempts: of(self.failed_attempts),
+            calls: self.calls.head(part, whole),
+            gauges: self.gauges.clone(),
+        }
+    }
+
+    /// What is left after a head of the same point.
+    #[must_use]
+    pub(super) fn after(&self, head: &Point) -> Point {
+        Point {
+            permits: self.permits.since(&head.permits),
+            succeeded: self.succeeded.saturating_sub(head.succeeded),
+            skipped: self.skipped.saturating_sub(head.skipped),
+            abandoned: self.abandoned.saturating_sub(head.abandoned),
+            failed_attempts: self.failed_attempts.saturating_sub(head.failed_attempts),
+            calls: self.calls.since(&head.calls),
+            gauges: self.gauges.clone(),
+        }
+    }
+
+    /// The short form: some dozens of bytes for a usual second.
+    pub fn pack(&self) -> Box<[u8]> {
         let mut packer = Packer::new();
         let (permits, gauges) = (&self.permits, &self.gauges);
         let stall = gauges.stall.map_or(0, |reason| reason as u64 + 1);
@@ -111,7 +141,8 @@ impl Point {
         packer.finish()
     }
 
-    pub(super) fn unpack(bytes: &[u8]) -> Point {
+    /// Reads what [`Point::pack`] wrote; what is missing is zero.
+    pub fn unpack(bytes: &[u8]) -> Point {
         let mut numbers = Unpacker::new(bytes);
         let mut next = || numbers.next();
         let mut point = Point::default();

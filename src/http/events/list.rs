@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::node::node_picture;
+use super::node::node_pictures;
 use super::task::{numbers, status, written};
 use super::topic::{Kind, Watcher};
 use crate::domain::ids::TaskId;
@@ -43,8 +43,8 @@ async fn listed(app: &App) -> Result<Vec<TaskView>, ServiceError> {
 /// The tasks, each as `GET /v1/tasks` lists it.
 pub(super) async fn tasks_picture(app: &App) -> Result<Value, ServiceError> {
     let mut shown = Vec::new();
-    for task in listed(app).await? {
-        shown.push(written(&tasks::body(app, app.service.picture(task)))?);
+    for picture in app.service.pictures(listed(app).await?).await {
+        shown.push(written(&tasks::body(app, picture))?);
     }
     Ok(json!({ "tasks": shown }))
 }
@@ -54,7 +54,7 @@ pub(super) async fn cluster_picture(app: &App) -> Result<Value, ServiceError> {
     let counts = app.service.parts.lists.status_counts(COUNT_MAX).await?;
     let counts: Map<String, Value> =
         counts.into_iter().map(|(status, count)| (status.as_str().to_owned(), count.into())).collect();
-    Ok(json!({ "tasks": counts, "counted_up_to": COUNT_MAX, "nodes": [node_picture(app)] }))
+    Ok(json!({ "tasks": counts, "counted_up_to": COUNT_MAX, "nodes": node_pictures(app).await? }))
 }
 
 /// Tells of the cluster what changed.
@@ -128,9 +128,10 @@ impl Watcher for TasksWatcher {
                 Err(error) => tracing::debug!(%error, "the store was not read for a stream"),
             }
         }
-        let pictures = self.tasks.iter().map(|task| self.app.service.picture(task.clone()));
-        let live = pictures.filter(|picture| picture.live.is_some()).map(|picture| numbers(&picture));
-        let now = json!({ "tasks": live.collect::<Vec<_>>() });
+        let pictures = self.app.service.pictures(self.tasks.clone()).await;
+        let live: Vec<Value> =
+            pictures.iter().filter(|picture| picture.live.is_some()).map(numbers).collect();
+        let now = json!({ "tasks": live });
         if self.numbers != now {
             self.numbers = now.clone();
             found.push((Kind::Stats, now));

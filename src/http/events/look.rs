@@ -26,9 +26,7 @@ pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(
         _ if caller.role == Role::Business => {
             Err(ServiceError::Forbidden("a business hears of its own tasks: topics=task:t42".to_owned()))
         }
-        Topic::Node(name) if *name != app.front.node => {
-            Err(ServiceError::NotFound { what: "node", name: name.clone() })
-        }
+        Topic::Node(name) if *name != app.front.node => app.service.other_node(name).await.map(|_| ()),
         Topic::Node(_) | Topic::Cluster | Topic::Tasks => Ok(()),
     }
 }
@@ -38,7 +36,7 @@ impl Look for App {
     async fn snapshot(&self, topic: &Topic) -> Result<Value, ServiceError> {
         match topic {
             Topic::Task(id) => task_picture(self, *id).await,
-            Topic::Node(_) => Ok(node_picture(self)),
+            Topic::Node(name) => node_picture(self, name).await,
             Topic::Cluster => list::cluster_picture(self).await,
             Topic::Tasks => list::tasks_picture(self).await,
         }
@@ -47,7 +45,7 @@ impl Look for App {
     fn watcher(&self, topic: &Topic) -> Box<dyn Watcher> {
         match topic {
             Topic::Task(id) => Box::new(TaskWatcher::new(self.clone(), *id)),
-            Topic::Node(_) => Box::new(NodeWatcher::new(self.clone())),
+            Topic::Node(name) => Box::new(NodeWatcher::new(self.clone(), name.clone())),
             Topic::Cluster => Box::new(list::ClusterWatcher::new(self.clone())),
             Topic::Tasks => Box::new(list::TasksWatcher::new(self.clone())),
         }

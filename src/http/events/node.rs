@@ -1,4 +1,4 @@
-//! What happens on this node: how much of it is taken, how many run.
+//! What happens on a node: how much of it is taken, how many run.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -6,32 +6,38 @@ use tokio::time::Instant;
 
 use super::topic::{Kind, Watcher};
 use crate::http::App;
+use crate::http::nodes;
+use crate::service::ServiceError;
 
-/// The node's numbers.
-pub(super) fn node_picture(app: &App) -> Value {
-    let supervisor = app.service.supervisor();
-    let room = supervisor.room();
-    json!({
-        "id": app.front.node,
-        "state": app.front.state(),
-        "capacity_rate": room.capacity.map_or_else(|| "unlimited".to_owned(), |load| load.to_string()),
-        "reserved_rate": room.reserved.to_string(),
-        "runs": room.shards,
-        "waiting": room.waiting,
-        "actors": supervisor.tree().view().len(),
-    })
+/// A node's numbers; of one that can't be asked, what is stored.
+pub(super) async fn node_picture(app: &App, name: &str) -> Result<Value, ServiceError> {
+    let mut picture = nodes::one(app, name).await?.numbers();
+    if name == app.front.node {
+        picture["actors"] = json!(app.service.supervisor().tree().view().len());
+    }
+    Ok(picture)
+}
+
+/// The numbers of all nodes, the one that answers first.
+pub(super) async fn node_pictures(app: &App) -> Result<Vec<Value>, ServiceError> {
+    let mut pictures: Vec<Value> = nodes::all(app).await?.iter().map(nodes::NodeBody::numbers).collect();
+    if let Some(here) = pictures.first_mut() {
+        here["actors"] = json!(app.service.supervisor().tree().view().len());
+    }
+    Ok(pictures)
 }
 
 /// See the module.
 pub(super) struct NodeWatcher {
     app: App,
+    name: String,
     told: Value,
     looked_at: Option<Instant>,
 }
 
 impl NodeWatcher {
-    pub(super) fn new(app: App) -> NodeWatcher {
-        NodeWatcher { app, told: Value::Null, looked_at: None }
+    pub(super) fn new(app: App, name: String) -> NodeWatcher {
+        NodeWatcher { app, name, told: Value::Null, looked_at: None }
     }
 }
 
@@ -42,7 +48,13 @@ impl Watcher for NodeWatcher {
             return Vec::new();
         }
         self.looked_at = Some(Instant::now());
-        let now = node_picture(&self.app);
+        let now = match node_picture(&self.app, &self.name).await {
+            Ok(now) => now,
+            Err(error) => {
+                tracing::debug!(%error, node = self.name, "a node was not looked at for a stream");
+                return Vec::new();
+            }
+        };
         if self.told == now {
             return Vec::new();
         }

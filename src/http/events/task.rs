@@ -34,7 +34,7 @@ const GROUPS_MAX: usize = 100;
 /// Everything about a task, as `GET /v1/tasks/{task}` says it.
 pub(super) async fn task_picture(app: &App, id: TaskId) -> Result<Value, ServiceError> {
     let task = app.service.parts.tasks.get(id).await?.ok_or_else(|| ServiceError::no_task(id))?;
-    written(&tasks::body(app, app.service.picture(task)))
+    written(&tasks::body(app, app.service.picture(task).await))
 }
 
 /// A body of the API as a value.
@@ -202,10 +202,29 @@ impl TaskWatcher {
         Ok(())
     }
 
+    /// The picture; where the last run has ended since the look before, that of what its end saved: what was read while it
+    /// ran is older.
+    async fn unless_ended(&mut self, picture: TaskPicture, found: &mut Vec<(Kind, Value)>) -> TaskPicture {
+        let runs = picture.live.is_some();
+        let has_ended = std::mem::replace(&mut self.ran, runs) && !runs && picture.silent.is_empty();
+        if !has_ended {
+            return picture;
+        }
+        self.read_at = Some(Instant::now());
+        if let Err(error) = self.read(found).await {
+            tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
+        }
+        match self.task.clone() {
+            Some(task) => self.app.service.picture(task).await,
+            None => picture,
+        }
+    }
+
     /// The live numbers, where they changed.
-    fn live(&mut self, found: &mut Vec<(Kind, Value)>) {
+    async fn live(&mut self, found: &mut Vec<(Kind, Value)>) {
         let Some(task) = &self.task else { return };
-        let picture = self.app.service.picture(task.clone());
+        let picture = self.app.service.picture(task.clone()).await;
+        let picture = self.unless_ended(picture, found).await;
         let mut now = numbers(&picture);
         let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
         merge(&mut now, json!({"actual_rate": rate}));
@@ -250,16 +269,13 @@ fn measured(seen: &mut Vec<(Instant, u64)>, now: Instant, settled: u64) -> f64 {
 impl Watcher for TaskWatcher {
     async fn look(&mut self) -> Vec<(Kind, Value)> {
         let mut found = Vec::new();
-        // What was read while it ran is older than what the run's end saved.
-        let runs = !self.app.service.supervisor().progress(self.id).is_empty();
-        let has_ended = std::mem::replace(&mut self.ran, runs) && !runs;
-        if has_ended || self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
+        if self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
             self.read_at = Some(Instant::now());
             if let Err(error) = self.read(&mut found).await {
                 tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
             }
         }
-        self.live(&mut found);
+        self.live(&mut found).await;
         found
     }
 }

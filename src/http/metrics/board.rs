@@ -10,7 +10,7 @@ use crate::domain::ids::{Moment, ShardId, TaskId};
 use crate::domain::lifecycle::Status;
 use crate::domain::stall::StallReason;
 use crate::domain::tally::FailedAttempts;
-use crate::service::nodes::RunView;
+use crate::service::stats::RunView;
 
 /// Tasks with series of their own. (`ux.md` §2.9.)
 pub(super) const TASKS_MAX: usize = 200;

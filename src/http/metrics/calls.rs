@@ -7,7 +7,7 @@ use super::text::{Kind, Page, Span};
 use crate::domain::histogram::Histogram;
 use crate::domain::ids::{RunNo, ShardId};
 use crate::domain::tally::{FailedAttempts, Tally};
-use crate::service::nodes::RunView;
+use crate::service::stats::RunView;
 
 /// Calls: 1 ms to 69 s.
 const CALLS: Span = Span { first: 20, last: 36 };

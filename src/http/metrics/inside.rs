@@ -2,7 +2,7 @@
 
 use super::text::{Kind, Page, Span};
 use crate::ports::handler::LogLevel;
-use crate::ports::meters::{Meters, Renewal};
+use crate::ports::meters::{HintFate, Meters, Renewal};
 
 /// Transactions and statements: 16 µs to 17 s.
 const STORE: Span = Span { first: 14, last: 34 };
@@ -10,6 +10,7 @@ const STORE: Span = Span { first: 14, last: 34 };
 pub(super) fn write(page: &mut Page, meters: &Meters) {
     write_runs(page, meters);
     write_lines(page, meters);
+    write_redis(page, meters);
     let help = "How long statements of the store took";
     let queries = meters.queries();
     let mut family = page.family("windrow_store_query_duration_seconds", Kind::Histogram, help);
@@ -40,6 +41,23 @@ fn write_runs(page: &mut Page, meters: &Meters) {
     let mut family = page.family("windrow_recoveries_total", Kind::Counter, help);
     for (reason, count) in meters.recoveries() {
         family.sample(&[("reason", &reason)], count as f64);
+    }
+}
+
+/// Only where Redis is used: what always is 0 says nothing.
+fn write_redis(page: &mut Page, meters: &Meters) {
+    let Some(state) = meters.redis() else { return };
+    let help = "Whether Redis answers; without it the database alone decides, and hints are found by polling";
+    page.single("windrow_redis_up", Kind::Gauge, help, f64::from(u8::from(state.is_ok())));
+    let (trips, failures) = meters.lease_trips();
+    let help = "How long round trips for leases took";
+    page.family("windrow_lease_trip_duration_seconds", Kind::Histogram, help).histogram(&[], &trips, STORE);
+    let help = "Round trips for leases that failed; trust decays until one succeeds";
+    page.single("windrow_lease_trip_errors_total", Kind::Counter, help, failures as f64);
+    let help = "Hints among nodes, which save the wait for the next poll";
+    let mut family = page.family("windrow_hints_total", Kind::Counter, help);
+    for fate in HintFate::ALL {
+        family.sample(&[("fate", fate.as_str())], meters.hints(fate) as f64);
     }
 }
 

@@ -78,9 +78,9 @@ with_settings! {
         params: Option<Box<RawValue>>,
         /// Whether it goes with each call.
         send_params: Option<bool>,
-        /// Parts that different nodes can own; 1 is possible.
-        #[schema(minimum = 1)]
-        shards: Option<u32>,
+        /// Parts that different nodes can own: a number, or `auto`.
+        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        shards: Option<crate::domain::settings::Auto<std::num::NonZeroU32>>,
         /// Higher goes first.
         priority: Option<i32>,
         /// Not run before this time.
@@ -117,6 +117,9 @@ with_settings! {
         params: Option<Box<RawValue>>,
         /// Whether it goes with each call.
         send_params: Option<bool>,
+        /// Parts that different nodes can own: a number, or `auto`.
+        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        shards: Option<crate::domain::settings::Auto<std::num::NonZeroU32>>,
         /// Higher goes first.
         priority: Option<i32>,
         /// Not run before this time.
@@ -221,7 +224,7 @@ impl CloneBody {
             params: raw(self.params.as_deref()),
             send_params: self.send_params,
             tuning: self.tuning(),
-            shards: None,
+            shards: self.shards,
             priority: self.priority,
             start_at: time_option("/start_at", self.start_at.as_ref())?,
             deadline: time_option("/deadline", self.deadline.as_ref())?,

@@ -19,12 +19,12 @@ use crate::service::ServiceError;
 use crate::service::task_create::TaskRequest;
 
 /// A task that was made now, or would be.
-pub(super) fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {
+pub(super) async fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {
     if is_dry {
-        return dry_run::would_make(&body(app, app.service.picture(task)));
+        return dry_run::would_make(&body(app, app.service.picture(task).await));
     }
     let place = [(header::LOCATION, format!("/v1/tasks/{}", task.id))];
-    Ok((place, shown(app, StatusCode::CREATED, task)).into_response())
+    Ok((place, shown(app, StatusCode::CREATED, task).await).into_response())
 }
 
 pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
@@ -60,7 +60,7 @@ pub(super) async fn create(
     let source = body.source.read()?;
     refuse_foreign_upload(&app, &steer.caller, &source).await?;
     let request = TaskRequest { business: body.business, source, plan };
-    Ok(made(&app, query.is_dry(), app.service.create_task(request, &actor).await?)?)
+    Ok(made(&app, query.is_dry(), app.service.create_task(request, &actor).await?).await?)
 }
 
 /// A start token is for one start of one task, not for new ones.
@@ -100,7 +100,7 @@ pub(super) async fn clone(
     refuse_start_token(&steer)?;
     let plan = body.plan(key(taken))?;
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    Ok(made(&app, query.is_dry(), app.service.clone_task(task.id, plan, &actor).await?)?)
+    Ok(made(&app, query.is_dry(), app.service.clone_task(task.id, plan, &actor).await?).await?)
 }
 
 /// Change a task.
@@ -141,9 +141,9 @@ pub(super) async fn edit(
     let actor = steer.caller.actor_of(reason, query.is_dry());
     let changed = app.service.change_task(task.id, expected, change, &actor).await?;
     if query.is_dry() {
-        return Ok(would(&app, changed)?);
+        return Ok(would(&app, changed).await?);
     }
-    Ok(shown(&app, StatusCode::OK, changed))
+    Ok(shown(&app, StatusCode::OK, changed).await)
 }
 
 /// Delete a task that has ended.

@@ -26,15 +26,16 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(cancel))
         .routes(routes!(finish))
         .routes(routes!(recover))
+        .routes(routes!(relocate))
         .routes(routes!(ready))
 }
 
-fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, ServiceError> {
+async fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, ServiceError> {
     if is_dry {
-        return would(app, told.task);
+        return would(app, told.task).await;
     }
     let status = if told.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
-    Ok(shown(app, status, told.task))
+    Ok(shown(app, status, told.task).await)
 }
 
 /// Why, for the audit.
@@ -95,7 +96,7 @@ async fn start(
     };
     let told =
         app.service.start_task(task.id, at, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    Ok(answer(&app, query.is_dry(), told)?)
+    Ok(answer(&app, query.is_dry(), told).await?)
 }
 
 /// How a task stops.
@@ -135,7 +136,7 @@ async fn stop(
     let how = if body.now == Some(true) { StopHow::Now } else { StopHow::Drain };
     let told =
         app.service.stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    Ok(answer(&app, query.is_dry(), told)?)
+    Ok(answer(&app, query.is_dry(), told).await?)
 }
 
 /// End a task for good.
@@ -159,7 +160,7 @@ async fn cancel(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let told = app.service.cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    Ok(answer(&app, query.is_dry(), told)?)
+    Ok(answer(&app, query.is_dry(), told).await?)
 }
 
 /// Where a task ends early.
@@ -199,7 +200,7 @@ async fn finish(
     let task = steer.task(&app, &text).await?;
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
     let told = app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?;
-    Ok(answer(&app, query.is_dry(), told)?)
+    Ok(answer(&app, query.is_dry(), told).await?)
 }
 
 /// Try a recovering task now.
@@ -223,7 +224,51 @@ async fn recover(
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let told = app.service.recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    Ok(answer(&app, query.is_dry(), told)?)
+    Ok(answer(&app, query.is_dry(), told).await?)
+}
+
+/// Where a task goes on.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct MoveBody {
+    /// The node.
+    #[schema(min_length = 1, max_length = 64, examples("n2"))]
+    to: String,
+    /// Only this shard of it.
+    #[schema(minimum = 0, maximum = 4294967295_u64)]
+    shard: Option<u32>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Move a running task to another node.
+///
+/// Its owners let calls in flight end, save, and give their shards back; the node takes them. Nothing is done twice. If it
+/// hasn't taken them within 30 s, any node may.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/move", tag = "tasks", operation_id = "move_task", request_body = MoveBody,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["operator"])),
+    responses(
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+    )
+)]
+async fn relocate(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<MoveBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let (task, _) = app.service.move_task(task.id, body.shard, &body.to, &actor).await?;
+    Ok(answer(&app, query.is_dry(), Told { task, is_new: true }).await?)
 }
 
 /// What a business says when it is ready.
@@ -278,5 +323,5 @@ async fn ready(
     };
     let told =
         app.service.task_ready(task.id, change, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
-    Ok(answer(&app, query.is_dry(), told)?)
+    Ok(answer(&app, query.is_dry(), told).await?)
 }

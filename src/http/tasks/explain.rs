@@ -16,10 +16,11 @@ use crate::domain::tuning_patch::TuningPatch;
 use crate::http::App;
 use crate::http::body::Params;
 use crate::http::problem::Problem;
+use crate::http::silent::{SilentJson, silent};
 use crate::http::time::rfc3339;
 use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
-use crate::service::explain::{SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
+use crate::service::explain::{Explained, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
 
 /// Of what time.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -64,6 +65,20 @@ pub(super) struct ExplanationJson {
     pub(super) why: String,
     /// What would help, the best first.
     pub(super) advice: Vec<AdviceJson>,
+    /// The nodes that run it.
+    pub(super) nodes: Vec<PartJson>,
+    /// Nodes that run a part of it and can't be asked: this is about the other parts.
+    pub(super) unreachable: Vec<SilentJson>,
+}
+
+/// A node that runs a part of a task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExplainedNode)]
+pub(super) struct PartJson {
+    /// Its name.
+    pub(super) node: String,
+    /// How many runs of the task it has.
+    pub(super) runs: u32,
 }
 
 /// A part of what is missing.
@@ -143,8 +158,8 @@ pub(super) async fn explain(
         return Err(ServiceError::invalid("seconds", fault).into());
     }
     let task = steer.task(&app, &id).await?;
-    let explanation = app.service.explain(&task, seconds);
-    let body = ExplanationJson::new(&task, &explanation, app.service.config().cluster.restore_max);
+    let explained = app.service.explain(&task, seconds).await;
+    let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accept.contains("text/plain") {
         let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
@@ -154,7 +169,9 @@ pub(super) async fn explain(
 }
 
 impl ExplanationJson {
-    fn new(task: &TaskView, explanation: &Explanation, recoveries: u32) -> ExplanationJson {
+    fn new(task: &TaskView, explained: &Explained, recoveries: u32) -> ExplanationJson {
+        let explanation = &explained.explanation;
+        let node = |(node, runs): &(String, u32)| PartJson { node: node.clone(), runs: *runs };
         let rate = |micros| rounded(explanation.per_second(micros));
         let missing = explanation.missing();
         let wait = |(reason, share): &(_, u32)| {
@@ -176,6 +193,8 @@ impl ExplanationJson {
             waits: explanation.waits.iter().map(wait).collect(),
             why: explanation.why.clone(),
             advice: explanation.advice.iter().map(AdviceJson::new).collect(),
+            nodes: explained.nodes.iter().map(node).collect(),
+            unreachable: silent(&explained.silent),
         }
     }
 }

@@ -20,6 +20,13 @@ pub(super) fn text(body: &ExplanationJson) -> String {
         let share = format!("{:.0} %", wait.share * 100.0);
         lines.push(format!("  {:<18}{share:>7} of the time", wait.title));
     }
+    if body.nodes.len() > 1 {
+        let nodes = body.nodes.iter().map(|part| format!("{} ({} runs)", part.node, part.runs));
+        lines.push(format!("on: {}", nodes.collect::<Vec<_>>().join(", ")));
+    }
+    for silent in &body.unreachable {
+        lines.push(format!("without {}, which can't be asked: {}", silent.node, silent.why));
+    }
     lines.push(format!("why: {}", body.why));
     for (at, advice) in body.advice.iter().enumerate() {
         lines.push(format!("{}{}", if at == 0 { "try: " } else { "     " }, advised(&body.task, advice)));

@@ -121,5 +121,5 @@ pub(super) async fn redrive(
     refuse_start_token(&steer)?;
     let actor = steer.caller.actor_of(body.reason.take(), query.is_dry());
     let request = body.request(key(taken))?;
-    Ok(made(&app, query.is_dry(), app.service.redrive(&origin, request, &actor).await?)?)
+    Ok(made(&app, query.is_dry(), app.service.redrive(&origin, request, &actor).await?).await?)
 }

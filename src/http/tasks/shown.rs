@@ -1,17 +1,22 @@
 //! A task as every surface shows it (`ux.md` §2.2).
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::settings::SettingsJson;
+use super::shards::ShardJson;
 use super::source::SourceJson;
 use crate::domain::ids::WallMs;
 use crate::domain::lifecycle::Status;
+use crate::domain::settings::Auto;
 use crate::domain::task::{Canary, CanaryThen};
+use crate::http::silent::{SilentJson, silent as all_silent};
 use crate::http::time::rfc3339;
+use crate::ports::peers::Silent;
 use crate::ports::task_store::TaskView;
 use crate::service::task_show::{Live, TaskPicture};
 
@@ -46,9 +51,14 @@ pub(in crate::http) struct TaskJson {
     total: u64,
     /// Where they stand; the terms add up to `total`.
     counts: CountsOfTask,
-    /// Below it every item is settled or parked.
+    /// Below it every item is settled or parked; of several shards that of the first that isn't done.
     low_water: u64,
-    /// Settled items each second; 0 while it doesn't run, null where it isn't known (yet, or on this node).
+    /// Into how many parts it is cut when it starts: a number, or `auto`.
+    #[schema(value_type = crate::http::schema::NumberOrAuto)]
+    shards: Auto<NonZeroU32>,
+    /// Those parts.
+    shard_list: Vec<ShardJson>,
+    /// Settled items each second; 0 while it doesn't run, null where it isn't known (yet, or since a node can't be asked).
     actual_rate: Option<f64>,
     #[serde(flatten)]
     settings: SettingsJson,
@@ -87,7 +97,7 @@ pub(in crate::http) struct TaskJson {
     started_at: Option<String>,
     /// When it ended.
     finished_at: Option<String>,
-    /// What is known of it while it runs on this node.
+    /// What is known of it while it runs, on whatever nodes.
     live: Option<LiveJson>,
 }
 
@@ -139,16 +149,23 @@ struct CanaryJson {
     then: &'static str,
 }
 
-/// What is known of a task while it runs on this node.
+/// What is known of a task while it runs. Of nodes that can't be asked the task has what was saved last.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskLive)]
 struct LiveJson {
+    /// `live`; `partial` when some of its nodes can't be asked; `unreachable` when none can, and the numbers are null.
+    #[schema(value_type = String)]
+    state: &'static str,
+    /// The nodes that run it, and were asked.
+    nodes: Vec<String>,
+    /// Those that can't be asked.
+    unreachable: Vec<SilentJson>,
     /// One past the highest index dispatched.
-    high_water: u64,
-    /// The window's size now.
-    window: u64,
+    high_water: Option<u64>,
+    /// The windows' sizes now.
+    window: Option<u64>,
     /// Items that may be in flight now.
-    concurrency: u64,
+    concurrency: Option<u64>,
     /// The 95th percentile of how long calls take.
     latency_p95_seconds: Option<f64>,
     /// Why nothing leaves, if so.
@@ -159,7 +176,7 @@ struct LiveJson {
 impl TaskJson {
     /// The task's picture; `recoveries` is how many there are at most.
     pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
-        let TaskPicture { task, live } = picture;
+        let TaskPicture { task, live, silent } = picture;
         TaskJson {
             status: task.status.as_str(),
             result: task.result.map(|result| result.as_str()),
@@ -169,6 +186,8 @@ impl TaskJson {
             total: task.total.0,
             counts: counts(&task),
             low_water: task.low_water.0,
+            shards: task.shards_wanted,
+            shard_list: ShardJson::of(&task),
             actual_rate: match &live {
                 Some(live) => live.actual_rate.map(|rate| (rate * 1000.0).round() / 1000.0),
                 None => (task.status != Status::Running).then_some(0.0),
@@ -187,7 +206,7 @@ impl TaskJson {
             created_at: rfc3339(task.created_at),
             started_at: task.started_at.map(rfc3339),
             finished_at: task.finished_at.map(rfc3339),
-            live: live.as_ref().map(live_json),
+            live: live_json(live.as_ref(), &silent),
             id: task.id.to_string(),
             business: task.business,
             name: task.name,
@@ -223,14 +242,23 @@ fn canary(canary: Canary) -> CanaryJson {
     CanaryJson { items: canary.items.get(), then }
 }
 
-fn live_json(live: &Live) -> LiveJson {
-    LiveJson {
-        high_water: live.high_water.0,
-        window: live.window,
-        concurrency: live.concurrency,
-        latency_p95_seconds: live.latency_p95.map(|p95| p95.as_secs_f64()),
-        stall: live.stall,
-    }
+fn live_json(live: Option<&Live>, silent: &[Silent]) -> Option<LiveJson> {
+    let state = match (live, silent) {
+        (None, []) => return None,
+        (None, _) => "unreachable",
+        (Some(_), []) => "live",
+        (Some(_), _) => "partial",
+    };
+    Some(LiveJson {
+        state,
+        nodes: live.map(|live| live.nodes.clone()).unwrap_or_default(),
+        unreachable: all_silent(silent),
+        high_water: live.map(|live| live.high_water.0),
+        window: live.map(|live| live.window),
+        concurrency: live.map(|live| live.concurrency),
+        latency_p95_seconds: live.and_then(|live| live.latency_p95).map(|p95| p95.as_secs_f64()),
+        stall: live.and_then(|live| live.stall),
+    })
 }
 
 /// What the task's own row says of its future.

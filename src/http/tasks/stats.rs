@@ -17,6 +17,7 @@ use crate::domain::stall::StallReason;
 use crate::http::App;
 use crate::http::body::Params;
 use crate::http::problem::Problem;
+use crate::http::silent::{SilentJson, silent};
 use crate::http::time::rfc3339;
 use crate::service::ServiceError;
 use crate::service::task_stats::{StatsRange, TaskPoint, TaskStats};
@@ -48,7 +49,7 @@ impl StatsQuery {
     }
 }
 
-/// What a task did lately on this node.
+/// What a task did lately.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskStats)]
 struct StatsJson {
@@ -64,6 +65,8 @@ struct StatsJson {
     sums: SumsJson,
     /// How long the calls of all points took.
     latency: LatencyJson,
+    /// Nodes that ran a part of it lately and can't be asked: what they counted is missing.
+    unreachable: Vec<SilentJson>,
 }
 
 /// Series of a task.
@@ -104,7 +107,7 @@ struct SeriesJson {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskSums)]
 struct SumsJson {
-    /// For how many seconds of it the task ran here.
+    /// For how many seconds of it the task ran.
     seconds: f64,
     /// Settled well.
     succeeded: u64,
@@ -149,8 +152,8 @@ struct BucketJson {
 /// See what a task did lately.
 ///
 /// Rates, times of calls, errors and why nothing left, as one list each: seconds of the last quarter of an hour, tens of
-/// seconds of the last six hours, less while thousands of tasks run. Counted by this node since it began; a task that
-/// didn't run here has empty lists.
+/// seconds of the last six hours, less while thousands of tasks run. Counted by the nodes that ran it, since each began,
+/// and put together by the second; a task that didn't run has empty lists.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/stats", tag = "tasks", operation_id = "task_stats",
     params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), StatsQuery),
@@ -167,7 +170,7 @@ pub(super) async fn stats(
     Params(query): Params<StatsQuery>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    let stats = app.service.task_stats(task.id, query.read()?)?;
+    let stats = app.service.task_stats(task.id, query.read()?).await?;
     Ok(Json(StatsJson::of(&stats)).into_response())
 }
 
@@ -188,6 +191,7 @@ impl StatsJson {
                 failed_attempts: sum.failed_attempts,
             },
             latency: LatencyJson::of(&sum.calls),
+            unreachable: silent(&stats.silent),
         }
     }
 }

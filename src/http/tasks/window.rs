@@ -12,6 +12,8 @@ use super::{Answer, Steer};
 use crate::http::App;
 use crate::http::body::Params;
 use crate::http::problem::Problem;
+use crate::http::silent::{SilentJson, silent};
+use crate::ports::peers::Silent;
 use crate::service::ServiceError;
 use crate::service::task_window::{Cell, Head, Seen, ShardWindow};
 
@@ -36,10 +38,12 @@ pub(super) struct WindowQuery {
 struct WindowJson {
     /// One for each shard.
     shards: Vec<ShardJson>,
-    /// Why this is not how things stand now, if so: `not_running_here` (it is as it was saved), `checkpoint_corrupt`
-    /// (what was saved can't be read).
+    /// Why this is not how things stand now, if so: `not_running_here` (some of it runs nowhere, and is as it was saved),
+    /// `unreachable` (the same, since its node can't be asked), `checkpoint_corrupt` (what was saved can't be read).
     #[schema(value_type = Option<String>)]
     reason: Option<&'static str>,
+    /// Nodes that run a part of it and can't be asked.
+    unreachable: Vec<SilentJson>,
 }
 
 /// The window of a shard.
@@ -48,6 +52,8 @@ struct WindowJson {
 struct ShardJson {
     /// The shard's number.
     shard: u32,
+    /// The node that runs it; null while nobody does, or when it can't be asked.
+    node: Option<String>,
     /// Below it every item is settled or parked.
     low_water: u64,
     /// One past the highest index dispatched.
@@ -101,15 +107,17 @@ pub(super) async fn window(
     let cells =
         NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
-    let windows = app.service.task_windows(task.id, cells.ok_or_else(fault)?).await?;
+    let (windows, unreachable) = app.service.task_windows(task.id, cells.ok_or_else(fault)?).await?;
     let shards = windows.iter().map(ShardJson::of).collect();
-    Ok(Json(WindowJson { shards, reason: reason(&windows) }).into_response())
+    let reason = reason(&windows, &unreachable);
+    Ok(Json(WindowJson { shards, reason, unreachable: silent(&unreachable) }).into_response())
 }
 
-fn reason(windows: &[ShardWindow]) -> Option<&'static str> {
+fn reason(windows: &[ShardWindow], unreachable: &[Silent]) -> Option<&'static str> {
     let any = |seen| windows.iter().any(|window| window.seen == seen);
     match (any(Seen::Damaged), any(Seen::Saved)) {
         (true, _) => Some("checkpoint_corrupt"),
+        (false, true) if !unreachable.is_empty() => Some("unreachable"),
         (false, true) => Some("not_running_here"),
         (false, false) => None,
     }
@@ -119,6 +127,7 @@ impl ShardJson {
     fn of(window: &ShardWindow) -> ShardJson {
         ShardJson {
             shard: window.shard.no,
+            node: window.node.clone(),
             low_water: window.low_water.0,
             high_water: window.high_water.0,
             capacity: window.size,

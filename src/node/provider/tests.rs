@@ -69,6 +69,7 @@ impl Place {
             deadline: None,
             parent: None,
             priority: 0,
+            shards: crate::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };
         self.store.create(&new, &me(), NOW).await.expect("made")
     }

@@ -7,6 +7,7 @@ use super::{ServeError, capacity};
 use crate::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
 use crate::actors::tree::Printed;
 use crate::adapters::handler::http::HttpOptions;
+use crate::adapters::peers::{PeerClient, PeerKey, PeerTls, Shared};
 use crate::config::Config;
 use crate::node::fair_share::FairShares;
 use crate::node::min_level::{MinLevel, Sieve};
@@ -16,9 +17,11 @@ use crate::node::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemCl
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
 use crate::ports::hook::HookCaller;
+use crate::ports::peers::PeerSeal;
 use crate::ports::provision::Provider;
 use crate::ports::vault::Vault;
 use crate::service::Parts;
+use crate::service::cluster::ClusterParts;
 
 /// What a node is composed of.
 pub(super) struct Ingredients<'a> {
@@ -52,7 +55,9 @@ impl Ingredients<'_> {
 pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), ServeError> {
     let config = from.config;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let vault: Arc<dyn Vault> = Arc::new(KeyVault::open(config.auth.key_file.as_deref(), from.state.path())?);
+    let key = KeyVault::open(config.auth.key_file.as_deref(), from.state.path())?;
+    let cluster = cluster(&from, &clock, &key)?;
+    let vault: Arc<dyn Vault> = Arc::new(key);
     let transports = Arc::new(Transports::default());
     let provider: Arc<dyn Provider> = Arc::new(provider(&from, &clock, &vault, &transports));
     let calls = Arc::new(HookClient {
@@ -87,10 +92,34 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         provider,
         meters: store.meters().clone(),
         node_audit: store,
+        cluster,
         supervisor: node.supervisor().clone(),
         clock,
     };
     Ok((node, parts))
+}
+
+/// How other nodes of the store are known and asked.
+fn cluster(
+    from: &Ingredients<'_>,
+    clock: &Arc<dyn Clock>,
+    key: &KeyVault,
+) -> Result<ClusterParts, ServeError> {
+    let seal: Arc<dyn PeerSeal> = Arc::new(PeerKey::new(key.peers_key()));
+    let tls = PeerTls { ca_file: from.config.cluster.ca_file.clone() };
+    let client =
+        PeerClient::new(from.name, seal.clone(), clock.clone(), tls).map_err(ServeError::PeerTrust)?;
+    Ok(ClusterParts {
+        node: from.name.to_owned(),
+        began: clock.wall(),
+        is_shared: from.config.store.url.is_server(),
+        address: Some(from.address.clone()),
+        database: from.config.store.url.engine(),
+        sessions: from.store.clone(),
+        shards: from.store.clone(),
+        peers: Arc::new(Shared::new(Arc::new(client))),
+        seal,
+    })
 }
 
 fn provider(
@@ -133,6 +162,7 @@ async fn start(
         unlimited_reserves: config.node.unlimited_reserves,
         times: times(config),
         runtimes: from.runtimes.clone(),
+        exclusive: !config.store.url.is_server(),
         only: None,
     };
     Ok(Node::start_with(options, beside(from, caller)).await?)
@@ -152,6 +182,7 @@ fn beside(from: &Ingredients<'_>, caller: Arc<dyn HookCaller>) -> Beside {
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),
+        cluster: Some(config.cluster.clone()),
         data_log: Some(from.data_log()),
         printed: Printed { start: shown.start, restart: shown.restart, stop: shown.stop },
     }
@@ -169,5 +200,6 @@ fn times(config: &Config) -> Times {
         restore_backoff: (cluster.restore_backoff.first, cluster.restore_backoff.max),
         data_log_flush: config.data_log.flush,
         drain_timeout: config.node.drain_timeout,
+        takeover_without_leases: cluster.takeover_without_redis,
     }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use crate::adapters::vault::KeyError;
 use crate::http::server::BadTls;
+use crate::node::agreement::WitnessError;
 use crate::node::bootstrap::BootstrapError;
 use crate::node::{LockError, StartError};
 use crate::ports::StoreError;
@@ -35,9 +36,15 @@ pub enum ServeError {
     /// The key that seals secrets can't be used.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// Nobody can be trusted to be another node.
+    #[error("cluster.ca_file: {0}")]
+    PeerTrust(String),
     /// The first token can't be made or read.
     #[error(transparent)]
     Token(#[from] BootstrapError),
+    /// The other nodes of the store live on another witness.
+    #[error(transparent)]
+    Witness(#[from] WitnessError),
     /// The tree did not come up.
     #[error(transparent)]
     Start(#[from] StartError),

@@ -59,8 +59,8 @@ fn roots(
     if roots.is_empty() { Err("it holds no certificate".into()) } else { Ok(roots) }
 }
 
-/// Settings for a handler that never speaks TLS.
-pub(super) fn trusting_nobody() -> ClientConfig {
+/// Settings for who never speaks TLS.
+pub(in crate::adapters) fn trusting_nobody() -> ClientConfig {
     builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
 }
 

@@ -115,6 +115,9 @@ pub struct Content {
     /// Whether the params go with each call; without it as the node's configuration says
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub send_params: Option<bool>,
+    /// Cut it into so many shards, that different nodes can own; or "auto"
+    #[arg(long, value_name = "N|auto")]
+    pub shards: Option<String>,
     /// Leave out so many items at the head
     #[arg(long, value_name = "N")]
     pub skip_first: Option<u64>,

@@ -6,6 +6,14 @@ use super::make::label;
 use super::settings::Settings;
 use crate::cli::remote::{Remote, Write};
 
+/// How a task is moved.
+pub(in crate::cli::task) const MOVE_EXAMPLES: &str = "\
+Examples:
+  windrow task move t42 --to n2
+  windrow task move push/black-friday --to n3 --shard 1 --wait
+
+If that node hasn't taken it within 30 s, any node may.";
+
 /// Which tasks: some by their addresses, or all that fit.
 #[derive(Clone, Debug, Default, Args)]
 #[group(required = true, multiple = true)]
@@ -173,7 +181,17 @@ pub struct MoveArgs {
     /// The task: t42, or business/name
     pub task: String,
     /// The node that is to run it
+    #[arg(long, value_name = "NODE", required_unless_present = "node")]
+    pub to: Option<String>,
+    /// The node that is to run it; the same as --to
+    #[arg(conflicts_with = "to", hide = true)]
     pub node: Option<String>,
+    /// Only this part of it, by its number
+    #[arg(long, value_name = "K")]
+    pub shard: Option<u32>,
+    /// Wait until it is there
+    #[arg(long)]
+    pub wait: bool,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,

@@ -1,0 +1,15 @@
+-- KEYS[3 …]  leases
+-- ARGV[2]    '1' where a lease that is nobody's may be set again
+-- ARGV[3 …]  tokens, one for each lease
+-- reply      a number for each lease: 0 someone else's, 1 ours, 2 nobody's
+for i = 3, #KEYS do
+  local token = ARGV[i]
+  local holder = redis.call('GET', KEYS[i])
+  if holder == token or (not holder and ARGV[2] == '1') then
+    redis.call('SET', KEYS[i], token, 'PX', ARGV[1])
+    said[i - 2] = HELD
+  else
+    said[i - 2] = holder and LOST or ABSENT
+  end
+end
+return said

@@ -1,0 +1,151 @@
+//! Connections to database servers: which, with what limits, and what is said when they can't be had.
+
+use std::fmt;
+use std::time::Duration;
+
+use sea_orm::{ConnectOptions, Database, DatabaseConnection};
+
+use super::{mysql, postgres};
+use crate::adapters::sql::error;
+use crate::ports::StoreError;
+
+/// How long a caller waits for a connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for the first connection of a node that begins.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same for a heartbeat, whose next try is near.
+const ACQUIRE_TIMEOUT_PULSE: Duration = Duration::from_secs(5);
+/// Connections of the heartbeat: one beats, the other is there if the first one hangs.
+const PULSES: u32 = 2;
+/// A connection that was idle for this long is closed.
+const IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// Which kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB or MySQL.
+    MySql,
+}
+
+/// Where a database is. Its password is in no text that it shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerAddress {
+    /// Which kind of server.
+    pub kind: ServerKind,
+    /// Its URL, without a password.
+    pub url: String,
+    /// The most connections; those of the heartbeat come on top.
+    pub max_connections: u32,
+    password: Option<String>,
+}
+
+impl ServerAddress {
+    /// An address. The URL holds no password.
+    pub fn new(
+        kind: ServerKind,
+        url: String,
+        password: Option<String>,
+        max_connections: u32,
+    ) -> ServerAddress {
+        ServerAddress { kind, url, max_connections, password }
+    }
+
+    pub(super) fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+}
+
+impl fmt::Debug for ServerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+/// What a server may take for the statements of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Waiting for a row that another transaction has locked.
+    pub(super) lock: Duration,
+    /// One statement.
+    pub(super) statement: Duration,
+    /// Doing nothing within a transaction: a node that was halted there gives its rows back.
+    pub(super) idle: Duration,
+}
+
+const USUAL: Limits =
+    Limits { lock: Duration::from_secs(3), statement: Duration::from_secs(30), idle: Duration::from_secs(5) };
+const PULSE: Limits =
+    Limits { lock: Duration::from_secs(1), statement: Duration::from_secs(2), idle: Duration::from_secs(3) };
+/// For migrations: a step on a large table takes the time that it takes.
+const PATIENT: Limits = Limits {
+    lock: Duration::from_secs(60),
+    statement: Duration::from_secs(24 * 3600),
+    idle: Duration::from_secs(600),
+};
+
+/// The connections of a node.
+pub(in crate::adapters::sql) struct Pools {
+    pub(in crate::adapters::sql) usual: DatabaseConnection,
+    /// The heartbeat's own.
+    pub(in crate::adapters::sql) pulse: DatabaseConnection,
+}
+
+/// Opens the pools of a node; the first connection is made at once, so that a wrong address is heard of here.
+pub(in crate::adapters::sql) async fn open(address: &ServerAddress) -> Result<Pools, StoreError> {
+    let usual = pool(address, address.max_connections.max(2), (USUAL, ACQUIRE_TIMEOUT)).await?;
+    let pulse = pool(address, PULSES, (PULSE, ACQUIRE_TIMEOUT_PULSE)).await?;
+    Ok(Pools { usual, pulse })
+}
+
+/// One connection that has all the time it needs: for migrations and for people who look.
+pub(in crate::adapters::sql) async fn open_one(
+    address: &ServerAddress,
+) -> Result<DatabaseConnection, StoreError> {
+    pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
+}
+
+/// A connection that was idle for longer is asked whether it lives before it is used.
+const IDLE_UNTESTED_MAX: Duration = Duration::from_secs(1);
+
+async fn pool(
+    address: &ServerAddress,
+    connections: u32,
+    (limits, patience): (Limits, Duration),
+) -> Result<DatabaseConnection, StoreError> {
+    let mut options = ConnectOptions::new(url(address));
+    options.max_connections(connections).min_connections(connections.min(PULSES)).sqlx_logging(false);
+    options.acquire_timeout(patience).connect_timeout(patience);
+    options.test_before_acquire(false).test_before_acquire_if_idle_for(IDLE_UNTESTED_MAX);
+    if connections == 1 {
+        // Its session holds a lock.
+        options.idle_timeout(None).max_lifetime(None);
+    } else {
+        options.idle_timeout(Some(IDLE_MAX));
+    }
+    match address.kind {
+        ServerKind::Postgres => postgres::prepare(&mut options, address, limits),
+        ServerKind::MySql => mysql::prepare(&mut options, address, limits),
+    }
+    Database::connect(options).await.map_err(|cause| unreachable(address, error(cause)))
+}
+
+/// The URL in the one scheme that the driver knows.
+fn url(address: &ServerAddress) -> String {
+    let rest = address.url.split_once("://").map_or(address.url.as_str(), |(_, rest)| rest);
+    match address.kind {
+        ServerKind::Postgres => format!("postgres://{rest}"),
+        ServerKind::MySql => format!("mysql://{rest}"),
+    }
+}
+
+/// The same error with the address, which the driver leaves out.
+fn unreachable(address: &ServerAddress, cause: StoreError) -> StoreError {
+    let told = |text: String| format!("can't connect to {}: {text}", address.url);
+    match cause {
+        StoreError::Unavailable(text) => StoreError::Unavailable(told(text)),
+        StoreError::Refused(text) => StoreError::Refused(told(text)),
+        newer => newer,
+    }
+}

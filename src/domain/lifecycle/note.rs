@@ -1,0 +1,95 @@
+//! What is said beside a task's status when one of its shards changes: each reason once, whichever shard is last.
+
+use super::Status;
+
+/// The slug of a recovery that all shards of a task share.
+pub const TASK_RECOVERS: &str = "error_budget";
+/// The slug of a task of which a part is to be tried again, when the others have ended.
+const PART_RECOVERS: &str = "part_recovers";
+/// How long the sentences of all shards may become together. Unit: bytes.
+const TEXT_MAX: usize = 2000;
+
+/// A slug and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// A machine slug.
+    pub reason: Option<String>,
+    /// A sentence for people.
+    pub text: String,
+}
+
+/// What a task says beside its status after a change of a shard: it said `held` and was `before`, the shard brings
+/// `news`, and the task is `after`.
+pub fn note_after(before: Status, held: Option<Note>, after: Status, news: Option<Note>) -> Option<Note> {
+    let is_shared = |note: &Note| note.reason.as_deref() == Some(TASK_RECOVERS);
+    match (before, after) {
+        (Status::Running, Status::Running) if held.as_ref().is_some_and(is_shared) => held,
+        (Status::Running, Status::Running) => news.filter(is_shared).or(held),
+        (Status::Stopping, Status::Stopping | Status::Stopped | Status::Cancelled) => joined(held, news),
+        (_, Status::Recovering) if before != after => {
+            held.filter(is_shared).or(news).or_else(|| Some(part_recovers()))
+        }
+        // What is tried again says so only while it is; elsewhere only sentences without a slug have a meaning.
+        _ if before != after => news.filter(|note| note.reason.is_none()),
+        _ => held,
+    }
+}
+
+fn part_recovers() -> Note {
+    let text = "a part of the task is to be tried again; the other parts are done or wait".to_owned();
+    Note { reason: Some(PART_RECOVERS.to_owned()), text }
+}
+
+/// The first sentence is the reason; of the others only what they add to it (items that may repeat) is kept.
+fn joined(held: Option<Note>, news: Option<Note>) -> Option<Note> {
+    let news = news.filter(|note| note.reason.is_none());
+    let (Some(held), Some(news)) = (held.clone(), news.clone()) else { return held.or(news) };
+    let added = news.text.split_once("; ").map(|(_, rest)| rest);
+    let text = match added.filter(|added| !held.text.contains(added)) {
+        Some(added) if held.text.len() + added.len() < TEXT_MAX => format!("{}; {added}", held.text),
+        _ => held.text,
+    };
+    Some(Note { reason: held.reason, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Option<Note> {
+        Some(Note { reason: None, text: text.to_owned() })
+    }
+
+    fn recovers(reason: &str, text: &str) -> Option<Note> {
+        Some(Note { reason: Some(reason.to_owned()), text: text.to_owned() })
+    }
+
+    #[test]
+    fn the_first_shard_that_stops_says_why_and_the_others_add_what_may_repeat() {
+        use Status::{Running, Stopped, Stopping};
+        let why = note_after(Running, None, Stopping, said("item 7 used all 5 attempts"));
+        let second = note_after(Stopping, why, Stopping, said("stopped by command; 1 items were in flight"));
+        let last = note_after(Stopping, second, Stopped, said("stopped by command"));
+        assert_eq!(last, said("item 7 used all 5 attempts; 1 items were in flight"));
+        let now = note_after(Stopping, None, Stopping, said("stopped by command; 2 items"));
+        assert_eq!(
+            note_after(Stopping, now, Stopped, said("stopped by command; 3 items")),
+            said("stopped by command; 2 items; 3 items")
+        );
+    }
+
+    #[test]
+    fn a_recovery_of_all_is_told_from_its_first_shard_on() {
+        use Status::{Recovering, Running, Stopped};
+        let first = recovers(TASK_RECOVERS, "too many failed attempts");
+        let while_others_end = note_after(Running, None, Running, first.clone());
+        assert_eq!(while_others_end, first);
+        let last = recovers(TASK_RECOVERS, "another shard had too many");
+        assert_eq!(note_after(Running, while_others_end.clone(), Running, last.clone()), first);
+        assert_eq!(note_after(Running, while_others_end, Recovering, last), first);
+        assert_eq!(note_after(Running, None, Running, recovers("unavailable", "x")), None);
+        let part = note_after(Running, None, Recovering, None).expect("it says something");
+        assert_eq!(part.reason.as_deref(), Some(PART_RECOVERS));
+        assert_eq!(note_after(Running, None, Stopped, recovers("unavailable", "x")), None, "no next time");
+    }
+}

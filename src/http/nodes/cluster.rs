@@ -1,0 +1,114 @@
+//! `/v1/cluster`: all nodes together, and whether they are well.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{NodeBody, all};
+use crate::http::App;
+use crate::http::problem::Problem;
+use crate::service::ServiceError;
+use crate::service::cluster::nodes::ShardCounts;
+
+/// A cluster.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ClusterBody {
+    /// Of the store; the first part of every item key.
+    store: String,
+    /// Which database it is: `sqlite`, `postgres` or `mysql`.
+    #[schema(value_type = String)]
+    database: &'static str,
+    /// What keeps two nodes from running the same: `redis` with the database, or the `database` alone.
+    #[schema(value_type = String)]
+    witness: &'static str,
+    /// `ok`, or `degraded` when there are reasons.
+    #[schema(value_type = String)]
+    status: &'static str,
+    /// What isn't well.
+    reasons: Vec<ClusterReason>,
+    /// How many nodes have each version.
+    versions: BTreeMap<String, u64>,
+    /// Where the parts of tasks stand that have something left to do.
+    shards: ClusterShards,
+    /// The nodes, the one that answers first; each with what runs on it.
+    nodes: Vec<NodeBody>,
+}
+
+/// Something that isn't well.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ClusterReason {
+    /// `node_silent`, `node_fenced`, `node_unreachable` or `orphaned`.
+    #[schema(value_type = String)]
+    reason: &'static str,
+    /// A sentence.
+    text: String,
+}
+
+/// Where the parts of tasks stand.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ClusterShards {
+    /// Owned by a node that lives.
+    owned: u64,
+    /// Owned by one that is silent or has lost its session: others take them over.
+    orphaned: u64,
+    /// To be run, and owned by nobody.
+    released: u64,
+    /// To be tried again later.
+    recovering: u64,
+    /// A number that is as high as this may be higher.
+    counted_up_to: u64,
+}
+
+impl From<ShardCounts> for ClusterShards {
+    fn from(counts: ShardCounts) -> ClusterShards {
+        let ShardCounts { owned, orphaned, released, recovering, counted_up_to } = counts;
+        ClusterShards { owned, orphaned, released, recovering, counted_up_to }
+    }
+}
+
+/// See the whole cluster
+#[utoipa::path(
+    get, path = "/v1/cluster", tag = "node", security(("bearer" = ["viewer"])),
+    responses((status = 200, body = ClusterBody))
+)]
+pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {
+    let store = app.service.parts.tasks.store_id().await.map_err(ServiceError::from)?;
+    let nodes = all(&app).await?;
+    let counts = app.service.shard_counts().await?;
+    let mut reasons: Vec<ClusterReason> = nodes.iter().filter_map(reason).collect();
+    if counts.orphaned > 0 {
+        let text = format!("{} parts of tasks wait for another node to take them over", counts.orphaned);
+        reasons.push(ClusterReason { reason: "orphaned", text });
+    }
+    let mut versions: BTreeMap<String, u64> = BTreeMap::new();
+    for node in &nodes {
+        *versions.entry(node.version().to_owned()).or_default() += 1;
+    }
+    Ok(Json(ClusterBody {
+        store: store.0,
+        database: app.service.database(),
+        witness: if app.service.config().cluster.redis_url.is_some() { "redis" } else { "database" },
+        status: if reasons.is_empty() { "ok" } else { "degraded" },
+        reasons,
+        versions,
+        shards: counts.into(),
+        nodes,
+    }))
+}
+
+fn reason(node: &NodeBody) -> Option<ClusterReason> {
+    let (name, state, is_asked) = node.judged();
+    let why = node.live.why.as_deref().unwrap_or_default();
+    let (reason, text) = match state {
+        "silent" => {
+            ("node_silent", format!("{name} gives no sign; after its time others take over what it has"))
+        }
+        "fenced" => ("node_fenced", format!("{name} has lost its session and has begun no other")),
+        _ if !is_asked => ("node_unreachable", format!("{name} lives, but can't be asked from here: {why}")),
+        _ => return None,
+    };
+    Some(ClusterReason { reason, text })
+}

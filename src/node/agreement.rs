@@ -1,0 +1,98 @@
+//! The witness beside the heartbeats belongs to the store (`ownership.md`, rule 1): a node that is configured otherwise
+//! than the others would wait for something else than what they live on.
+//!
+//! It is changed by stopping all nodes and starting them with the new setting: without a live session nobody can be
+//! surprised. Addresses are not compared: one server may be reached by several.
+
+use crate::config::{Cluster, RedisUrl};
+use crate::ports::StoreError;
+use crate::ports::session_store::SessionStore;
+
+/// A node can't agree with the others of its store.
+#[derive(Debug, thiserror::Error)]
+pub enum WitnessError {
+    /// They have another witness.
+    #[error(
+        "the nodes of this store agreed on \"{theirs}\" as their witness, this one is configured for \"{mine}\""
+    )]
+    Differs {
+        /// What the store says.
+        theirs: String,
+        /// What this node's configuration says.
+        mine: String,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The witness that a configuration asks for, in words.
+pub(super) fn configured(cluster: &Cluster) -> String {
+    let Some(url) = &cluster.redis_url else { return "database".to_owned() };
+    // Checked when the configuration was read; one that isn't a URL is not compared by its database.
+    let database = RedisUrl::parse(url).map_or(0, |url| url.db);
+    let mut text = format!("redis, prefix {}, database {database}", cluster.redis_prefix);
+    if cluster.takeover_without_redis {
+        // It bounds how long a lease carries a run: all nodes must know.
+        text.push_str(", take-over without it");
+    }
+    text
+}
+
+/// Agrees with the other nodes of the store, or with nobody where no session lives.
+///
+/// # Errors
+/// See [`WitnessError`].
+pub(super) async fn agree(sessions: &dyn SessionStore, cluster: &Cluster) -> Result<(), WitnessError> {
+    let mine = configured(cluster);
+    let theirs = sessions.witness(&mine).await?;
+    if theirs == mine {
+        return Ok(());
+    }
+    if sessions.change_witness(&theirs, &mine).await? {
+        tracing::warn!(before = theirs, now = mine, "no node lives; the store's witness was changed");
+        return Ok(());
+    }
+    Err(WitnessError::Differs { theirs, mine })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::adapters::memory::MemoryStore;
+    use crate::domain::ids::{SessionId, WallMs};
+    use crate::ports::session_store::{NewSession, SessionFace};
+
+    #[tokio::test]
+    async fn a_node_with_another_witness_is_refused_while_one_lives_and_changes_it_when_none_does() {
+        let store = MemoryStore::new();
+        let database = crate::config::Config::default().cluster;
+        let mut redis = database.clone();
+        redis.redis_url = Some("redis://r/2".to_owned());
+        assert_eq!(configured(&redis), "redis, prefix windrow, database 2");
+        agree(&store, &database).await.unwrap();
+        let id = SessionId(Uuid::from_u128(7));
+        let session = NewSession {
+            id,
+            node: "n1".to_owned(),
+            version: "1".to_owned(),
+            promise: Duration::from_secs(15),
+            ckpt_version_max: 1,
+            started_at: WallMs(0),
+            face: SessionFace::default(),
+        };
+        store.begin(&session).await.unwrap();
+        let refused = agree(&store, &redis).await.unwrap_err();
+        assert!(matches!(refused, WitnessError::Differs { .. }), "{refused}");
+        agree(&store, &database).await.unwrap();
+        store.end(id).await.unwrap();
+        agree(&store, &redis).await.unwrap();
+        redis.takeover_without_redis = true;
+        agree(&store, &redis).await.unwrap();
+        assert_eq!(store.witness("x").await.unwrap(), configured(&redis));
+    }
+}

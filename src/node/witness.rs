@@ -1,0 +1,48 @@
+//! Redis as a node uses it, for the composition and for who looks at it without a node.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::SystemClock;
+use crate::adapters::redis::{Redis, RedisOptions};
+use crate::config::Cluster;
+use crate::domain::ids::StoreId;
+use crate::ports::StoreError;
+use crate::ports::clock::Clock;
+use crate::ports::hints::Hints;
+use crate::ports::lease_store::LeaseStore;
+use crate::ports::meters::Meters;
+
+/// The lease store and the way to other nodes' ears.
+pub(super) type Ways = (Option<Arc<dyn LeaseStore>>, Option<Arc<dyn Hints>>);
+
+/// Begins to use the Redis of the configuration, if it names one. One that can't be reached is looked for from now on.
+///
+/// # Errors
+/// `Refused` when the URL can't be read.
+pub(super) fn open(
+    cluster: Option<&Cluster>,
+    store: &StoreId,
+    clock: &Arc<dyn Clock>,
+    meters: &Arc<Meters>,
+    vital: &Handle,
+) -> Result<Ways, StoreError> {
+    let Some(cluster) = cluster else { return Ok((None, None)) };
+    let Some(options) = RedisOptions::of(cluster, store.clone())? else { return Ok((None, None)) };
+    let redis = Redis::open(options, clock.clone(), meters.clone(), vital);
+    Ok((Some(redis.leases), Some(redis.hints)))
+}
+
+/// Looks whether the Redis of the configuration can be reached and lets its user in; changes nothing there. None where
+/// the configuration names none.
+///
+/// # Errors
+/// `Unavailable`, with the reason and the key to check.
+pub async fn look(cluster: &Cluster) -> Option<Result<(), StoreError>> {
+    let options = match RedisOptions::of(cluster, StoreId("doctor".to_owned())) {
+        Ok(options) => options?,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(Redis::reach(options, Arc::new(SystemClock::new())).await)
+}

@@ -1,0 +1,85 @@
+//! What nodes may believe of themselves: sessions, their heartbeats, and leases.
+
+use std::time::Duration;
+
+use windrow::domain::ids::{Moment, SessionId};
+use windrow::ports::lease_store::{LeaseKey, LeaseReply};
+
+use super::{Judge, Session, Who};
+
+/// How long a witness that others respect for `lasts` may be trusted by its owner: less max(2 s, 15 %), but at most
+/// 40 %. Written down here again: the code under test is not asked.
+pub(crate) fn trusted(lasts: Duration) -> Duration {
+    lasts - Duration::from_secs(2).max(lasts * 3 / 20).min(lasts * 2 / 5)
+}
+
+impl Judge {
+    pub(crate) fn on_session(&mut self, who: Who, id: SessionId, promise: Duration) {
+        self.note(|| format!("n{}.{} begins session {}", who.0, who.1, short(id)));
+        let trusted_until = Moment(0);
+        self.sessions.insert(id, Session { promise, fenced: false, trusted_until, is_over: false });
+    }
+
+    /// A heartbeat that was sent at a moment of its node's clock was answered well.
+    pub(crate) fn on_beat(&mut self, id: SessionId, sent: Moment) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.trusted_until = session.trusted_until.max(sent.plus(trusted(session.promise)));
+    }
+
+    pub(crate) fn on_fenced_heard(&mut self, id: SessionId) {
+        self.note(|| format!("session {} hears that it is fenced", short(id)));
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.is_over = true;
+        }
+    }
+
+    pub(crate) fn on_fence(&mut self, who: Who, id: SessionId, fenced: bool) {
+        self.note(|| format!("n{}.{} fences {}: {fenced}", who.0, who.1, short(id)));
+        let Some(session) = self.sessions.get_mut(&id).filter(|_| fenced) else { return };
+        let is_new = !std::mem::replace(&mut session.fenced, true);
+        self.count(is_new, "session fenced");
+        self.count(!fenced, "silent owner came back before it was fenced");
+    }
+
+    /// What the lease store said to requests that were sent at a moment of the node's clock.
+    pub(crate) fn on_leases(
+        &mut self,
+        keys: &[LeaseKey],
+        replies: &[LeaseReply],
+        sent: Moment,
+        ttl: Duration,
+    ) {
+        for (key, reply) in keys.iter().zip(replies) {
+            if *reply == LeaseReply::Held {
+                let until = self.leases.entry(key.claim).or_insert(Moment(0));
+                *until = (*until).max(sent.plus(trusted(ttl)));
+            }
+        }
+    }
+
+    /// What a renewal did in the lease store: one that was wiped away may be set again.
+    pub(crate) fn on_renewed(&mut self, keys: &[LeaseKey], replies: &[LeaseReply]) {
+        for (key, reply) in keys.iter().zip(replies) {
+            let is_back = *reply == LeaseReply::Held && self.wiped.remove(&key.claim);
+            self.count(is_back, "lease set again");
+        }
+    }
+
+    pub(crate) fn on_leases_given_back(&mut self, keys: &[LeaseKey]) {
+        for key in keys {
+            self.wiped.remove(&key.claim);
+        }
+    }
+
+    /// The lease store lost its data.
+    pub(crate) fn on_wipe(&mut self) {
+        self.seen("leases wiped");
+        self.note(|| "the lease store lost its data".to_owned());
+        self.wiped = self.leases.keys().copied().collect();
+    }
+}
+
+/// The first part of an id.
+pub(crate) fn short(id: SessionId) -> String {
+    id.0.simple().to_string()[..6].to_owned()
+}

@@ -1,0 +1,120 @@
+//! Thousands of seeded scenarios of three to five whole nodes: the real actors over one shared store, each node behind
+//! a link on which requests are lost, late, repeated or without an answer, with crashes, suspensions, cuts and drains.
+//!
+//! A failure prints its seed: `WINDROW_SEED=123 cargo nextest run --test cluster replay --no-capture` plays it again
+//! and prints its log. `WINDROW_SEEDS=100000` plays more of them.
+
+#![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
+
+mod business;
+mod clock;
+mod judge;
+mod link;
+mod node;
+mod plan;
+#[path = "../sim/rng.rs"]
+mod rng;
+mod view;
+mod view_tasks;
+mod world;
+
+use judge::Tally;
+use world::play;
+
+const SEEDS: u64 = 250;
+/// What must happen in each quarter of a thousand scenarios, or they prove less than they seem to.
+const SEEN: [&str; 18] = [
+    "claimed after a release",
+    "crash",
+    "done",
+    "drained",
+    "fenced session came back",
+    "handed over",
+    "handler panicked",
+    "late write refused",
+    "lease held by another",
+    "lease set again",
+    "quarantine",
+    "repeat",
+    "repeat of a checkpoint recognised",
+    "session fenced",
+    "stopped by its run",
+    "suspended",
+    "take-over",
+    "zombie write refused",
+];
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// Scripted panics of handlers are no news.
+fn hush() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload().downcast_ref::<&str>().copied().unwrap_or_default();
+        if text != "the scripted panic" {
+            usual(info);
+        }
+    }));
+}
+
+fn plays(part: u64) {
+    hush();
+    let seeds = number("WINDROW_SEEDS").map_or(SEEDS, |all| all.div_ceil(8));
+    let mut tally = Tally::new();
+    let mut failed = Vec::new();
+    for seed in part * seeds..(part + 1) * seeds {
+        let outcome = play(seed, false);
+        if let Some(failure) = outcome.failures.first() {
+            failed.push(format!("{failure}\n  replay: WINDROW_SEED={seed} cargo nextest run --test cluster replay --no-capture"));
+        }
+        outcome.tally.into_iter().for_each(|(what, times)| *tally.entry(what).or_default() += times);
+    }
+    println!("{tally:#?}");
+    let never: Vec<&str> = SEEN.into_iter().filter(|what| !tally.contains_key(what)).collect();
+    assert!(never.is_empty() || number("WINDROW_SEEDS").is_some(), "never seen: {never:?}");
+    assert!(failed.is_empty(), "{} of {seeds} scenarios failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn replay() {
+    hush();
+    let seed = number("WINDROW_SEED").unwrap_or(1);
+    println!("{:#?}", plan::Plan::of(seed));
+    let outcome = play(seed, true);
+    outcome.log.iter().for_each(|line| println!("{line}"));
+    println!("{:#?}", outcome.tally);
+    assert!(outcome.failures.is_empty(), "{:#?}", outcome.failures);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    for seed in 1..=5 {
+        let (one, other) = (play(seed, true), play(seed, true));
+        let differs = one.log.iter().zip(&other.log).position(|(one, other)| one != other);
+        let at = differs.unwrap_or(one.log.len().min(other.log.len()));
+        let both = (one.log.get(at), other.log.get(at));
+        assert!(one == other, "seed {seed} differs at line {at}: {both:#?}");
+    }
+}
+
+macro_rules! parts {
+    ($($name:ident = $part:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            plays($part);
+        })*
+    };
+}
+
+parts! {
+    a_cluster_loses_nothing_whatever_goes_wrong_1 = 0;
+    a_cluster_loses_nothing_whatever_goes_wrong_2 = 1;
+    a_cluster_loses_nothing_whatever_goes_wrong_3 = 2;
+    a_cluster_loses_nothing_whatever_goes_wrong_4 = 3;
+    a_cluster_loses_nothing_whatever_goes_wrong_5 = 4;
+    a_cluster_loses_nothing_whatever_goes_wrong_6 = 5;
+    a_cluster_loses_nothing_whatever_goes_wrong_7 = 6;
+    a_cluster_loses_nothing_whatever_goes_wrong_8 = 7;
+}

@@ -1,0 +1,24 @@
+//! Several real nodes on one PostgreSQL server: any of them answers for all, and what can't be asked is said.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::type_complexity,
+    dead_code,
+    reason = "tests: real time, readable tables; each uses its own part of what is shared"
+)]
+
+mod answers;
+#[path = "../api/business.rs"]
+mod business;
+mod cluster;
+#[path = "../client/program.rs"]
+mod program;
+mod questions;
+#[path = "../servers/mod.rs"]
+mod servers;
+#[path = "../api/sse.rs"]
+mod sse;
+mod steering;
+#[path = "../api/support.rs"]
+mod support;

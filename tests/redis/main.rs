@@ -1,0 +1,17 @@
+//! Leases and hints in Redis: one suite of facts over the memory twin and every way to run Redis, and what happens when
+//! Redis is lost, empty, slow, full, locked or fails over.
+//!
+//! Every server is a private one on a free port.
+
+#![allow(unreachable_pub, reason = "a test binary exports nothing")]
+
+mod faults;
+mod fixture;
+mod groups;
+mod hints;
+mod leases;
+mod rights;
+mod twin;
+
+#[path = "../servers/mod.rs"]
+mod servers;

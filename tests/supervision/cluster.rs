@@ -1,0 +1,250 @@
+//! Several nodes over one store, on one virtual clock: each with its own way to the database and to the leases.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use windrow::actors::context::{Heartbeats, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times};
+use windrow::actors::handle::{NotStarted, SupervisorHandle};
+use windrow::actors::new_ids::NewIds;
+use windrow::actors::tree::Tree;
+use windrow::adapters::memory::{MemoryLeases, MemoryStore};
+use windrow::domain::capacity::{Capacity, Ledger};
+use windrow::domain::ids::{ItemIndex, SessionId, TaskId, WallMs};
+use windrow::domain::lifecycle::Status;
+use windrow::domain::settings::Rate;
+use windrow::domain::task::Tuning;
+use windrow::ports::clock::Clock;
+use windrow::ports::lease_store::LeaseStore;
+use windrow::ports::session_store::SessionStore;
+use windrow::ports::task_store::{TaskCommand, TaskStore, TaskView};
+
+use crate::link::Link;
+use crate::world::{Act, Everything, Scripted, VirtualClock, actor, new_task};
+
+/// One call of a handler.
+#[derive(Clone, Debug)]
+pub struct Departure {
+    pub at: Instant,
+    pub node: String,
+    pub index: ItemIndex,
+}
+
+pub struct Node {
+    pub name: String,
+    pub link: Arc<Link>,
+    pub handle: SupervisorHandle,
+    pub handler: Arc<Scripted>,
+}
+
+pub struct Cluster {
+    pub store: Arc<MemoryStore>,
+    pub leases: Option<Arc<MemoryLeases>>,
+    pub clock: Arc<VirtualClock>,
+    pub departures: Arc<Mutex<Vec<Departure>>>,
+    pub nodes: BTreeMap<String, Node>,
+    pub times: Times,
+    pub serving: Serving,
+    pub slow: Duration,
+    /// Where work and vital I/O of the next node run; none is the present runtime.
+    pub runtimes: Option<(Handle, Handle)>,
+    /// Goes before every name: actors are registered for the whole process.
+    prefix: String,
+}
+
+impl Cluster {
+    /// No nodes yet.
+    pub fn new(prefix: &str, with_leases: bool) -> Cluster {
+        let clock = Arc::new(VirtualClock { start: Instant::now() });
+        Cluster {
+            store: Arc::new(MemoryStore::new()),
+            leases: with_leases.then(|| Arc::new(MemoryLeases::new(clock.clone()))),
+            clock,
+            departures: Arc::default(),
+            nodes: BTreeMap::new(),
+            times: Times::default(),
+            serving: Serving::default(),
+            slow: Duration::from_millis(100),
+            runtimes: None,
+            prefix: prefix.to_owned(),
+        }
+    }
+
+    pub fn name(&self, name: &str) -> String {
+        format!("{}-{name}", self.prefix)
+    }
+
+    /// Starts a node; its handler takes a while for each item.
+    pub async fn boot(&mut self, name: &str) {
+        self.try_boot(name).await.expect("the tree starts");
+    }
+
+    pub async fn try_boot(&mut self, name: &str) -> Result<(), NotStarted> {
+        let full = self.name(name);
+        let link = Link::new(self.store.clone(), self.leases.clone());
+        let (departures, node, slow) = (self.departures.clone(), full.clone(), self.slow);
+        let handler = Scripted::new(move |index, _| {
+            let departure = Departure { at: Instant::now(), node: node.clone(), index };
+            departures.lock().expect("ok").push(departure);
+            Act::Slow(slow)
+        });
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let (work, vital) = self.runtimes.clone().unwrap_or_else(|| (Handle::current(), Handle::current()));
+        let leases = self.leases.as_ref().map(|_| link.clone() as Arc<dyn LeaseStore>);
+        let context = NodeContext {
+            node: full.clone(),
+            version: "test".into(),
+            store_id: self.store.store_id().await.expect("memory"),
+            clock: clock.clone(),
+            tree: Tree::new(clock),
+            work,
+            vital,
+            lanes_unpaced: 2,
+            runs: link.clone(),
+            tasks: self.store.clone(),
+            sessions: link.clone(),
+            leases,
+            hints: None,
+            data_log: self.store.clone(),
+            provider: Arc::new(Everything::of(handler.clone())),
+            times: self.times,
+            serving: self.serving.clone(),
+            exclusive: false,
+            directory: RunDirectory::default(),
+            place: NodePlace::default(),
+            hooks: None,
+            upkeep: self.store.clone(),
+            uploads: None,
+            keep: None,
+            room: RoomBoard::default(),
+            heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
+            meters: Arc::default(),
+        };
+        let ledger = Ledger::new(Capacity::Unlimited, Rate::per_second(1000).expect("not zero"));
+        let handle = SupervisorHandle::start(Arc::new(context), ledger).await?;
+        self.nodes.insert(name.to_owned(), Node { name: full, link, handle, handler });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Ok(())
+    }
+
+    pub fn node(&self, name: &str) -> &Node {
+        &self.nodes[name]
+    }
+
+    /// The process of a node is gone from one moment to the next.
+    pub async fn crash(&mut self, name: &str) {
+        let node = self.nodes.remove(name).expect("it runs");
+        let cell = ractor::registry::where_is(node.name.clone()).expect("it lives");
+        cell.kill();
+        cell.wait(None).await.expect("it ends");
+        // What it had under way goes nowhere.
+        node.link.database(crate::link::Way::Hangs);
+        node.link.redis(crate::link::Way::Hangs);
+        std::mem::forget(node.link);
+    }
+
+    pub async fn task(&self, total: u64, tune: impl FnOnce(&mut Tuning)) -> TaskId {
+        let now = self.clock.wall();
+        self.store.ensure_business("run", &actor(), now).await.expect("memory");
+        let new = new_task(total, None, |tuning| {
+            tuning.concurrency = super::fifty();
+            tune(tuning);
+        });
+        let task = self.store.create(&new, &actor(), now).await.expect("created");
+        self.command(task.id, TaskCommand::Start).await;
+        task.id
+    }
+
+    pub async fn command(&self, task: TaskId, command: TaskCommand) {
+        self.store.command(task, &command, &actor(), self.clock.wall()).await.expect("legal");
+        self.nodes.values().for_each(|node| node.handle.wake());
+    }
+
+    pub async fn view(&self, task: TaskId) -> TaskView {
+        self.store.get(task).await.expect("memory").expect("exists")
+    }
+
+    pub async fn until(&self, task: TaskId, status: Status) -> TaskView {
+        self.until_that(task, &format!("{status:?}"), |view| view.status == status).await
+    }
+
+    pub async fn until_that(&self, task: TaskId, what: &str, is: impl Fn(&TaskView) -> bool) -> TaskView {
+        for _ in 0..60_000 {
+            let view = self.view(task).await;
+            if is(&view) {
+                return view;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let trees: String = self.nodes.values().map(|node| node.handle.tree().render("")).collect();
+        panic!("not {what} in 10 minutes: {:?}\n{trees}", self.view(task).await);
+    }
+
+    /// Waits until a node has called its handler again from now on; says after how long.
+    pub async fn until_works(&self, name: &str) -> Duration {
+        let (begun, full) = (Instant::now(), self.name(name));
+        for _ in 0..60_000 {
+            let last = self.departures.lock().expect("ok").iter().rev().find(|one| one.node == full).cloned();
+            if last.is_some_and(|last| last.at >= begun) {
+                return begun.elapsed();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let trees: String = self.nodes.values().map(|node| node.handle.tree().render("")).collect();
+        panic!("{full} does not work\n{trees}");
+    }
+
+    /// How often each item was delivered.
+    pub fn deliveries(&self) -> BTreeMap<ItemIndex, u32> {
+        let mut counts = BTreeMap::new();
+        for one in self.departures.lock().expect("ok").iter() {
+            *counts.entry(one.index).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    pub fn repeats(&self) -> u64 {
+        self.deliveries().values().map(|count| u64::from(count - 1)).sum()
+    }
+
+    /// The nodes in the order in which they worked: each once, unless one worked again after another.
+    pub fn turns(&self) -> Vec<String> {
+        let mut turns: Vec<String> = Vec::new();
+        for one in self.departures.lock().expect("ok").iter() {
+            if turns.last() != Some(&one.node) {
+                turns.push(one.node.clone());
+            }
+        }
+        turns.into_iter().map(|full| full.rsplit('-').next().expect("has a prefix").to_owned()).collect()
+    }
+
+    pub fn clock_now(&self) -> WallMs {
+        self.clock.wall()
+    }
+
+    /// How many runs are live on a node.
+    pub fn owned(&self, name: &str) -> usize {
+        self.node(name).handle.runs().len()
+    }
+
+    pub async fn until_owned(&self, name: &str, count: usize) {
+        for _ in 0..6_000 {
+            if self.owned(name) == count {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{} of {count} owned", self.owned(name));
+    }
+
+    /// The live sessions of a node.
+    pub async fn sessions(&self, name: &str) -> Vec<SessionId> {
+        let full = self.name(name);
+        let all = self.store.list().await.expect("memory");
+        let live = all.into_iter().filter(|session| session.node == full && !session.fenced);
+        live.map(|session| session.id).collect()
+    }
+}

@@ -1,0 +1,171 @@
+//! One node's way to the database and to the leases that all nodes share; tests cut it, and let it hang.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+use windrow::adapters::memory::{MemoryLeases, MemoryStore};
+use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
+use windrow::domain::verdict::ParkedItem;
+use windrow::ports::StoreError;
+use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow::ports::run_store::{
+    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
+};
+use windrow::ports::session_store::{Heartbeat, NewSession, SessionFace, SessionStore, SessionView};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Open,
+    /// Every request fails at once.
+    Cut,
+    /// Requests wait until the way is another one, and are obeyed then.
+    Hangs,
+}
+
+pub struct Link {
+    store: Arc<MemoryStore>,
+    leases: Option<Arc<MemoryLeases>>,
+    database: watch::Sender<Way>,
+    redis: watch::Sender<Way>,
+}
+
+impl Link {
+    pub fn new(store: Arc<MemoryStore>, leases: Option<Arc<MemoryLeases>>) -> Arc<Link> {
+        let open = || watch::Sender::new(Way::Open);
+        Arc::new(Link { store, leases, database: open(), redis: open() })
+    }
+
+    pub fn database(&self, way: Way) {
+        self.database.send_replace(way);
+    }
+
+    pub fn redis(&self, way: Way) {
+        self.redis.send_replace(way);
+    }
+
+    async fn pass(way: &watch::Sender<Way>) -> Result<(), StoreError> {
+        let mut changes = way.subscribe();
+        match *changes.wait_for(|way| *way != Way::Hangs).await.expect("the sender lives") {
+            Way::Cut => Err(StoreError::Unavailable("the way is cut".into())),
+            Way::Open | Way::Hangs => Ok(()),
+        }
+    }
+
+    async fn store(&self) -> Result<&MemoryStore, StoreError> {
+        Link::pass(&self.database).await?;
+        Ok(&self.store)
+    }
+
+    async fn leases(&self) -> Result<&MemoryLeases, StoreError> {
+        Link::pass(&self.redis).await?;
+        Ok(self.leases.as_ref().expect("there are leases"))
+    }
+}
+
+#[async_trait]
+impl RunStore for Link {
+    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+        self.store().await?.candidates(hunt).await
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+        self.store().await?.claim(request).await
+    }
+
+    async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
+        self.store().await?.checkpoint(checkpoints).await
+    }
+
+    async fn release(
+        &self,
+        shard: ShardId,
+        epoch: Epoch,
+        claim: ClaimId,
+        close: &RunClose,
+        now: WallMs,
+    ) -> Result<CheckpointAck, StoreError> {
+        self.store().await?.release(shard, epoch, claim, close, now).await
+    }
+
+    async fn parked_due(
+        &self,
+        shard: ShardId,
+        before: WallMs,
+        after: Option<(WallMs, ItemIndex)>,
+        limit: u32,
+    ) -> Result<Vec<ParkedItem>, StoreError> {
+        self.store().await?.parked_due(shard, before, after, limit).await
+    }
+
+    async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
+        self.store().await?.control(shard).await
+    }
+}
+
+#[async_trait]
+impl SessionStore for Link {
+    async fn begin(&self, session: &NewSession) -> Result<(), StoreError> {
+        self.store().await?.begin(session).await
+    }
+
+    async fn beat(&self, id: SessionId) -> Result<Heartbeat, StoreError> {
+        self.store().await?.beat(id).await
+    }
+
+    async fn list(&self) -> Result<Vec<SessionView>, StoreError> {
+        self.store().await?.list().await
+    }
+
+    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
+        self.store().await?.fence(id, heartbeat).await
+    }
+
+    async fn fence_all_but(&self, survivor: SessionId) -> Result<u64, StoreError> {
+        self.store().await?.fence_all_but(survivor).await
+    }
+
+    async fn describe(&self, id: SessionId, face: &SessionFace) -> Result<bool, StoreError> {
+        self.store().await?.describe(id, face).await
+    }
+
+    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+        self.store().await?.wish_drain(node, drain).await
+    }
+
+    async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
+        self.store().await?.change_witness(from, to).await
+    }
+
+    async fn witness(&self, mine: &str) -> Result<String, StoreError> {
+        self.store().await?.witness(mine).await
+    }
+
+    async fn end(&self, id: SessionId) -> Result<(), StoreError> {
+        self.store().await?.end(id).await
+    }
+}
+
+#[async_trait]
+impl LeaseStore for Link {
+    async fn acquire(
+        &self,
+        keys: &[LeaseKey],
+        ttl: std::time::Duration,
+    ) -> Result<Vec<LeaseReply>, StoreError> {
+        self.leases().await?.acquire(keys, ttl).await
+    }
+
+    async fn renew(
+        &self,
+        keys: &[LeaseKey],
+        ttl: std::time::Duration,
+        reassert: bool,
+    ) -> Result<Vec<LeaseReply>, StoreError> {
+        self.leases().await?.renew(keys, ttl, reassert).await
+    }
+
+    async fn release(&self, keys: &[LeaseKey]) -> Result<(), StoreError> {
+        self.leases().await?.release(keys).await
+    }
+}
