@@ -7,7 +7,7 @@ use sea_orm_migration::prelude::{
 use sea_orm_migration::schema::{
     big_integer, big_integer_null, boolean, custom, integer, string_len, string_len_null,
 };
-use sea_orm_migration::sea_orm::DbBackend;
+use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend, Statement};
 
 /// A table that may exist already only because a step was cut short on a database without transactional DDL.
 pub(crate) fn table(name: &'static str) -> TableCreateStatement {
@@ -35,9 +35,18 @@ pub(crate) async fn create(manager: &SchemaManager<'_>, table: TableCreateStatem
         made.index(&mut index.clone());
     }
     if backend == DbBackend::MySql {
-        made.engine("InnoDB").character_set("utf8mb4").collate("utf8mb4_bin");
+        made.engine("InnoDB").character_set("utf8mb4").collate(exact_collation(manager).await?);
     }
     manager.create_table(made).await
+}
+
+/// The collation that compares bytes and pads nothing: both have one, under names that the other doesn't know.
+/// `utf8mb4_bin` would take `'A '` for `'A'`.
+async fn exact_collation(manager: &SchemaManager<'_>) -> Result<&'static str, DbErr> {
+    let ask = Statement::from_string(DbBackend::MySql, "SELECT VERSION() AS version");
+    let row = manager.get_connection().query_one_raw(ask).await?;
+    let version = row.map(|row| row.try_get::<String>("", "version")).transpose()?.unwrap_or_default();
+    Ok(if version.contains("MariaDB") { "utf8mb4_nopad_bin" } else { "utf8mb4_0900_bin" })
 }
 
 /// Gives an older table a column, unless it has it: a step that was cut short goes on here.

@@ -40,9 +40,14 @@ impl NodeClock {
         u64::try_from(self.world.elapsed().as_nanos()).expect("a scenario is short")
     }
 
+    /// Suspends it, unless it is suspended: what it was about to do has been promised a moment of thawing, and one that
+    /// moves would be a call that is held up behind the gate, which no protocol can take back.
     pub(crate) fn freeze(&self, lasting: Duration) {
+        if self.frozen_for().is_some() {
+            return;
+        }
         let until = self.world_now() + u64::try_from(lasting.as_nanos()).expect("a scenario is short");
-        self.frozen_until.fetch_max(until, Ordering::Relaxed);
+        self.frozen_until.store(until, Ordering::Relaxed);
     }
 
     /// How long it is still suspended, if it is.

@@ -102,9 +102,7 @@ impl Engine {
             Engine::Mariadb(server) => {
                 for id in self.connections() {
                     // It may have ended by itself.
-                    let kill =
-                        format!("BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR 1094 SELECT 0; KILL {id}; END");
-                    drop(server.sql("mysql", &kill));
+                    server.kill_connection(&id);
                 }
             }
         }

@@ -140,9 +140,7 @@ pub async fn tuning_raises_the_revision_that_owners_see(harness: Harness) {
     assert_eq!(view.status, Status::Running);
     let after = harness.store.control(shard).await.unwrap();
     assert_eq!((after.rev, after.tuning), (before.rev + 1, changed));
-    let Heartbeat::Alive { shards, .. } = harness.store.beat(session).await.unwrap() else {
-        panic!("alive")
-    };
+    let Heartbeat::Alive { shards, .. } = harness.store.beat(session).await.unwrap() else { panic!("alive") };
     assert_eq!(shards[0].control_rev, after.rev);
     let entries = harness.store.audit(shard.task).await.unwrap();
     assert!(entries[2].after.as_deref().unwrap().contains(r#""parked_max":5"#));

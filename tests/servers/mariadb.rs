@@ -73,6 +73,13 @@ impl Mariadb {
         self.client(&[&format!("--database={database}"), "-e", sql])
     }
 
+    /// Ends a connection, unless it has ended by itself.
+    pub fn kill_connection(&self, id: &str) {
+        let killed = client(self.port).args(["-e", &format!("KILL {id}")]).output().expect("mariadb");
+        let fault = String::from_utf8_lossy(&killed.stderr);
+        assert!(killed.status.success() || fault.contains("1094"), "KILL {id}: {fault}");
+    }
+
     fn root(&self, sql: &str) -> String {
         self.client(&["-e", sql])
     }

@@ -3,7 +3,7 @@
 //! - `SET a = …, b = f(a)` is evaluated from left to right with the new `a`: see `run_claim`.
 //! - An upsert that changed a row counts two: nothing looks at the counts of upserts.
 //! - `last_insert_id` of many rows is the first one's: rows that are inserted together get no ids read back.
-//! - Tables are made with `utf8mb4_bin` (see the migrations), so texts compare as everywhere.
+//! - Tables are made with a collation that compares bytes (see the migrations), so texts compare as everywhere.
 //! - sqlx sets `CLIENT_FOUND_ROWS`: an update that changes nothing still counts its row.
 
 use sea_orm::sqlx::mysql::{MySql, MySqlConnection, MySqlDatabaseError, MySqlPoolOptions};
