@@ -106,7 +106,7 @@ impl Service {
         if is_own(&self.sessions().await?) {
             return Ok(true);
         }
-        Ok(is_own(&*self.sessions_not_older(ROSTER_AGAIN).await?))
+        Ok(is_own(&self.sessions_not_older(ROSTER_AGAIN).await?))
     }
 
     /// How the owner of a shard can be asked.

@@ -76,7 +76,7 @@ impl Business {
     }
 
     fn takes(&self, of: &AtomicU32, rng: u64) -> bool {
-        rng % 23 == 0
+        rng.is_multiple_of(23)
             && of.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 }

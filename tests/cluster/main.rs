@@ -93,7 +93,7 @@ fn the_same_seed_gives_the_same_log() {
     for seed in 1..=5 {
         let (one, other) = (play(seed, true), play(seed, true));
         let differs = one.log.iter().zip(&other.log).position(|(one, other)| one != other);
-        let at = differs.unwrap_or(one.log.len().min(other.log.len()));
+        let at = differs.unwrap_or_else(|| one.log.len().min(other.log.len()));
         let both = (one.log.get(at), other.log.get(at));
         assert!(one == other, "seed {seed} differs at line {at}: {both:#?}");
     }

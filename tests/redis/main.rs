@@ -4,6 +4,11 @@
 //! Every server is a private one on a free port.
 
 #![allow(unreachable_pub, reason = "a test binary exports nothing")]
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test measures real time and is given its seed by the environment"
+)]
 
 mod faults;
 mod fixture;

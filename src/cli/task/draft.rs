@@ -290,6 +290,11 @@ pub(super) fn json(flag: &str, text: &str) -> Result<Box<RawValue>, Fault> {
     serde_json::from_str(text.trim()).map_err(|error| wrong(format!("it is no JSON: {error}")))
 }
 
+/// A number as one; what else it is, the node judges.
+fn number_or_word(text: &str) -> serde_json::Value {
+    text.parse::<u64>().map_or_else(|_| text.into(), Into::into)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,9 +321,4 @@ mod tests {
         assert_eq!(fault.exit, Exit::Rejected);
         assert!(json("--params", "@/nowhere/at/all").is_err());
     }
-}
-
-/// A number as one; what else it is, the node judges.
-fn number_or_word(text: &str) -> serde_json::Value {
-    text.parse::<u64>().map_or_else(|_| text.into(), Into::into)
 }

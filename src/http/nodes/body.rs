@@ -184,7 +184,7 @@ impl NodeBody {
             heartbeat_age_seconds: row.age.map(|age| rounded(age.as_secs_f64())),
             uptime_seconds: face
                 .as_ref()
-                .map_or(now.since(session.started_at).as_secs(), |face| face.uptime_seconds),
+                .map_or_else(|| now.since(session.started_at).as_secs(), |face| face.uptime_seconds),
             runs,
             live,
         }

@@ -56,7 +56,8 @@ async fn in_mysql(single: &DatabaseConnection) -> Result<(), StoreError> {
         Err(error) => Err(error),
     };
     let released = single.execute_raw(statement(format!("DO RELEASE_LOCK({name})"))).await.map_err(error);
-    done.and(released.map(drop))
+    done?;
+    released.map(drop)
 }
 
 /// Whether a step of this program isn't in the database; an error when the database has one that this program
