@@ -22,6 +22,7 @@ TEXT
 }
 
 test=rounds
+export CHAOS_ROUNDS="${CHAOS_ROUNDS:-1}"
 while [ $# -gt 0 ]; do
     case "$1" in
     --help | -h) usage && exit 0 ;;
@@ -42,5 +43,5 @@ while [ $# -gt 0 ]; do
 done
 
 # Not nextest: it would end a long run by its own clock.
-exec cargo test --locked --test chaos -- --ignored --nocapture --exact \
+exec cargo test --locked --test chaos -- --nocapture --exact \
     "$([ "$test" = rounds ] && echo long::rounds || echo measure::measurement)"

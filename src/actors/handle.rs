@@ -25,7 +25,7 @@ use crate::ports::hints::Hint;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotStarted {
     /// Another live node has this name: people drain nodes and move shards by their names.
-    #[error("another live node is called {0}; each node needs a name of its own")]
+    #[error("another live node is called {0}; each node needs a name of its own (node.id)")]
     NameTaken(String),
     /// An actor, or the store that it needs.
     #[error("the node's actors did not start: {0}")]

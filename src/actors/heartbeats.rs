@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::context::NodeContext;
+use crate::domain::capacity::placement::Peer;
 use crate::domain::checkpoint;
 use crate::domain::ids::{Moment, SessionId};
-use crate::domain::placement::Peer;
 use crate::domain::trust::SilenceWatch;
 use crate::ports::hints::Hint;
 use crate::ports::session_store::SessionView;

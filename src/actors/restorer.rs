@@ -17,9 +17,9 @@ use super::context::NodeContext;
 use super::heartbeats::Owner;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
+use crate::domain::capacity::placement;
 use crate::domain::ids::{Epoch, Moment, SessionId, ShardId};
 use crate::domain::lifecycle::Wish;
-use crate::domain::placement;
 use crate::ports::StoreError;
 use crate::ports::run_store::{Candidate, Hunt};
 use crate::ports::session_store::SessionView;
@@ -34,9 +34,9 @@ const REST_FACTOR: u32 = 3;
 const REST_MIN: Duration = Duration::from_millis(25);
 const REST_MAX: Duration = Duration::from_millis(500);
 
-/// How much later a node offers what falls to another, for each node that goes before it, and at most.
-const RANK_WAIT: Duration = Duration::from_millis(150);
-const RANKS_MAX: usize = 4;
+/// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's promise. Two
+/// nodes see the same silence up to a scan apart, so the shares are rough; whoever claims first has the shard.
+const RANK_WAIT: Duration = Duration::from_millis(600);
 /// Scans while a node drains or has just gone: what it leaves is found at once also where no hint comes.
 const RESTLESS_SCAN: Duration = Duration::from_millis(250);
 
@@ -218,11 +218,10 @@ impl State {
         let mut offered = Vec::with_capacity(line.len());
         for candidate in line {
             let is_left = candidate.session.is_some() || board.is_restless(now);
-            let rank = match me.filter(|_| is_left && peers.len() > 1) {
-                Some(me) => placement::rank(candidate.shard, me, &peers).min(RANKS_MAX),
-                None => 0,
-            };
-            if rank == 0 {
+            let is_anothers = me
+                .filter(|_| is_left && peers.len() > 1)
+                .is_some_and(|me| placement::rank(candidate.shard, me, &peers) > 0);
+            if !is_anothers {
                 offered.push(candidate);
                 continue;
             }
@@ -230,7 +229,7 @@ impl State {
             let known = self.held_back.get(&shard).filter(|(seen, _)| *seen == epoch);
             let since = known.map_or(now, |(_, since)| *since);
             held_back.insert(shard, (epoch, since));
-            let turn = since.plus(RANK_WAIT * u32::try_from(rank).unwrap_or(u32::MAX));
+            let turn = since.plus(RANK_WAIT);
             if now >= turn {
                 offered.push(candidate);
             } else {

@@ -10,6 +10,7 @@
 //! [`PASSED_OVER_MAX`] nothing behind it is admitted until it fits.
 
 mod line;
+pub mod placement;
 mod refusal;
 
 use std::collections::{BTreeMap, HashMap};

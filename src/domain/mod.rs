@@ -27,7 +27,6 @@ pub mod meaning;
 pub mod network;
 pub mod pace;
 pub mod permits;
-pub mod placement;
 pub mod retry;
 pub mod run;
 pub mod series;

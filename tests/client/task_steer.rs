@@ -276,5 +276,5 @@ async fn who_may_only_look_is_refused_and_a_task_stays_on_its_node() {
     person.windrow("task stop t9").await.refused(5, &[]);
     Person::admin(&node).windrow("task stop t9").await.refused(3, &["t9"]);
     Person::admin(&node).windrow("task recover t1").await.refused(4, &["created"]);
-    person.windrow("task move t1 --to n2").await.refused(7, &["there is no live node n2"]);
+    Person::admin(&node).windrow("task move t1 --to n2").await.refused(7, &["there is no live node n2"]);
 }

@@ -4,8 +4,8 @@
 //! Weighted rendezvous hashing: a node is first for a part of the shards that is proportional to its capacity, and one
 //! that joins or goes moves only its own part.
 
-use super::capacity::Load;
-use super::ids::{SessionId, ShardId};
+use super::Load;
+use crate::domain::ids::{SessionId, ShardId};
 
 /// A node that could take shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
