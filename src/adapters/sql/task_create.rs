@@ -115,7 +115,8 @@ async fn made_before(
     if known.request_hash != request_hash(new)? {
         return Err(CreateError::KeyReused(id));
     }
-    let made = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
+    // Locked: whoever repeats the request meets it as the first one left it, and starts it only if nobody did.
+    let made = locks::task(transaction, id).await?;
     if made.is_none() {
         // It was deleted since: the key is free again.
         idempotency::Entity::delete_by_id((known.scope, known.key_hash))
