@@ -20,7 +20,7 @@ use crate::client::{Answer, ClientError, Request, segment};
 const RETRY: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
 
 /// Members that change by themselves, which a plan doesn't tell.
-const PASSING: [&str; 10] = [
+const PASSING: [&str; 11] = [
     "since",
     "version",
     "live",
@@ -31,6 +31,7 @@ const PASSING: [&str; 10] = [
     "start",
     "started_at",
     "finished_at",
+    "shard_list",
 ];
 
 /// An operation of the API.
