@@ -4,8 +4,8 @@
 //! its shards are offered then. Without leases it fences such a session first (where the heartbeat is still the silent
 //! one); with leases only a candidate that holds one may (`takeover`). It never claims.
 //!
-//! Where several nodes could take what a node left behind, each offers at once what falls to it, and the rest a moment
-//! later: a thousand shards of a dead node spread over the living, and nobody waits for one that is full.
+//! Where several nodes could take a shard, each offers at once what falls to it, and the rest a moment later: the shards
+//! of a task, and a thousand of a dead node, spread over the living, and nobody waits for one that is full.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,10 +33,14 @@ const LINE_MAX: usize = 50_000;
 const REST_FACTOR: u32 = 3;
 const REST_MIN: Duration = Duration::from_millis(25);
 const REST_MAX: Duration = Duration::from_millis(500);
+/// A scan that takes longer is given up: a connection that vanished without a word would blind the node for long.
+const SCAN_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's promise. Two
 /// nodes see the same silence up to a scan apart, so the shares are rough; whoever claims first has the shard.
 const RANK_WAIT: Duration = Duration::from_millis(600);
+/// The same for what nobody left behind, where others find it with their next scan only: in scans.
+const RANK_WAIT_SCANS: f64 = 1.5;
 /// Scans while a node drains or has just gone: what it leaves is found at once also where no hint comes.
 const RESTLESS_SCAN: Duration = Duration::from_millis(250);
 
@@ -164,7 +168,9 @@ impl State {
         self.scanning = Some(now);
         let (node, me) = (self.node.clone(), self.me.clone());
         self.node.work.spawn(self.me.guard(async move {
-            let scan = scan(&node).await;
+            let late = || StoreError::Unavailable("the store did not answer in time".into());
+            let scan = tokio::time::timeout(SCAN_PATIENCE, scan(&node)).await;
+            let scan = scan.unwrap_or_else(|_| Scan { sessions: Ok(()), line: Err(late()) });
             me.tell(Msg::Scanned(Box::new(scan)));
         }));
     }
@@ -210,17 +216,24 @@ impl State {
         }
     }
 
-    /// What is offered now: of what a node left behind, what falls to this node, and what others had time to take.
+    /// How long what falls to another node is left to it. What a node left behind is looked for in a hurry.
+    fn rank_wait(&self, is_left: bool) -> Duration {
+        let hears_at_once = is_left || self.node.hints.is_some();
+        let scans = self.node.times.restore_scan.mul_f64(RANK_WAIT_SCANS);
+        if hears_at_once { RANK_WAIT } else { RANK_WAIT.max(scans) }
+    }
+
+    /// What is offered now: what falls to this node, and what others had time to take.
     fn in_turn(&mut self, line: Vec<Candidate>, now: Moment) -> Vec<Candidate> {
         let (board, mut later) = (self.node.heartbeats.clone(), None::<Moment>);
         let (me, peers) = (board.me(), board.peers(now));
         let mut held_back = BTreeMap::new();
         let mut offered = Vec::with_capacity(line.len());
         for candidate in line {
-            let is_left = candidate.session.is_some() || board.is_restless(now);
-            let is_anothers = me
-                .filter(|_| is_left && peers.len() > 1)
-                .is_some_and(|me| placement::rank(candidate.shard, me, &peers) > 0);
+            // What is to end needs no room, and what people sent here is nobody else's.
+            let is_for_all = candidate.wish == Wish::Run && !candidate.is_sent_here && peers.len() > 1;
+            let is_anothers =
+                me.filter(|_| is_for_all).is_some_and(|me| placement::rank(candidate.shard, me, &peers) > 0);
             if !is_anothers {
                 offered.push(candidate);
                 continue;
@@ -229,7 +242,8 @@ impl State {
             let known = self.held_back.get(&shard).filter(|(seen, _)| *seen == epoch);
             let since = known.map_or(now, |(_, since)| *since);
             held_back.insert(shard, (epoch, since));
-            let turn = since.plus(RANK_WAIT);
+            let is_left = candidate.session.is_some() || board.is_restless(now);
+            let turn = since.plus(self.rank_wait(is_left));
             if now >= turn {
                 offered.push(candidate);
             } else {

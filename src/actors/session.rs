@@ -24,6 +24,9 @@ use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard};
 /// However often somebody says that there is news: the rest between two heartbeats.
 const HURRY_REST: Duration = Duration::from_millis(100);
 
+/// For so long a session may take to begin; one that may have been written after all is of nobody, and fenced.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(15);
+
 /// A session and what it believes of itself.
 #[derive(Clone)]
 pub(crate) struct Life {
@@ -142,8 +145,9 @@ impl State {
         let life = Life { id: SessionId(self.node.new_ids.make()), trust: Arc::default() };
         let (node, me, draining) = (self.node.clone(), self.me.clone(), self.draining);
         self.node.vital.spawn(self.me.guard(async move {
-            let outcome = insert(&node, &life, draining).await;
-            me.tell(Msg::Begun(life, outcome));
+            let begun = tokio::time::timeout(BEGIN_PATIENCE, insert(&node, &life, draining)).await;
+            let late = || Err(StoreError::Unavailable("the new session was not written in time".into()));
+            me.tell(Msg::Begun(life, begun.unwrap_or_else(|_| late())));
         }));
     }
 

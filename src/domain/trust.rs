@@ -4,7 +4,9 @@
 //! on one shard at the same time. All moments are of the own boot-time clock, which counts suspended time.
 //!
 //! - Trust counts from when a request was *sent*: the witness may have counted from then on.
-//! - Silence counts from when the *reply* arrived that first showed the value: the owner may have beaten until then.
+//! - Silence counts from when the *reply* arrived that first showed the value: the owner may have beaten until then. It
+//!   counts only while it was watched: where nobody could read, nobody could write either, and owners that the same
+//!   outage cut off need a moment to be heard again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -49,8 +51,29 @@ impl Term {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     heartbeat: i64,
-    since: Moment,
+    /// The last reply that showed it.
+    last: Moment,
+    /// For how long it was watched until then.
+    watched: Duration,
     promise: Duration,
+}
+
+impl Seen {
+    /// The most that the time between two looks counts: after an outage of any length, half a promise is left in which
+    /// the owner can be heard again, and however rarely one looks, a dead owner is found.
+    fn step_max(&self) -> Duration {
+        self.promise / 2
+    }
+
+    /// For how long it has been watched at `now`.
+    fn watched(&self, now: Moment) -> Duration {
+        self.watched + now.since(self.last).min(self.step_max())
+    }
+
+    /// When it should be looked at again: its promise may be over then, or the time would no longer count.
+    fn due(&self) -> Moment {
+        self.last.plus(self.promise.saturating_sub(self.watched).min(self.step_max()))
+    }
 }
 
 /// Watches the heartbeats of other sessions for silence.
@@ -68,10 +91,9 @@ impl SilenceWatch {
     /// A reply that arrived at `reply_at` shows this heartbeat of a session, and how long its owner promised to be
     /// believed without one.
     pub fn observe(&mut self, session: SessionId, heartbeat: i64, promise: Duration, reply_at: Moment) {
-        let seen = self.seen.entry(session).or_insert(Seen { heartbeat, since: reply_at, promise });
-        if seen.heartbeat != heartbeat {
-            *seen = Seen { heartbeat, since: reply_at, promise };
-        }
+        let watched = self.seen.get(&session).filter(|seen| seen.heartbeat == heartbeat);
+        let watched = watched.map_or(Duration::ZERO, |seen| seen.watched(reply_at));
+        self.seen.insert(session, Seen { heartbeat, last: reply_at, watched, promise });
     }
 
     /// Forgets a session that no longer matters, or whose silence must be measured anew (rule 11).
@@ -89,12 +111,12 @@ impl SilenceWatch {
     /// live on a lease that the candidate can't see.
     pub fn silent_heartbeat(&self, session: SessionId, extra: Duration, now: Moment) -> Option<i64> {
         let seen = self.seen.get(&session)?;
-        (now >= seen.since.plus(seen.promise).plus(extra)).then_some(seen.heartbeat)
+        (seen.watched(now) >= seen.promise + extra).then_some(seen.heartbeat)
     }
 
-    /// The next moment after `now` at which a watched session's time is up, if nothing more is heard of it.
+    /// The next moment after `now` at which a watched session must be looked at: its time may be up.
     pub fn next_due(&self, now: Moment) -> Option<Moment> {
-        self.seen.values().map(|seen| seen.since.plus(seen.promise)).filter(|due| *due > now).min()
+        self.seen.values().map(Seen::due).filter(|due| *due > now).min()
     }
 }
 
@@ -128,36 +150,69 @@ mod tests {
         assert_eq!(term.trusted_until(at(1_000)), at(13_750));
     }
 
+    /// Replies that show the same heartbeat.
+    fn observe_all(watch: &mut SilenceWatch, heartbeat: i64, replies: &[u64]) {
+        for reply in replies {
+            watch.observe(session(), heartbeat, ms(6_000), at(*reply));
+        }
+    }
+
+    fn session() -> SessionId {
+        SessionId(Uuid::from_u128(1))
+    }
+
+    fn silent(watch: &SilenceWatch, now: u64) -> Option<i64> {
+        watch.silent_heartbeat(session(), Duration::ZERO, at(now))
+    }
+
     #[test]
     fn silence_counts_from_the_first_reply_that_showed_the_value() {
-        let session = SessionId(Uuid::from_u128(1));
         let mut watch = SilenceWatch::new();
-        assert_eq!(
-            watch.silent_heartbeat(session, Duration::ZERO, at(99_999)),
-            None,
-            "never seen is not silent"
-        );
-        watch.observe(session, 7, ms(6_000), at(1_000));
-        watch.observe(session, 7, ms(6_000), at(5_000));
+        assert_eq!(silent(&watch, 99_999), None, "never seen is not silent");
+        observe_all(&mut watch, 7, &[1_000, 3_000]);
+        assert_eq!(watch.next_due(at(3_000)), Some(at(6_000)), "a look that still counts");
+        observe_all(&mut watch, 7, &[5_000]);
         assert_eq!(watch.next_due(at(5_000)), Some(at(7_000)));
-        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(6_999)), None);
-        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(7_000)), Some(7));
-        watch.observe(session, 9, ms(6_000), at(7_100));
-        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(13_099)), None);
-        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(13_100)), Some(9));
+        assert_eq!(silent(&watch, 6_999), None);
+        assert_eq!(silent(&watch, 7_000), Some(7));
+        observe_all(&mut watch, 9, &[7_100, 10_100]);
+        assert_eq!(silent(&watch, 13_099), None);
+        assert_eq!(silent(&watch, 13_100), Some(9));
         assert_eq!(watch.next_due(at(13_100)), None);
     }
 
     #[test]
-    fn an_owner_that_comes_back_with_an_old_value_is_measured_anew() {
-        let session = SessionId(Uuid::from_u128(1));
+    fn a_silence_that_nobody_watched_does_not_count() {
         let mut watch = SilenceWatch::new();
-        watch.observe(session, 7, ms(6_000), at(0));
-        watch.observe(session, 9, ms(6_000), at(1_000));
-        watch.observe(session, 7, ms(6_000), at(2_000));
-        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(7_999)), None);
-        watch.forget(session);
-        assert_eq!(watch.silent_heartbeat(session, Duration::ZERO, at(50_000)), None);
+        observe_all(&mut watch, 7, &[0, 1_000]);
+        // The database was away for a minute, for this node and for the owner alike.
+        assert_eq!(silent(&watch, 60_000), None);
+        observe_all(&mut watch, 7, &[61_000]);
+        assert_eq!(silent(&watch, 62_999), None, "four of six seconds were watched");
+        assert_eq!(silent(&watch, 63_000), Some(7));
+        observe_all(&mut watch, 9, &[63_000]);
+        assert_eq!(silent(&watch, 63_000), None, "its owner is heard again");
+    }
+
+    #[test]
+    fn however_rarely_one_looks_a_dead_owner_is_found() {
+        let mut watch = SilenceWatch::new();
+        observe_all(&mut watch, 7, &[0, 100_000]);
+        assert_eq!(silent(&watch, 100_000), None);
+        observe_all(&mut watch, 7, &[200_000]);
+        assert_eq!(silent(&watch, 200_000), Some(7));
+    }
+
+    #[test]
+    fn an_owner_that_comes_back_with_an_old_value_is_measured_anew() {
+        let mut watch = SilenceWatch::new();
+        observe_all(&mut watch, 7, &[0]);
+        observe_all(&mut watch, 9, &[1_000]);
+        observe_all(&mut watch, 7, &[2_000, 5_000]);
+        assert_eq!(silent(&watch, 7_999), None);
+        assert_eq!(silent(&watch, 8_000), Some(7));
+        watch.forget(session());
+        assert_eq!(silent(&watch, 8_000), None);
     }
 
     #[test]

@@ -92,6 +92,8 @@ pub struct Candidate {
     pub business: Arc<str>,
     /// What all running tasks of the business may do together; none is unlimited.
     pub business_rate: Option<Rate>,
+    /// Whether people want the shard moved to the node that hunts.
+    pub is_sent_here: bool,
 }
 
 impl Candidate {

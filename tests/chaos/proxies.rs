@@ -112,6 +112,19 @@ async fn a_reset_reaches_both_ends_and_a_refusal_newcomers_only() {
 }
 
 #[tokio::test]
+async fn a_stranded_connection_says_nothing_more_and_a_new_one_works() {
+    let proxy = Proxy::start(echo().await).await;
+    let mut old = connect(&proxy).await;
+    assert_eq!(ask(&mut old, "one").await, text("ONE"));
+    proxy.strand();
+    assert_eq!(ask(&mut connect(&proxy).await, "two").await, text("TWO"));
+    old.write_all(b"three").await.expect("sent");
+    assert_eq!(hear(&mut old, SHORT).await, Heard::Nothing);
+    proxy.reset();
+    assert_eq!(hear(&mut old, PATIENCE).await, Heard::Reset);
+}
+
+#[tokio::test]
 async fn a_half_closed_connection_still_answers() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let proxy = Proxy::start(listener.local_addr().expect("bound").port()).await;

@@ -48,16 +48,30 @@ impl Engine {
         Engine::Mariadb(server)
     }
 
+    pub fn port(&self) -> u16 {
+        match self {
+            Engine::Postgres(server) => server.port(),
+            Engine::Mariadb(server) => server.port(),
+        }
+    }
+
+    pub fn password(&self) -> &'static str {
+        match self {
+            Engine::Postgres(server) => server.password(),
+            Engine::Mariadb(server) => server.password(),
+        }
+    }
+
     pub fn address(&self) -> ServerAddress {
         self.address_of(DATABASE, CONNECTIONS)
     }
 
     pub fn address_of(&self, database: &str, connections: u32) -> ServerAddress {
-        let (kind, url, password) = match self {
-            Engine::Postgres(server) => (ServerKind::Postgres, server.url(database), server.password()),
-            Engine::Mariadb(server) => (ServerKind::MySql, server.url(database), server.password()),
+        let (kind, url) = match self {
+            Engine::Postgres(server) => (ServerKind::Postgres, server.url(database)),
+            Engine::Mariadb(server) => (ServerKind::MySql, server.url(database)),
         };
-        ServerAddress::new(kind, url, Some(password.to_owned()), connections)
+        ServerAddress::new(kind, url, Some(self.password().to_owned()), connections)
     }
 
     pub fn create_database(&self, name: &str) {

@@ -24,10 +24,13 @@ mod records;
 mod sessions;
 mod shards;
 mod sqlite;
+mod strand;
 mod tasks;
 mod twins;
 mod upkeep;
 
+#[path = "../servers/proxy.rs"]
+mod proxy;
 #[path = "../servers/mod.rs"]
 mod servers;
 

@@ -86,6 +86,7 @@ impl Weather {
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     resets: u64,
+    strandings: u64,
     half_closes: [u64; 2],
 }
 
@@ -149,6 +150,12 @@ impl Proxy {
     /// Resets every present connection on both sides.
     pub fn reset(&self) {
         self.shared.orders.send_modify(|orders| orders.resets += 1);
+    }
+
+    /// Every present connection falls silent for good and nobody is told, as when a firewall forgets it or its server
+    /// loses its power; new ones work.
+    pub fn strand(&self) {
+        self.shared.orders.send_modify(|orders| orders.strandings += 1);
     }
 
     /// Ends this direction of every present connection in order; the other goes on.

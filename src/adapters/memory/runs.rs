@@ -117,7 +117,7 @@ fn candidates(state: &State, hunt: &Hunt) -> Game {
             if owner.is_none() && is_claimable(task, shard, hunt.now) && is_hunted(task, shard, hunt) {
                 let shard_id = ShardId { task: *id, no: shard.no };
                 let place = HuntPlace { state: shard.state, shard: shard_id };
-                found.push((place, candidate(state, task, shard, shard_id)));
+                found.push((place, candidate(state, task, shard, (shard_id, hunt))));
             }
         }
     }
@@ -140,7 +140,7 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
     is_ending(task.wish) || (is_recent && is_served && !is_left)
 }
 
-fn candidate(state: &State, task: &Task, shard: &Shard, id: ShardId) -> Candidate {
+fn candidate(state: &State, task: &Task, shard: &Shard, (id, hunt): (ShardId, &Hunt)) -> Candidate {
     // The part that it began with: never more than it has now.
     let share = shard.share.map_or(Share::ALL, |_| Share::of_each(task.shards.len()));
     Candidate {
@@ -154,6 +154,7 @@ fn candidate(state: &State, task: &Task, shard: &Shard, id: ShardId) -> Candidat
         waiting_since: task.queued_at,
         business: task.new.business.as_str().into(),
         business_rate: state.business_rates.get(&task.new.business).copied(),
+        is_sent_here: shard.moves.as_ref().is_some_and(|(to, _)| *to == hunt.node),
     }
 }
 

@@ -34,11 +34,12 @@ struct Row {
     queued_at: i64,
     business_id: i64,
     rate_share: Option<i64>,
+    move_to: Option<String>,
 }
 
-/// The columns of a row in their order: found by their place, since looking up ten names costs more than reading
-/// ten values.
-type Columns = (i64, i32, i64, Option<String>, String, Option<i64>, String, i32, i64, i64);
+/// The columns of a row in their order: found by their place, since looking up eleven names costs more than
+/// reading eleven values.
+type Columns = (i64, i32, i64, Option<String>, String, Option<i64>, Option<String>, String, i32, i64, i64);
 
 impl From<Columns> for Row {
     fn from(columns: Columns) -> Row {
@@ -49,6 +50,7 @@ impl From<Columns> for Row {
             session_id,
             wish,
             rate_share,
+            move_to,
             tuning,
             priority,
             queued_at,
@@ -65,6 +67,7 @@ impl From<Columns> for Row {
             queued_at,
             business_id,
             rate_share,
+            move_to,
         }
     }
 }
@@ -95,8 +98,10 @@ pub(super) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, Store
     }
     let owners = owners(store, &rows).await?;
     let counts = counts(store, &rows).await?;
-    let found =
-        rows.iter().filter_map(|row| words::readable("shard", candidate(row, &owners, &counts))).collect();
+    let found = rows
+        .iter()
+        .filter_map(|row| words::readable("shard", candidate(row, hunt, (&owners, &counts))))
+        .collect();
     Ok(Game { found, next })
 }
 
@@ -111,7 +116,7 @@ fn page(
     let owners = unfenced().and_where(session::Column::Id.is_in(alive)).to_owned();
     let mut query = shard_head::Entity::find()
         .select_only()
-        .columns([C::TaskId, C::ShardNo, C::Epoch, C::SessionId, C::Wish, C::RateShare])
+        .columns([C::TaskId, C::ShardNo, C::Epoch, C::SessionId, C::Wish, C::RateShare, C::MoveTo])
         .columns([
             task::Column::Tuning,
             task::Column::Priority,
@@ -222,7 +227,11 @@ fn rate_limit(limits: Option<&str>) -> Result<Option<Rate>, StoreError> {
     Ok(limits.rate)
 }
 
-fn candidate(row: &Row, owners: &Owners, counts: &BTreeMap<i64, i64>) -> Result<Candidate, StoreError> {
+fn candidate(
+    row: &Row,
+    hunt: &Hunt,
+    (owners, counts): (&Owners, &BTreeMap<i64, i64>),
+) -> Result<Candidate, StoreError> {
     let task = || TaskId(row.task_id).to_string();
     let (business, business_rate) =
         owners.get(&row.business_id).cloned().ok_or_else(|| damaged("a task without a business", &task()))?;
@@ -241,5 +250,6 @@ fn candidate(row: &Row, owners: &Owners, counts: &BTreeMap<i64, i64>) -> Result<
         waiting_since: WallMs(row.queued_at),
         business,
         business_rate,
+        is_sent_here: row.move_to.as_deref() == Some(hunt.node.as_str()),
     })
 }

@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use super::dialect::{CHECKPOINT_MAX, settled, settled_within};
 use super::entity::{item, shard_head, task};
-use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, settled, shards, words};
+use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, shards, words};
 use crate::domain::execution::Shared;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
 use crate::domain::shards::Share;
@@ -25,7 +26,7 @@ impl RunStore for Store {
     }
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
-        settled(|| run_checkpoint::checkpoint(self, checkpoints)).await
+        settled_within(CHECKPOINT_MAX, || run_checkpoint::checkpoint(self, checkpoints)).await
     }
 
     async fn release(

@@ -1,11 +1,11 @@
 //! Which of several nodes goes first for a shard that all of them could take: each computes the same order without
 //! asking the others. It decides nothing: whoever claims first has the shard.
 //!
-//! Weighted rendezvous hashing: a node is first for a part of the shards that is proportional to its capacity, and one
-//! that joins or goes moves only its own part.
+//! Weighted rendezvous hashing puts the nodes into an order for each task, in which one is first as often as its capacity
+//! is part of all. The shards of a task go round that order: four shards and three nodes never make one node run all.
 
 use super::Load;
-use crate::domain::ids::{SessionId, ShardId};
+use crate::domain::ids::{SessionId, ShardId, TaskId};
 
 /// A node that could take shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,21 +20,32 @@ pub struct Peer {
 
 /// How many of the peers go before `me` for a shard: 0 is first.
 pub fn rank(shard: ShardId, me: SessionId, peers: &[Peer]) -> usize {
+    let takes = |peer: &&Peer| peer.pools.as_ref().is_none_or(|pools| !pools.is_empty());
+    let takers = peers.iter().filter(takes).count();
+    let place = place(shard.task, me, peers);
+    if place >= takers {
+        return place;
+    }
+    (place + takers - shard.no as usize % takers) % takers
+}
+
+/// How many of the peers come before `me` in a task's order.
+fn place(task: TaskId, me: SessionId, peers: &[Peer]) -> usize {
     let largest = peers.iter().filter_map(|peer| peer.capacity).max();
     let takes = |peer: &&Peer| peer.pools.as_ref().is_none_or(|pools| !pools.is_empty());
     let score = |peer: &Peer| {
         // Without a limit it is as good as the largest.
         let weight = peer.capacity.or(largest).map_or(1.0, |load| (load.0.max(1)) as f64);
-        (weight / -hash(shard, peer.session).ln(), peer.session)
+        (weight / -hash(task, peer.session).ln(), peer.session)
     };
     let Some(own) = peers.iter().find(|peer| peer.session == me).map(score) else { return 0 };
     peers.iter().filter(takes).filter(|peer| score(peer) > own).count()
 }
 
 /// A number strictly between 0 and 1 that looks random and is the same everywhere.
-fn hash(shard: ShardId, session: SessionId) -> f64 {
+fn hash(task: TaskId, session: SessionId) -> f64 {
     let (high, low) = session.0.as_u64_pair();
-    let parts = [shard.task.0.cast_unsigned(), u64::from(shard.no), high, low];
+    let parts = [task.0.cast_unsigned(), high, low];
     let mixed = parts.into_iter().fold(0x9E37_79B9_7F4A_7C15, |state, part| mix(state ^ part));
     ((mixed >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
 }
@@ -52,7 +63,6 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::ids::TaskId;
 
     fn peer(no: u128, capacity: Option<u128>) -> Peer {
         Peer { session: SessionId(Uuid::from_u128(no * 7 + 1)), capacity: capacity.map(Load), pools: None }
@@ -80,6 +90,21 @@ mod tests {
         assert!((200..300).contains(&uneven[0]), "{uneven:?}");
         let unlimited = firsts(&[peer(1, None), peer(2, Some(3_000))]);
         assert!((440..560).contains(&unlimited[0]), "{unlimited:?}");
+    }
+
+    #[test]
+    fn the_shards_of_a_task_go_round() {
+        let peers = [peer(1, None), peer(2, None), peer(3, Some(500))];
+        for task in 1..100 {
+            let mut firsts = vec![0; peers.len()];
+            for no in 0..4 {
+                let shard = ShardId { task: TaskId(task), no };
+                let ranks = peers.iter().map(|peer| rank(shard, peer.session, &peers));
+                firsts[ranks.into_iter().position(|rank| rank == 0).expect("one is first")] += 1;
+            }
+            firsts.sort_unstable();
+            assert_eq!(firsts, [1, 1, 2]);
+        }
     }
 
     #[test]

@@ -28,17 +28,22 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 
 /// Carries a connection to its end; one that ends against order is reset on both sides.
 async fn carry(mut client: TcpStream, shared: &Shared) {
-    let mut orders = shared.orders.subscribe();
-    let known = orders.borrow_and_update().resets;
-    let reset = async {
-        // The proxy is gone when this fails, which is a reset too.
-        orders.wait_for(|orders| orders.resets > known).await.ok();
-    };
+    let known = *shared.orders.borrow();
+    // The proxy is gone when this fails, which is a reset too.
+    let reset = told(shared, move |orders| orders.resets > known.resets);
+    let stranded = told(shared, move |orders| orders.strandings > known.strandings);
     let mut server = None;
+    let carried = async {
+        tokio::select! {
+            biased;
+            () = stranded => std::future::pending().await,
+            carried = connect_and_pump(&mut client, &mut server, shared) => carried,
+        }
+    };
     let in_order = tokio::select! {
         biased;
         () = reset => false,
-        carried = connect_and_pump(&mut client, &mut server, shared) => carried.is_ok(),
+        carried = carried => carried.is_ok(),
     };
     if !in_order {
         for stream in [Some(client), server].into_iter().flatten() {
@@ -46,6 +51,10 @@ async fn carry(mut client: TcpStream, shared: &Shared) {
             stream.set_zero_linger().ok();
         }
     }
+}
+
+async fn told(shared: &Shared, which: impl FnMut(&Orders) -> bool) {
+    shared.orders.subscribe().wait_for(which).await.ok();
 }
 
 async fn connect_and_pump(

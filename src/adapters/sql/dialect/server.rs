@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use sea_orm::sqlx::{self, Connection};
 use sea_orm::{ConnectOptions, Database, DatabaseConnection};
 
 use super::{mysql, postgres};
@@ -104,6 +105,19 @@ pub(in crate::adapters::sql) async fn open_one(
     address: &ServerAddress,
 ) -> Result<DatabaseConnection, StoreError> {
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
+}
+
+/// How long a connection that is given back may take to answer.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Whether a connection that is given back still answers.
+///
+/// The driver asks too, but waits without a limit: where a connection vanished without a word (a firewall that forgot
+/// it, a server that lost its power), that is a quarter of an hour, and for all of it the pool holds its place.
+pub(super) async fn still_answers<C: Connection>(connection: &mut C) -> Result<bool, sqlx::Error> {
+    let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
+    tokio::time::timeout(RELEASE_PATIENCE, connection.ping()).await.unwrap_or_else(|_| Err(late()))?;
+    Ok(true)
 }
 
 /// A connection that was idle for longer is asked whether it lives before it is used.
