@@ -43,5 +43,5 @@ while [ $# -gt 0 ]; do
 done
 
 # Not nextest: it would end a long run by its own clock.
-exec cargo test --locked --test chaos -- --nocapture --exact \
+exec cargo test --workspace --locked --test chaos -- --nocapture --exact \
     "$([ "$test" = rounds ] && echo long::rounds || echo measure::measurement)"

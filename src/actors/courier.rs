@@ -22,6 +22,8 @@ const OUT_MAX: u32 = 16;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// For how long a taken call is nobody else's.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// What is taken by a question that was given up is due again after its lease.
+const TAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) enum Msg {
     /// Look now: something may have left a call.
@@ -113,7 +115,10 @@ impl State {
         let (node, me, delivering) = (self.node.clone(), self.me.clone(), delivering.clone());
         tokio::spawn(self.me.guard(async move {
             let now = node.clock.wall();
-            me.tell(Msg::Taken(delivering.hooks.outbox.take_due(now, now.plus(LEASE), room).await));
+            let taking = delivering.hooks.outbox.take_due(now, now.plus(LEASE), room);
+            let late = || StoreError::Unavailable("the store did not answer in time".into());
+            let taken = tokio::time::timeout(TAKE_PATIENCE, taking).await;
+            me.tell(Msg::Taken(taken.unwrap_or_else(|_| Err(late()))));
         }));
     }
 

@@ -34,7 +34,7 @@ const REST_FACTOR: u32 = 3;
 const REST_MIN: Duration = Duration::from_millis(25);
 const REST_MAX: Duration = Duration::from_millis(500);
 /// A scan that takes longer is given up: a connection that vanished without a word would blind the node for long.
-const SCAN_PATIENCE: Duration = Duration::from_secs(30);
+const SCAN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's promise. Two
 /// nodes see the same silence up to a scan apart, so the shares are rough; whoever claims first has the shard.

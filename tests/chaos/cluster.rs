@@ -24,6 +24,16 @@ pub(crate) enum Link {
     Business,
 }
 
+impl Link {
+    fn harm(self) -> Harm {
+        match self {
+            Link::Database => Harm::Database,
+            Link::Redis => Harm::Redis,
+            Link::Business => Harm::Business,
+        }
+    }
+}
+
 /// See the module. Every method that starts a process blocks, so that the process belongs to the test's own thread.
 pub(crate) struct Cluster {
     pub(crate) settings: Settings,
@@ -102,13 +112,18 @@ impl Cluster {
         (0..self.nodes.len()).filter(|at| node.is_none_or(|node| node == *at)).filter_map(of).collect()
     }
 
+    /// Every present connection of all nodes falls silent for good; the number is the fault's.
+    pub(crate) fn strand(&mut self, name: &str, link: Link) -> usize {
+        let fault = self.faults.begin(&format!("{name} vanish"), link.harm());
+        for proxy in self.links(link, None) {
+            proxy.strand();
+        }
+        fault
+    }
+
     /// Sets the weather of links; the number is the fault's.
     pub(crate) fn weather(&mut self, name: &str, link: Link, node: Option<usize>, weather: Weather) -> usize {
-        let harm = match link {
-            Link::Database => Harm::Database,
-            Link::Redis => Harm::Redis,
-            Link::Business => Harm::Business,
-        };
+        let harm = link.harm();
         let of = node.map_or_else(|| "all".to_owned(), |node| self.nodes[node].name.clone());
         let fault = self.faults.begin(&format!("{name} ({of})"), harm);
         for proxy in self.links(link, node) {

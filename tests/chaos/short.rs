@@ -67,6 +67,7 @@ async fn three_nodes_on_postgresql_with_redis_survive_the_key_faults() {
         "redis_restart",
         "partition_node_db_held",
         "db_lost_ack",
+        "db_strand",
         "stop_during_kill",
     ];
     plays(&Settings::new(StoreKind::Postgres, true), &names).await;

@@ -3,15 +3,14 @@
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set, Unchanged};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QueryOrder,
-    QuerySelect, SqlErr,
+    ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder, QuerySelect, SqlErr,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::entity::{audit, business};
 use super::task_record::{self, Change};
-use super::{Store, damaged, error, keep, locks};
+use super::{Store, Transaction, damaged, error, keep, locks};
 use crate::domain::business::{BusinessSpec, POOL_DEFAULT};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
@@ -132,7 +131,7 @@ pub(super) async fn find(
     business::Entity::find().filter(business::Column::Slug.eq(slug)).one(db).await.map_err(error)
 }
 
-async fn load(transaction: &DatabaseTransaction, slug: &str) -> Result<Business, StoreError> {
+async fn load(transaction: &Transaction, slug: &str) -> Result<Business, StoreError> {
     let row = find(transaction, slug).await?;
     view(row.ok_or_else(|| damaged("a business that was just written", slug))?)
 }
@@ -151,7 +150,7 @@ fn columns(spec: &BusinessSpec) -> Result<business::ActiveModel, StoreError> {
 }
 
 async fn insert(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     mut row: business::ActiveModel,
     slug: &str,
     now: WallMs,
@@ -176,7 +175,7 @@ fn taken_or(cause: DbErr, slug: &str) -> BusinessError {
 
 /// Writes columns by compare-and-set on the revision, which goes up by one.
 async fn update(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     mut new: business::ActiveModel,
     before: &business::Model,
 ) -> Result<(), StoreError> {
@@ -198,7 +197,7 @@ async fn update(
 
 /// Of secrets the audit says only that they changed.
 async fn record(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     before: Option<Business>,
     after: &Business,
     action: &str,

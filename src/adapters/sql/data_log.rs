@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::data_log;
-use super::{Store, damaged, data_log_expire, data_log_search, error, settled, words};
+use super::{Store, Transaction, damaged, data_log_expire, data_log_search, error, settled, words};
 use crate::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::StoreError;
@@ -75,7 +75,7 @@ impl DataLog for Store {
 
 /// Writes a line for each item that a checkpoint abandons, in the checkpoint's transaction: so exactly once.
 pub(super) async fn note_abandoned(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     shard: ShardId,
     abandoned: &[&ItemTrouble],
 ) -> Result<(), StoreError> {

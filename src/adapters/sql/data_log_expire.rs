@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{data_log, data_log_drop};
-use super::{Store, damaged, error};
+use super::{Store, Transaction, damaged, error};
 use crate::domain::ids::TaskId;
 use crate::ports::StoreError;
 use crate::ports::data_log::{DropReason, EXPIRE_MAX, LogRetention};
@@ -100,7 +100,7 @@ async fn drop_excess(store: &Store, task: i64, excess: u64) -> Result<u64, Store
 
 /// The oldest lines of a task, either below `warn` or from it on.
 async fn oldest_of(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: i64,
     lines: u64,
     is_minor: bool,
@@ -121,7 +121,7 @@ async fn oldest_of(
         .map_err(error)
 }
 
-async fn delete(transaction: &DatabaseTransaction, ids: Vec<i64>) -> Result<(), StoreError> {
+async fn delete(transaction: &Transaction, ids: Vec<i64>) -> Result<(), StoreError> {
     if ids.is_empty() {
         return Ok(());
     }
@@ -136,7 +136,7 @@ async fn delete(transaction: &DatabaseTransaction, ids: Vec<i64>) -> Result<(), 
 
 /// Adds to the number of lines of a task that were not kept.
 pub(super) async fn count(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: i64,
     reason: DropReason,
     lines: u64,

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::entity::failure_group;
-use super::error;
+use super::{Transaction, error};
 use crate::domain::ids::{ItemIndex, TaskId};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::StoreError;
@@ -20,7 +20,7 @@ pub(super) type Places = HashMap<ItemIndex, (String, u64)>;
 
 /// Adds newly abandoned items, in the order given, to the groups of their codes; says which place each got.
 pub(super) async fn count(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: TaskId,
     abandoned: &[&ItemTrouble],
 ) -> Result<Places, StoreError> {
@@ -76,10 +76,7 @@ fn all_set(group: failure_group::ActiveModel) -> failure_group::ActiveModel {
     group.reset_all()
 }
 
-async fn save(
-    transaction: &DatabaseTransaction,
-    groups: Vec<failure_group::ActiveModel>,
-) -> Result<(), StoreError> {
+async fn save(transaction: &Transaction, groups: Vec<failure_group::ActiveModel>) -> Result<(), StoreError> {
     use failure_group::Column as C;
     let conflict =
         OnConflict::columns([C::TaskId, C::Code]).update_columns([C::N, C::FirstAt, C::LastAt]).to_owned();

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::idempotency::{ActiveModel, Column as C, Entity, Model};
-use super::{Store, damaged, error, settled, words};
+use super::{Store, Transaction, damaged, error, settled, words};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
 use crate::ports::idempotency::{Answer, IdempotencyStore, KeyState};
@@ -107,7 +107,7 @@ async fn take(
 }
 
 async fn insert(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     (scope, key): (String, String),
     fingerprint: String,
     now: WallMs,
@@ -126,7 +126,7 @@ async fn insert(
 }
 
 /// The node that answered it died: the request is made again.
-async fn retake(transaction: &DatabaseTransaction, row: &Model, now: WallMs) -> Result<KeyState, StoreError> {
+async fn retake(transaction: &Transaction, row: &Model, now: WallMs) -> Result<KeyState, StoreError> {
     let taken = Entity::update_many()
         .col_expr(C::CreatedAt, Expr::value(now.0))
         .filter(C::Scope.eq(row.scope.as_str()))

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::entity::item;
 use super::failure_groups::{self, Places};
-use super::{damaged, data_log, error, words};
+use super::{Transaction, damaged, data_log, error, words};
 use crate::domain::ids::{ItemIndex, WallMs};
 use crate::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use crate::ports::StoreError;
@@ -26,10 +26,7 @@ const ROWS_PER_STATEMENT: usize = 2000;
 const INDEXES_PER_STATEMENT: usize = 10_000;
 
 /// Applies the side records of a checkpoint whose compare-and-set has just succeeded.
-pub(super) async fn apply(
-    transaction: &DatabaseTransaction,
-    checkpoint: &ShardCheckpoint,
-) -> Result<(), StoreError> {
+pub(super) async fn apply(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Result<(), StoreError> {
     // The last record of an item wins; in index order, so that rows are written along the key.
     let mut last: BTreeMap<ItemIndex, &SideRecord> = BTreeMap::new();
     for record in &checkpoint.side {
@@ -53,7 +50,7 @@ pub(super) async fn apply(
 }
 
 async fn abandoned_before(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     checkpoint: &ShardCheckpoint,
     records: &BTreeMap<ItemIndex, &SideRecord>,
 ) -> Result<HashSet<ItemIndex>, StoreError> {
@@ -76,7 +73,7 @@ async fn abandoned_before(
 }
 
 async fn delete(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     checkpoint: &ShardCheckpoint,
     indexes: &[i64],
 ) -> Result<(), StoreError> {
@@ -123,7 +120,7 @@ fn row(
     }))
 }
 
-async fn upsert(transaction: &DatabaseTransaction, rows: Vec<item::ActiveModel>) -> Result<(), StoreError> {
+async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Result<(), StoreError> {
     use item::Column as C;
     for chunk in rows.chunks(ROWS_PER_STATEMENT) {
         // All but `first_at`, which keeps the first failure's time.

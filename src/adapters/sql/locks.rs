@@ -7,26 +7,20 @@
 
 use std::collections::BTreeSet;
 
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{business, shard_head, task};
-use super::{error, words};
+use super::{Transaction, error, words};
 use crate::domain::ids::{ShardId, TaskId};
 use crate::ports::StoreError;
 
 /// Locks a task and reads it.
-pub(super) async fn task(
-    transaction: &DatabaseTransaction,
-    id: TaskId,
-) -> Result<Option<task::Model>, StoreError> {
+pub(super) async fn task(transaction: &Transaction, id: TaskId) -> Result<Option<task::Model>, StoreError> {
     task::Entity::find_by_id(id.0).lock_exclusive().one(transaction).await.map_err(error)
 }
 
 /// Locks tasks, lowest first; those that are not there are left out.
-pub(super) async fn tasks(
-    transaction: &DatabaseTransaction,
-    ids: &BTreeSet<TaskId>,
-) -> Result<(), StoreError> {
+pub(super) async fn tasks(transaction: &Transaction, ids: &BTreeSet<TaskId>) -> Result<(), StoreError> {
     if ids.is_empty() {
         return Ok(());
     }
@@ -45,7 +39,7 @@ pub(super) async fn tasks(
 }
 
 /// Locks all shards of a task whose lock is held.
-pub(super) async fn shards(transaction: &DatabaseTransaction, id: TaskId) -> Result<(), StoreError> {
+pub(super) async fn shards(transaction: &Transaction, id: TaskId) -> Result<(), StoreError> {
     let locked: Vec<i32> = shard_head::Entity::find()
         .select_only()
         .column(shard_head::Column::ShardNo)
@@ -62,7 +56,7 @@ pub(super) async fn shards(transaction: &DatabaseTransaction, id: TaskId) -> Res
 
 /// Locks a shard and reads it.
 pub(super) async fn shard(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: ShardId,
 ) -> Result<Option<shard_head::Model>, StoreError> {
     let key = (id.task.0, words::shard_no(id));
@@ -71,7 +65,7 @@ pub(super) async fn shard(
 
 /// Locks a business and reads it.
 pub(super) async fn business(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     slug: &str,
 ) -> Result<Option<business::Model>, StoreError> {
     let found = business::Entity::find().filter(business::Column::Slug.eq(slug)).lock_exclusive();

@@ -55,11 +55,12 @@ mod words;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use sea_orm::{DatabaseConnection, DatabaseTransaction, EntityTrait};
+use sea_orm::{DatabaseConnection, EntityTrait};
 
+use self::dialect::{ANSWER_MAX, Bounded, Transaction, error, settled};
 pub use self::dialect::{Durability, ServerAddress, ServerKind};
-use self::dialect::{error, settled};
 
 use crate::domain::ids::StoreId;
 use crate::ports::StoreError;
@@ -70,11 +71,11 @@ use crate::ports::task_store::Actor;
 #[derive(Debug)]
 pub struct Store {
     /// With SQLite one connection: it has one writer, and queueing here is fairer than waiting for its lock.
-    writer: DatabaseConnection,
+    writer: Bounded<DatabaseConnection>,
     /// On a server the writer's connections.
-    readers: DatabaseConnection,
+    readers: Bounded<DatabaseConnection>,
     /// The heartbeat's own, so that no queue of writes can make a session look dead.
-    pulse: DatabaseConnection,
+    pulse: Bounded<DatabaseConnection>,
     id: StoreId,
     meters: Arc<Meters>,
 }
@@ -89,10 +90,10 @@ impl Store {
         use dialect::sqlite;
         sqlite::check_file(path)?;
         let meters = Arc::new(Meters::default());
-        let writer = metered(sqlite::connect(path, 1).await?, &meters);
-        dialect::apply_steps(&writer).await?;
-        let readers = metered(sqlite::connect(path, sqlite::READERS).await?, &meters);
-        let pulse = metered(sqlite::connect(path, 1).await?, &meters);
+        let writer = metered(sqlite::connect(path, 1).await?, &meters, None);
+        dialect::apply_steps(writer.unbounded()).await?;
+        let readers = metered(sqlite::connect(path, sqlite::READERS).await?, &meters, None);
+        let pulse = metered(sqlite::connect(path, 1).await?, &meters, None);
         let id = store_id(&writer).await?;
         Ok(Store { writer, readers, pulse, id, meters })
     }
@@ -110,7 +111,8 @@ impl Store {
         prepared?;
         let meters = Arc::new(Meters::default());
         let pools = dialect::open(address).await?;
-        let (writer, pulse) = (metered(pools.usual, &meters), metered(pools.pulse, &meters));
+        let writer = metered(pools.usual, &meters, Some(ANSWER_MAX));
+        let pulse = metered(pools.pulse, &meters, Some(ANSWER_MAX));
         let id = store_id(&writer).await?;
         let store = Store { readers: writer.clone(), writer, pulse, id, meters };
         let durability = store.durability().await?;
@@ -130,7 +132,7 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub async fn durability(&self) -> Result<Durability, StoreError> {
-        dialect::durability(&self.writer).await
+        dialect::durability(self.writer.unbounded()).await
     }
 
     /// Closes all connections; afterwards the database file alone (without `-wal`) holds everything.
@@ -155,17 +157,17 @@ impl Store {
     /// # Errors
     /// When the database can't be read.
     pub async fn settings(&self) -> Result<(String, i64), StoreError> {
-        dialect::settings(&self.writer).await
+        dialect::settings(self.writer.unbounded()).await
     }
 
     /// A transaction that reads and writes, see [`dialect`]; dropped without a commit it leaves nothing.
-    async fn write(&self) -> Result<DatabaseTransaction, StoreError> {
-        dialect::begin_write(&self.writer).await.map_err(error)
+    async fn write(&self) -> Result<Transaction, StoreError> {
+        self.writer.begin_write().await.map_err(error)
     }
 
     /// A transaction that reads one moment of the store.
-    async fn snapshot(&self) -> Result<DatabaseTransaction, StoreError> {
-        dialect::begin_read(&self.readers).await.map_err(error)
+    async fn snapshot(&self) -> Result<Transaction, StoreError> {
+        self.readers.begin_read().await.map_err(error)
     }
 }
 
@@ -177,25 +179,29 @@ async fn prepare(single: &DatabaseConnection, migrates: bool) -> Result<(), Stor
     if dialect::is_step_missing(single).await? { Err(StoreError::OlderSchema) } else { Ok(()) }
 }
 
-async fn store_id(db: &DatabaseConnection) -> Result<StoreId, StoreError> {
+async fn store_id(db: &Bounded<DatabaseConnection>) -> Result<StoreId, StoreError> {
     let fact = entity::meta::Entity::find_by_id("store_id".to_owned()).one(db).await.map_err(error)?;
     let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
     Ok(StoreId(fact.val))
 }
 
 /// Keeps what a transaction did; of a rehearsal nothing stays.
-async fn keep(transaction: DatabaseTransaction, actor: &Actor) -> Result<(), StoreError> {
+async fn keep(transaction: Transaction, actor: &Actor) -> Result<(), StoreError> {
     let ended = if actor.rehearses { transaction.rollback().await } else { transaction.commit().await };
     ended.map_err(error)
 }
 
-/// The connection, with every statement counted and timed.
-fn metered(mut connection: DatabaseConnection, meters: &Arc<Meters>) -> DatabaseConnection {
+/// The connection, with every statement counted, timed and limited.
+fn metered(
+    mut connection: DatabaseConnection,
+    meters: &Arc<Meters>,
+    limit: Option<Duration>,
+) -> Bounded<DatabaseConnection> {
     let meters = meters.clone();
     connection.set_metric_callback(move |info| {
         meters.queried(operation(&info.statement.sql), info.elapsed, info.failed);
     });
-    connection
+    Bounded::new(connection, limit)
 }
 
 /// The kind of a statement, by its first word.

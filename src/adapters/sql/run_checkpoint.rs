@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, UpdateMany};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, UpdateMany};
 
 use super::entity::{shard, shard_head};
-use super::{Store, error, items, locks, run_close, shards, task_record, words};
+use super::{Store, Transaction, error, items, locks, run_close, shards, task_record, words};
 use crate::domain::ids::TaskId;
 use crate::domain::lifecycle::ShardState;
 use crate::domain::verdict::SideRecord;
@@ -57,10 +57,7 @@ fn stops_task(checkpoint: &ShardCheckpoint) -> bool {
 }
 
 /// One shard. The compare-and-set comes first: a fenced run leaves nothing, so nothing has to be rolled back.
-async fn write(
-    transaction: &DatabaseTransaction,
-    checkpoint: &ShardCheckpoint,
-) -> Result<CheckpointAck, StoreError> {
+async fn write(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Result<CheckpointAck, StoreError> {
     let Some(row) = locks::shard(transaction, checkpoint.shard).await? else {
         return Ok(CheckpointAck::Fenced);
     };
@@ -82,10 +79,7 @@ async fn write(
 }
 
 /// The task has no canary any more. Its owner knows, so the revision of its settings stays.
-async fn pass_canary(
-    transaction: &DatabaseTransaction,
-    checkpoint: &ShardCheckpoint,
-) -> Result<(), StoreError> {
+async fn pass_canary(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Result<(), StoreError> {
     let mut task = task_record::load(transaction, checkpoint.shard.task).await?;
     if task.canary.take().is_some() {
         task_record::save(transaction, &task, checkpoint.now).await?;

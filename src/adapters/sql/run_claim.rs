@@ -1,12 +1,10 @@
 //! Claims (`ownership.md`, rules 12–14).
 
 use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, Query, SelectStatement};
-use sea_orm::{
-    ActiveValue::Set, ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{item, run, session, shard, shard_head};
-use super::{Store, error, items, locks, task_record, words};
+use super::{Store, Transaction, error, items, locks, task_record, words};
 use crate::domain::checkpoint;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use crate::domain::lifecycle::{ShardState, Wish};
@@ -51,7 +49,7 @@ pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
 }
 
 /// The compare-and-set. Says whether this request raised the epoch just now.
-async fn raise_epoch(transaction: &DatabaseTransaction, request: &ClaimRequest) -> Result<bool, StoreError> {
+async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Result<bool, StoreError> {
     use shard::Column as C;
     let next = Expr::col(C::Epoch).add(1);
     let epoch = Expr::case(next.clone().gt(request.now.0), next).finally(request.now.0);
@@ -88,7 +86,7 @@ async fn raise_epoch(transaction: &DatabaseTransaction, request: &ClaimRequest) 
 
 /// The shard, if this very claim owns it: also when the answer to an earlier request was lost.
 async fn own_row(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     request: &ClaimRequest,
 ) -> Result<Option<shard_head::Model>, StoreError> {
     use shard_head::Column as C;
@@ -101,13 +99,13 @@ async fn own_row(
         .map_err(error)
 }
 
-async fn is_unfenced(transaction: &DatabaseTransaction, id: SessionId) -> Result<bool, StoreError> {
+async fn is_unfenced(transaction: &Transaction, id: SessionId) -> Result<bool, StoreError> {
     let row = session::Entity::find_by_id(words::session_text(id)).one(transaction).await.map_err(error)?;
     Ok(row.is_some_and(|row| !row.fenced))
 }
 
 async fn record_run(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     request: &ClaimRequest,
     row: &shard_head::Model,
 ) -> Result<(), StoreError> {
@@ -132,7 +130,7 @@ async fn record_run(
 }
 
 async fn claimed(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     request: &ClaimRequest,
     row: &shard_head::Model,
 ) -> Result<ClaimedShard, StoreError> {
@@ -158,7 +156,7 @@ fn index(column: i64) -> ItemIndex {
     ItemIndex(column.cast_unsigned())
 }
 
-async fn blob(transaction: &DatabaseTransaction, row: &shard_head::Model) -> Result<Vec<u8>, StoreError> {
+async fn blob(transaction: &Transaction, row: &shard_head::Model) -> Result<Vec<u8>, StoreError> {
     let found = shard::Entity::find_by_id((row.task_id, row.shard_no))
         .select_only()
         .column(shard::Column::CkptBlob)
@@ -170,7 +168,7 @@ async fn blob(transaction: &DatabaseTransaction, row: &shard_head::Model) -> Res
 }
 
 async fn retrying(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &shard_head::Model,
 ) -> Result<Vec<crate::domain::verdict::ItemTrouble>, StoreError> {
     let rows = item::Entity::find()

@@ -1,12 +1,12 @@
 //! How a run gives its shard back, in the transaction of its last checkpoint (`ownership.md`, rules 16 and 17).
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{run, session, shard, shard_head, task};
 use super::run_claim::unfenced;
 use super::task_record::{self, Note};
-use super::{Store, error, locks, shards, words};
+use super::{Store, Transaction, error, locks, shards, words};
 use crate::domain::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, TASK_RECOVERS, Wish};
 use crate::ports::StoreError;
@@ -15,7 +15,7 @@ use crate::ports::upkeep::OWNER_GONE;
 
 /// Writes the end of a run whose compare-and-set has just succeeded.
 pub(super) async fn close(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     checkpoint: &ShardCheckpoint,
     close: &RunClose,
 ) -> Result<(), StoreError> {
@@ -24,7 +24,7 @@ pub(super) async fn close(
 
 /// Gives the shard back and ends its run; the caller knows, in this transaction, that the claim is its own.
 async fn finish(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: ShardId,
     close: &RunClose,
     now: WallMs,
@@ -49,7 +49,7 @@ async fn finish(
 
 /// A run that found the error budget of its task exceeded takes the other shards with it.
 async fn together(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &mut task::Model,
     close: &RunClose,
     state: ShardState,
@@ -97,7 +97,7 @@ fn note(close: &RunClose) -> Option<Note> {
 }
 
 async fn give_back(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: ShardId,
     state: ShardState,
     close: &RunClose,
@@ -132,7 +132,7 @@ async fn give_back(
 
 /// Ends the newest run of a shard with the progress that the shard row has now.
 async fn end_run(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: ShardId,
     reason: &str,
     now: WallMs,
@@ -243,7 +243,7 @@ pub(super) async fn disown(
 }
 
 /// When it was active last stays as it was, and so does the low water of its last claim. False where a claim was first.
-async fn take_away(transaction: &DatabaseTransaction, row: &shard_head::Model) -> Result<bool, StoreError> {
+async fn take_away(transaction: &Transaction, row: &shard_head::Model) -> Result<bool, StoreError> {
     use shard::Column as C;
     let state = state_after(&RunClose::Released, words::wish(&row.wish)?);
     let taken = shard::Entity::update_many()

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::dialect::{CHECKPOINT_MAX, settled, settled_within};
+use super::dialect::{CHECKPOINT_MAX, settled};
 use super::entity::{item, shard_head, task};
 use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, shards, words};
 use crate::domain::execution::Shared;
@@ -26,7 +26,8 @@ impl RunStore for Store {
     }
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
-        settled_within(CHECKPOINT_MAX, || run_checkpoint::checkpoint(self, checkpoints)).await
+        let storing = settled(|| run_checkpoint::checkpoint(self, checkpoints));
+        self.writer.answers_within(CHECKPOINT_MAX, storing).await
     }
 
     async fn release(

@@ -4,10 +4,10 @@
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::entity::{session, shard, shard_head, task};
-use super::{error, task_edit, task_finish, task_record, words};
+use super::{Transaction, error, task_edit, task_finish, task_record, words};
 use crate::domain::execution::wanted;
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
@@ -42,7 +42,7 @@ pub(super) fn row(task_id: i64, no: i32, range: ShardRange, now: WallMs) -> shar
 
 /// Makes the shards of a task that is started and of which nothing ever ran; one that has run keeps those it has.
 pub(super) async fn make(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &task::Model,
     now: WallMs,
 ) -> Result<(), StoreError> {
@@ -77,7 +77,7 @@ pub(super) fn whole(task: &task::Model) -> ShardRange {
 }
 
 /// The live nodes that take tasks of this one's pool.
-async fn nodes(transaction: &DatabaseTransaction, task: &task::Model) -> Result<Nodes, StoreError> {
+async fn nodes(transaction: &Transaction, task: &task::Model) -> Result<Nodes, StoreError> {
     let rows = session::Entity::find().filter(session::Column::Fenced.eq(false)).all(transaction).await;
     let mut nodes = Nodes { count: 0, capacity_micros: Some(0) };
     for row in rows.map_err(error)? {
@@ -93,7 +93,7 @@ async fn nodes(transaction: &DatabaseTransaction, task: &task::Model) -> Result<
 
 /// Shares a task that is about to run, while no shard of it has an owner: each that isn't done gets the same part. Only
 /// the first can be claimed before the canary has passed.
-pub(super) async fn deal(transaction: &DatabaseTransaction, task: &task::Model) -> Result<(), StoreError> {
+pub(super) async fn deal(transaction: &Transaction, task: &task::Model) -> Result<(), StoreError> {
     use shard::Column as C;
     if share_alike(transaction, task.id).await? && task.canary.is_some() {
         shard::Entity::update_many()
@@ -109,7 +109,7 @@ pub(super) async fn deal(transaction: &DatabaseTransaction, task: &task::Model) 
 }
 
 /// Gives each shard that isn't done the same part, and those that are nothing. False for a task of one shard.
-async fn share_alike(transaction: &DatabaseTransaction, task: i64) -> Result<bool, StoreError> {
+async fn share_alike(transaction: &Transaction, task: i64) -> Result<bool, StoreError> {
     use shard::Column as C;
     let shards = task_record::shards(transaction, TaskId(task)).await?;
     if shards.len() < 2 {
@@ -133,7 +133,7 @@ async fn share_alike(transaction: &DatabaseTransaction, task: i64) -> Result<boo
 /// After a shard was done: its part goes to the others, whose owners read it with their control. The gate of the run
 /// that ended was closed before this transaction began (`ownership.md`, rule 16).
 pub(super) async fn settle(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &mut task::Model,
     now: WallMs,
 ) -> Result<(), StoreError> {
@@ -152,11 +152,7 @@ pub(super) async fn settle(
 }
 
 /// The canary has passed: every shard can be claimed.
-pub(super) async fn let_go(
-    transaction: &DatabaseTransaction,
-    task: i64,
-    now: WallMs,
-) -> Result<(), StoreError> {
+pub(super) async fn let_go(transaction: &Transaction, task: i64, now: WallMs) -> Result<(), StoreError> {
     use shard::Column as C;
     shard::Entity::update_many()
         .col_expr(C::NotBefore, Expr::value(0))
@@ -171,7 +167,7 @@ pub(super) async fn let_go(
 
 /// Keeps what a handler told one shard where all of them read it.
 pub(super) async fn tell(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: TaskId,
     told: Told,
     now: WallMs,
@@ -201,7 +197,7 @@ pub(super) fn put_pause(task: &mut task::Model, pause: Option<Pause>) {
 /// The whole task recovers because one shard has found its budget exceeded: the others end their runs when they read
 /// it, and none is claimed before. Says when; a recovery that is under way already goes on.
 pub(super) async fn recover_all(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &mut task::Model,
     (until, nth): (WallMs, Option<u32>),
     now: WallMs,

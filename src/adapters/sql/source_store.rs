@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::entity::{source, source_index};
-use super::{Store, damaged, error, settled, words};
+use super::{Store, Transaction, damaged, error, settled, words};
 use crate::ports::StoreError;
 use crate::ports::source_store::{IndexedSource, SourceStore};
 
@@ -45,7 +45,7 @@ async fn replace(store: &Store, indexed: &IndexedSource, parts: &[Vec<u8>]) -> R
     Ok(id)
 }
 
-async fn delete_older(transaction: &DatabaseTransaction, hash: &str) -> Result<(), StoreError> {
+async fn delete_older(transaction: &Transaction, hash: &str) -> Result<(), StoreError> {
     let older = source::Entity::find()
         .filter(source::Column::LocationHash.eq(hash))
         .lock_exclusive()

@@ -1,10 +1,10 @@
 //! Obeys commands: the transition table decides, one transaction writes task, shards, audit and outbox.
 
-use sea_orm::DatabaseTransaction;
-
 use super::entity::task;
 use super::task_record::{self, Change};
-use super::{Store, keep, locks, task_edit, task_finish, task_hooks, task_start, task_view, words};
+use super::{
+    Store, Transaction, keep, locks, task_edit, task_finish, task_hooks, task_start, task_view, words,
+};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, decide};
 use crate::ports::StoreError;
@@ -46,7 +46,7 @@ pub(super) async fn command(
 
 /// Starts a task that was made in this transaction, or never started.
 pub(super) async fn start_new(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     mut row: task::Model,
     actor: &Actor,
     now: WallMs,
@@ -67,7 +67,7 @@ pub(super) async fn start_new(
     task_record::load(transaction, id).await
 }
 
-async fn find(transaction: &DatabaseTransaction, id: TaskId) -> Result<task::Model, CommandError> {
+async fn find(transaction: &Transaction, id: TaskId) -> Result<task::Model, CommandError> {
     locks::task(transaction, id).await?.ok_or(CommandError::NotFound(id))
 }
 
@@ -79,7 +79,7 @@ fn check_version(row: &task::Model, expected: Option<u64>) -> Result<(), Command
     }
 }
 
-async fn standing(transaction: &DatabaseTransaction, row: &task::Model) -> Result<Standing, StoreError> {
+async fn standing(transaction: &Transaction, row: &task::Model) -> Result<Standing, StoreError> {
     let shards = task_record::shards(transaction, TaskId(row.id)).await?;
     let owned = shards.iter().any(|shard| shard.state == ShardState::Running.as_str());
     Ok(Standing { wish: words::wish(&row.wish)?, status: words::status(row)?, owned })
@@ -103,7 +103,7 @@ fn action(command: &TaskCommand) -> &'static str {
 
 /// Changes the row and the shards; says what was and what is where that isn't the status.
 async fn obey(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     command: &TaskCommand,
     standing: Standing,
@@ -145,7 +145,7 @@ async fn obey(
 
 /// Stop and cancel.
 async fn end(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     (verb, reason): (Verb, StopReason),
     standing: Standing,

@@ -1,12 +1,12 @@
 //! Makes businesses and tasks, each once.
 
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
 use super::task_record::{self, Change};
-use super::{Store, error, keep, locks, shards, task_command, task_view, upload_use, words};
+use super::{Store, Transaction, error, keep, locks, shards, task_command, task_view, upload_use, words};
 use crate::domain::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::task::ShardRange;
@@ -48,10 +48,7 @@ pub(super) async fn ensure_business(
     keep(transaction, actor).await
 }
 
-async fn find_business(
-    transaction: &DatabaseTransaction,
-    slug: &str,
-) -> Result<Option<business::Model>, StoreError> {
+async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<business::Model>, StoreError> {
     let found = business::Entity::find().filter(business::Column::Slug.eq(slug)).one(transaction);
     found.await.map_err(error)
 }
@@ -86,7 +83,7 @@ pub(super) async fn create(
 }
 
 async fn make(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     owner: &business::Model,
     new: &NewTask,
     actor: &Actor,
@@ -104,10 +101,7 @@ async fn make(
 }
 
 /// The task that an earlier request with the same key made.
-async fn made_before(
-    transaction: &DatabaseTransaction,
-    new: &NewTask,
-) -> Result<Option<task::Model>, CreateError> {
+async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<task::Model>, CreateError> {
     let Some(key) = &new.idempotency_key else { return Ok(None) };
     let known = idempotency::Entity::find_by_id((new.business.clone(), words::digest(&[key])));
     let Some(known) = known.one(transaction).await.map_err(error)? else { return Ok(None) };
@@ -128,7 +122,7 @@ async fn made_before(
 }
 
 /// What is being deleted has no failures to do again: its rows go while the new task is made.
-async fn refuse_lost_parent(transaction: &DatabaseTransaction, new: &NewTask) -> Result<(), CreateError> {
+async fn refuse_lost_parent(transaction: &Transaction, new: &NewTask) -> Result<(), CreateError> {
     let Some(id) = new.parent else { return Ok(()) };
     let parent = locks::task(transaction, id).await?;
     let is_there = parent.is_some_and(|row| row.status_reason.as_deref() != Some(DELETING));
@@ -136,7 +130,7 @@ async fn refuse_lost_parent(transaction: &DatabaseTransaction, new: &NewTask) ->
 }
 
 async fn remember_key(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: TaskId,
     new: &NewTask,
     now: WallMs,
@@ -177,7 +171,7 @@ fn request_hash(new: &NewTask) -> Result<String, StoreError> {
 }
 
 async fn refuse_taken_name(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     business_id: i64,
     new: &NewTask,
 ) -> Result<(), CreateError> {
@@ -193,7 +187,7 @@ async fn refuse_taken_name(
 }
 
 async fn insert(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     owner: &business::Model,
     new: &NewTask,
     now: WallMs,

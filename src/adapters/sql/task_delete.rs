@@ -1,13 +1,11 @@
 //! Deletes a task that has ended, in transactions of bounded size.
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{
-    ColumnTrait, DatabaseTransaction, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{data_log, data_log_drop, failure_group, item, outbox, run, shard, start_token, task};
 use super::task_record::{self, Change};
-use super::{Store, error, keep, locks, upload_use, words};
+use super::{Store, Transaction, error, keep, locks, upload_use, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{Refusal, Status};
 use crate::ports::StoreError;
@@ -61,7 +59,7 @@ async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError
     Ok(transaction.commit().await.map_err(error)?)
 }
 
-async fn deletable(transaction: &DatabaseTransaction, id: TaskId) -> Result<task::Model, CommandError> {
+async fn deletable(transaction: &Transaction, id: TaskId) -> Result<task::Model, CommandError> {
     let row = locks::task(transaction, id).await?.ok_or(CommandError::NotFound(id))?;
     let status = words::status(&row)?;
     if !status.is_terminal() {

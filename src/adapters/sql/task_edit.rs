@@ -1,11 +1,11 @@
 //! Changes of what a task is called, when it goes, and what it means.
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use serde_json::{Value, json};
 
 use super::entity::{shard, shard_head, task};
-use super::{error, task_record, upload_use, words};
+use super::{Transaction, error, task_record, upload_use, words};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId};
 use crate::domain::lifecycle::{ShardState, Standing, Verb, decide};
 use crate::domain::meaning::{FieldRefusal, Meaning, changed};
@@ -29,7 +29,7 @@ pub(super) fn check(edit: &TaskEdit, standing: Standing) -> Result<(), CommandEr
 
 /// Applies an edit to the task's row and its shards; says what was and what is.
 pub(super) async fn apply(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     edit: &TaskEdit,
 ) -> Result<(String, String), CommandError> {
@@ -56,11 +56,7 @@ pub(super) async fn apply(
     Ok((before, described(row, edit)))
 }
 
-async fn rename(
-    transaction: &DatabaseTransaction,
-    row: &mut task::Model,
-    name: &str,
-) -> Result<(), CommandError> {
+async fn rename(transaction: &Transaction, row: &mut task::Model, name: &str) -> Result<(), CommandError> {
     if name.is_empty() {
         row.name = None;
         return Ok(());
@@ -79,11 +75,7 @@ async fn rename(
     }
 }
 
-async fn mean(
-    transaction: &DatabaseTransaction,
-    row: &mut task::Model,
-    edit: &TaskEdit,
-) -> Result<(), CommandError> {
+async fn mean(transaction: &Transaction, row: &mut task::Model, edit: &TaskEdit) -> Result<(), CommandError> {
     let shards = task_record::shards(transaction, TaskId(row.id)).await?;
     let now = Meaning {
         total: ItemCount(row.total.cast_unsigned()),
@@ -111,7 +103,7 @@ async fn mean(
 }
 
 /// Makes one shard of a task that never ran; a start cuts it anew.
-async fn cut(transaction: &DatabaseTransaction, row: &task::Model) -> Result<(), StoreError> {
+async fn cut(transaction: &Transaction, row: &task::Model) -> Result<(), StoreError> {
     use shard::Column as C;
     let first = row.skip_first.min(row.total);
     let others = shard::Entity::delete_many().filter(C::TaskId.eq(row.id)).filter(C::ShardNo.ne(0));
@@ -133,7 +125,7 @@ async fn cut(transaction: &DatabaseTransaction, row: &task::Model) -> Result<(),
 
 /// Lengthens the last shard of a task that has run.
 async fn extend(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &task::Model,
     last: &shard_head::Model,
 ) -> Result<(), StoreError> {
@@ -185,7 +177,7 @@ fn described(row: &task::Model, edit: &TaskEdit) -> String {
 
 /// Puts other live settings in place, for owners to see within a second.
 pub(super) async fn tune(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     tuning: &Tuning,
 ) -> Result<(String, String), StoreError> {
@@ -195,10 +187,7 @@ pub(super) async fn tune(
 }
 
 /// Tells owners that the task's control changed.
-pub(super) async fn bump_control(
-    transaction: &DatabaseTransaction,
-    row: &mut task::Model,
-) -> Result<(), StoreError> {
+pub(super) async fn bump_control(transaction: &Transaction, row: &mut task::Model) -> Result<(), StoreError> {
     row.control_rev += 1;
     shard::Entity::update_many()
         .col_expr(shard::Column::ControlRev, Expr::value(row.control_rev))

@@ -1,10 +1,10 @@
 //! Finishing early, and recovering at once.
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::entity::{shard, shard_head, task};
-use super::{error, shards, task_edit, task_record, words};
+use super::{Transaction, error, shards, task_edit, task_record, words};
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Standing, Verb, decide};
 use crate::domain::meaning::FieldRefusal;
@@ -14,7 +14,7 @@ use crate::ports::task_store::CommandError;
 
 /// Lowers the task's end. Shards without an owner are cut here; an owner reads it from its control.
 pub(super) async fn finish(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     standing: Standing,
     end: ItemIndex,
@@ -38,7 +38,7 @@ pub(super) async fn finish(
 
 /// Cuts the shards that nobody owns.
 pub(super) async fn cut_unowned(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: TaskId,
     end: i64,
     now: WallMs,
@@ -54,7 +54,7 @@ pub(super) async fn cut_unowned(
 
 /// What was dispatched stays; a shard with nothing left is done.
 async fn cut(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     shard: &shard_head::Model,
     end: i64,
     now: WallMs,
@@ -81,7 +81,7 @@ async fn cut(
 
 /// Lets waiting shards be claimed now.
 pub(super) async fn recover(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     standing: Standing,
     now: WallMs,

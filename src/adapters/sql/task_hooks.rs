@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{DatabaseTransaction, EntityTrait};
+use sea_orm::EntityTrait;
 use serde_json::{Value, json};
 
 use super::entity::{business, meta, outbox, task};
-use super::{damaged, error, task_view};
+use super::{Transaction, damaged, error, task_view};
 use crate::domain::business::{HookKind, Hooks, PREPARE_TIMEOUT_DEFAULT};
 use crate::domain::ids::{StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
@@ -20,7 +20,7 @@ const GIVEN_UP_AFTER: Duration = Duration::from_secs(24 * 3600);
 const READY_MARGIN: Duration = Duration::from_secs(5);
 
 /// The hooks of a task's business.
-pub(super) async fn of(transaction: &DatabaseTransaction, task: &task::Model) -> Result<Hooks, StoreError> {
+pub(super) async fn of(transaction: &Transaction, task: &task::Model) -> Result<Hooks, StoreError> {
     let owner = business::Entity::find_by_id(task.business_id).one(transaction).await.map_err(error)?;
     let text = owner.and_then(|owner| owner.hooks).unwrap_or_default();
     match text.trim() {
@@ -37,7 +37,7 @@ pub(super) fn ready_until(hooks: &Hooks, now: WallMs) -> Option<WallMs> {
 
 /// Leaves the call by which the business is asked to prepare this start; the only place where the token is written.
 pub(super) async fn ask(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &task::Model,
     token: &str,
     until: WallMs,
@@ -53,7 +53,7 @@ pub(super) async fn ask(
 
 /// Leaves a call that says how a start ended, if the business wants it.
 pub(super) async fn announce(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &task::Model,
     status: Status,
     now: WallMs,
@@ -100,7 +100,7 @@ fn counts(view: &TaskView) -> Value {
 }
 
 async fn leave(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &task::Model,
     kind: HookKind,
     body: &Value,

@@ -2,12 +2,12 @@
 //! the shard away (`ownership.md`, rule 17).
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use serde_json::json;
 
 use super::entity::{session, shard, shard_head, task};
 use super::task_record::{self, Change};
-use super::{Store, error, keep, session_store, words};
+use super::{Store, Transaction, error, keep, session_store, words};
 use crate::domain::ids::{ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::ShardState;
 use crate::ports::StoreError;
@@ -41,7 +41,7 @@ pub(super) async fn move_shards(
 }
 
 /// The sessions of the node that may take something.
-async fn sessions_of(transaction: &DatabaseTransaction, node: &str) -> Result<Vec<String>, CommandError> {
+async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<String>, CommandError> {
     use session::Column as C;
     let live = session::Entity::find().filter(C::Node.eq(node)).filter(C::Fenced.eq(false)).all(transaction);
     let live = live.await.map_err(error)?;
@@ -55,7 +55,7 @@ async fn sessions_of(transaction: &DatabaseTransaction, node: &str) -> Result<Ve
 
 /// The shards that run, and elsewhere.
 async fn to_move(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     (id, only, to): (TaskId, Option<u32>, &str),
     there: &[String],
 ) -> Result<Vec<shard_head::Model>, CommandError> {
@@ -82,7 +82,7 @@ async fn to_move(
 
 /// False where the shard has changed hands meanwhile.
 async fn wish(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &shard_head::Model,
     to: &str,
     now: WallMs,

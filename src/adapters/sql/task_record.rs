@@ -2,10 +2,10 @@
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::Expr;
-use sea_orm::{ActiveModelTrait, ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use super::entity::{audit, failure_group, item, shard, shard_head, task};
-use super::{damaged, error, items, task_hooks, words};
+use super::{Transaction, damaged, error, items, task_hooks, words};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{
     self, ShardState, Shards, Status, StopReason, TaskResult, Wish, note_after, status_of,
@@ -24,14 +24,14 @@ pub(super) struct Note {
 }
 
 /// A task that must exist, because a shard of it does.
-pub(super) async fn load(transaction: &DatabaseTransaction, id: TaskId) -> Result<task::Model, StoreError> {
+pub(super) async fn load(transaction: &Transaction, id: TaskId) -> Result<task::Model, StoreError> {
     let found = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
     found.ok_or_else(|| damaged("the task of a shard", &id.to_string()))
 }
 
 /// The shards of a task in index order.
 pub(super) async fn shards(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: TaskId,
 ) -> Result<Vec<shard_head::Model>, StoreError> {
     shard_head::Entity::find()
@@ -45,7 +45,7 @@ pub(super) async fn shards(
 
 /// Writes a task back by compare-and-set on its version, which goes up by one.
 pub(super) async fn save(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &task::Model,
     now: WallMs,
 ) -> Result<(), StoreError> {
@@ -68,7 +68,7 @@ pub(super) async fn save(
 
 /// Makes a task want to stop because a run of it found a reason to.
 pub(super) async fn wish_to_stop(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     mut task: task::Model,
     reason: StopReason,
     now: WallMs,
@@ -82,7 +82,7 @@ pub(super) async fn wish_to_stop(
 
 /// Copies a task's wish onto its shards, so that claims and heartbeats read one table; unowned shards follow at once.
 pub(super) async fn copy_wish(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: TaskId,
     wish: Wish,
     now: WallMs,
@@ -113,7 +113,7 @@ pub(super) async fn copy_wish(
 
 /// Stores what a task is now, after a shard of it changed.
 pub(super) async fn refresh(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: TaskId,
     now: WallMs,
     note: Option<Note>,
@@ -177,7 +177,7 @@ fn said(
 
 /// Shows something else beside the status that the task has.
 async fn say(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     mut task: task::Model,
     note: Option<Note>,
     now: WallMs,
@@ -217,7 +217,7 @@ pub(super) fn enter(task: &mut task::Model, status: Status, note: Option<Note>, 
 
 /// Proves that a task whose shards are all done is whole; says what isn't.
 async fn prove(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &task::Model,
     shards: &[shard_head::Model],
 ) -> Result<Result<TaskResult, String>, StoreError> {
@@ -257,13 +257,13 @@ async fn prove(
     }))
 }
 
-async fn failures_recorded(transaction: &DatabaseTransaction, task: i64) -> Result<i64, StoreError> {
+async fn failures_recorded(transaction: &Transaction, task: i64) -> Result<i64, StoreError> {
     let groups =
         failure_group::Entity::find().filter(failure_group::Column::TaskId.eq(task)).all(transaction);
     Ok(groups.await.map_err(error)?.iter().map(|group| group.n).sum())
 }
 
-async fn is_parked(transaction: &DatabaseTransaction, task: i64) -> Result<bool, StoreError> {
+async fn is_parked(transaction: &Transaction, task: i64) -> Result<bool, StoreError> {
     let parked = item::Entity::find()
         .filter(item::Column::TaskId.eq(task))
         .filter(item::Column::State.eq(items::PARKED))
@@ -272,7 +272,7 @@ async fn is_parked(transaction: &DatabaseTransaction, task: i64) -> Result<bool,
 }
 
 async fn audit_end(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     task: &task::Model,
     status: Status,
     before: Status,
@@ -312,7 +312,7 @@ pub(super) struct Change {
 
 /// Appends an audit entry.
 pub(super) async fn audit(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     actor: &Actor,
     change: Change,
     now: WallMs,

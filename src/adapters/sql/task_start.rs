@@ -2,11 +2,11 @@
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::entity::{shard, start_token, task};
 use super::task_record::{self, Note};
-use super::{Store, error, shards, task_edit, task_hooks};
+use super::{Store, Transaction, error, shards, task_edit, task_hooks};
 use crate::adapters::start_token as token;
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, Wish, decide};
@@ -15,7 +15,7 @@ use crate::ports::task_store::{CommandError, TaskEdit, TokenStart};
 
 /// Starts a task: it is queued, or waits for its business first.
 pub(super) async fn start(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     standing: Standing,
     at: Option<WallMs>,
@@ -49,7 +49,7 @@ pub(super) async fn start(
 }
 
 /// A token for this start. Only its hash is kept; the plain one leaves with the before-run hook, if there is one.
-async fn new_token(transaction: &DatabaseTransaction, row: &mut task::Model) -> Result<String, StoreError> {
+async fn new_token(transaction: &Transaction, row: &mut task::Model) -> Result<String, StoreError> {
     let token = token::make()?;
     let hash = token::hash(&token);
     let kept = start_token::ActiveModel {
@@ -63,7 +63,7 @@ async fn new_token(transaction: &DatabaseTransaction, row: &mut task::Model) -> 
 }
 
 /// While the business prepares itself, no shard can be claimed: stopped, without a wish.
-async fn hold(transaction: &DatabaseTransaction, row: &task::Model, now: WallMs) -> Result<(), StoreError> {
+async fn hold(transaction: &Transaction, row: &task::Model, now: WallMs) -> Result<(), StoreError> {
     use shard::Column as C;
     shard::Entity::update_many()
         .col_expr(C::Wish, Expr::value(Wish::Rest.as_str()))
@@ -78,7 +78,7 @@ async fn hold(transaction: &DatabaseTransaction, row: &task::Model, now: WallMs)
 }
 
 /// Cuts and shares the task, and makes its shards claimable, from the task's own `start_at` on.
-async fn go(transaction: &DatabaseTransaction, row: &mut task::Model, now: WallMs) -> Result<(), StoreError> {
+async fn go(transaction: &Transaction, row: &mut task::Model, now: WallMs) -> Result<(), StoreError> {
     use shard::Column as C;
     shards::make(transaction, row, now).await?;
     task_record::copy_wish(transaction, TaskId(row.id), Wish::Run, now).await?;
@@ -109,7 +109,7 @@ async fn go(transaction: &DatabaseTransaction, row: &mut task::Model, now: WallM
 
 /// The business is ready: what it changes is applied, shards are cut and become claimable.
 pub(super) async fn ready(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     standing: Standing,
     (start_no, edit): (u32, &TaskEdit),
@@ -123,7 +123,7 @@ pub(super) async fn ready(
 
 /// The business isn't, and says why.
 pub(super) async fn not_ready(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     row: &mut task::Model,
     standing: Standing,
     (start_no, text): (u32, &str),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use sea_orm::{ConnectionTrait, Statement};
 
 use super::Store;
+use super::dialect::Bounded;
 use crate::domain::business::HookKind;
 use crate::domain::ids::{ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
@@ -27,8 +28,9 @@ async fn heard() -> (tempfile::TempDir, Store, Heard) {
     let mut store = Store::open(&place.path().join("windrow.db")).await.unwrap();
     let heard = Heard::default();
     for connection in [&mut store.writer, &mut store.readers, &mut store.pulse] {
-        let heard = heard.clone();
-        connection.set_metric_callback(move |info| heard.lock().unwrap().push(info.statement.clone()));
+        let (heard, mut inner) = (heard.clone(), connection.unbounded().clone());
+        inner.set_metric_callback(move |info| heard.lock().unwrap().push(info.statement.clone()));
+        *connection = Bounded::new(inner, None);
     }
     (place, store, heard)
 }

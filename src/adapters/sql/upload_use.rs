@@ -4,13 +4,11 @@
 //! were deleted, goes like one that nobody took.
 
 use sea_orm::sea_query::{Expr, ExprTrait as _, Query};
-use sea_orm::{
-    ColumnTrait, DatabaseTransaction, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 use serde_json::Value;
 
 use super::entity::{task, upload};
-use super::{Store, error};
+use super::{Store, Transaction, error};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
 
@@ -18,10 +16,7 @@ use crate::ports::StoreError;
 const LOOKED_AT: u64 = 100;
 
 /// The index of the upload that a stored source names; none for other sources.
-pub(super) async fn index_of(
-    transaction: &DatabaseTransaction,
-    source: &str,
-) -> Result<Option<i64>, StoreError> {
+pub(super) async fn index_of(transaction: &Transaction, source: &str) -> Result<Option<i64>, StoreError> {
     let source: Value = serde_json::from_str(source).unwrap_or_default();
     let Some(id) = source["upload"].as_i64() else { return Ok(None) };
     // Nobody gives it up while the task that names it is made.
@@ -31,7 +26,7 @@ pub(super) async fn index_of(
 
 /// Gives an upload up on behalf of a task; it goes if no other task names it.
 pub(super) async fn give_up(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     index: Option<i64>,
     task: i64,
 ) -> Result<(), StoreError> {

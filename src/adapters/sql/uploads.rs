@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{source, source_index, upload, upload_chunk};
-use super::{Store, damaged, error, upload_use};
+use super::{Store, Transaction, damaged, error, upload_use};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
 use crate::ports::uploads::{Upload, UploadDone, UploadId, UploadState, UploadStore};
@@ -140,7 +140,7 @@ fn not_open(id: UploadId) -> StoreError {
 
 /// The answer to the first request may have been lost.
 async fn refuse_unless_repeated(
-    transaction: &DatabaseTransaction,
+    transaction: &Transaction,
     id: UploadId,
     number: u32,
     body: &[u8],

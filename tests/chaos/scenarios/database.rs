@@ -109,6 +109,15 @@ pub(super) async fn partition_node_db_held(round: &mut Round<'_>) {
     round.flows(20).await;
 }
 
+/// Every connection of every node falls silent without a word; new ones work.
+pub(super) async fn db_strand(round: &mut Round<'_>) {
+    let fault = round.cluster.strand("database connections", Link::Database);
+    let span = round.beyond_ttl();
+    tokio::time::sleep(span).await;
+    round.cluster.faults.end(fault);
+    round.flows(20).await;
+}
+
 pub(super) async fn one_way_db(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     let weather = [

@@ -70,6 +70,7 @@ scenarios! {
         redis_slow: Redis,
         partition_node_redis: Redis,
         one_way_redis: Redis,
+        redis_strand: Redis,
         stop_during_redis_hang: Redis,
     }
     database {
@@ -83,6 +84,7 @@ scenarios! {
         partition_node_db: Server,
         partition_node_db_held: Server,
         one_way_db: Server,
+        db_strand: Server,
         stop_during_db_hang: Server,
     }
     several {

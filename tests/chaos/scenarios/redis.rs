@@ -74,6 +74,14 @@ pub(super) async fn partition_node_redis(round: &mut Round<'_>) {
     round.wait(300, 1_000).await;
 }
 
+pub(super) async fn redis_strand(round: &mut Round<'_>) {
+    let fault = round.cluster.strand("Redis connections", Link::Redis);
+    let span = round.beyond_ttl();
+    tokio::time::sleep(span).await;
+    round.cluster.faults.end(fault);
+    round.flows(20).await;
+}
+
 pub(super) async fn one_way_redis(round: &mut Round<'_>) {
     let owner = round.cluster.owner();
     for weather in [Weather::lost_replies(), Weather::held_requests()] {

@@ -7,6 +7,7 @@
 //! - A statement that was a victim of other writers is a conflict: nothing of its transaction was kept, so the store
 //!   begins it again by itself ([`settled`]) before anybody hears of it.
 
+mod bounded;
 mod migrate;
 mod mysql;
 mod postgres;
@@ -24,6 +25,7 @@ use sea_orm::{
     SqliteTransactionMode, TransactionOptions, TransactionTrait,
 };
 
+pub(super) use self::bounded::{Bounded, Transaction};
 pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
 pub use self::server::{ServerAddress, ServerKind};
 pub(super) use self::server::{open, open_one};
@@ -34,10 +36,9 @@ use crate::ports::task_store::{CommandError, CreateError};
 const CONFLICT_TRIES: u32 = 5;
 /// The wait before the second try; each further one is twice as long. A little chance keeps two victims apart.
 const CONFLICT_WAIT: Duration = Duration::from_millis(5);
-/// A transaction that takes longer is on a connection that vanished without a word: a server ends its statements sooner,
-/// and the driver knows no limit of its own.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// The same for what a run waits for, which may be sent twice.
+/// A statement that takes longer is on a connection that vanished without a word: a server ends it sooner (`server`).
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(35);
+/// The same for a whole transaction that a run waits for, and that may be sent twice.
 pub(super) const CHECKPOINT_MAX: Duration = Duration::from_secs(10);
 /// How the text of such an error begins.
 const CONFLICT: &str = "another writer was first";
@@ -70,24 +71,14 @@ pub(super) async fn begin_read(readers: &DatabaseConnection) -> Result<DatabaseT
 }
 
 /// Does `work`, and does it again as long as another writer is in its way: what was begun was rolled back by the database.
-/// What takes longer than any server would let it is given up, its outcome unknown: the connection is dead.
 pub(super) async fn settled<T, E, F>(work: impl Fn() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
-    E: MaybeConflict + From<StoreError>,
-{
-    settled_within(ANSWER_MAX, work).await
-}
-
-/// The same with another limit for each try.
-pub(super) async fn settled_within<T, E, F>(limit: Duration, work: impl Fn() -> F) -> Result<T, E>
-where
-    F: Future<Output = Result<T, E>>,
-    E: MaybeConflict + From<StoreError>,
+    E: MaybeConflict,
 {
     let mut wait = CONFLICT_WAIT;
     for _ in 1..CONFLICT_TRIES {
-        match answered_within(limit, work()).await {
+        match work().await {
             Err(error) if error.store_error().is_some_and(is_conflict) => {
                 tracing::debug!("a transaction met another writer; it is begun again");
                 tokio::time::sleep(wait + wait.mul_f64(chance())).await;
@@ -96,17 +87,7 @@ where
             outcome => return outcome,
         }
     }
-    answered_within(limit, work()).await
-}
-
-async fn answered_within<T, E: From<StoreError>>(
-    limit: Duration,
-    work: impl Future<Output = Result<T, E>>,
-) -> Result<T, E> {
-    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-        let text = format!("the database did not answer within {} s", limit.as_secs());
-        Err(StoreError::Unavailable(text).into())
-    })
+    work().await
 }
 
 /// An error that may be one of the store.

@@ -10,7 +10,7 @@ use sea_orm::sqlx::mysql::{MySql, MySqlConnection, MySqlDatabaseError, MySqlPool
 use sea_orm::sqlx::{self, Executor};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use super::server::{Limits, ServerAddress, still_answers};
+use super::server::{Limits, ServerAddress, tested};
 use super::{Durability, Sort};
 use crate::adapters::sql::error;
 use crate::ports::StoreError;
@@ -26,8 +26,7 @@ pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, lim
         None => mysql,
     });
     options.map_sqlx_mysql_pool_opts(move |pool: sqlx::pool::PoolOptions<MySql>| -> MySqlPoolOptions {
-        let pool = pool.after_release(|connection, _| Box::pin(still_answers(connection)));
-        pool.after_connect(move |connection, _| Box::pin(begin_session(connection, limits)))
+        tested(pool).after_connect(move |connection, _| Box::pin(begin_session(connection, limits)))
     });
 }
 

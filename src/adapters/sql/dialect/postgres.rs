@@ -4,7 +4,7 @@ use sea_orm::sqlx::postgres::{PgPoolOptions, Postgres};
 use sea_orm::sqlx::{self, Executor};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use super::server::{Limits, ServerAddress, still_answers};
+use super::server::{Limits, ServerAddress, tested};
 use super::{Durability, Sort};
 use crate::adapters::sql::error;
 use crate::ports::StoreError;
@@ -22,8 +22,7 @@ pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, lim
     let session = session(limits);
     options.map_sqlx_postgres_pool_opts(move |pool: sqlx::pool::PoolOptions<Postgres>| -> PgPoolOptions {
         let session = session.clone();
-        let pool = pool.after_release(|connection, _| Box::pin(still_answers(connection)));
-        pool.after_connect(move |connection, _| {
+        tested(pool).after_connect(move |connection, _| {
             let session = session.clone();
             Box::pin(async move { connection.execute(sqlx::AssertSqlSafe(session)).await.map(drop) })
         })

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use sea_orm::sqlx::pool::PoolOptions;
 use sea_orm::sqlx::{self, Connection};
 use sea_orm::{ConnectOptions, Database, DatabaseConnection};
 
@@ -107,21 +108,28 @@ pub(in crate::adapters::sql) async fn open_one(
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
 }
 
-/// How long a connection that is given back may take to answer.
-const RELEASE_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a connection may take to say that it lives.
+const PING_PATIENCE: Duration = Duration::from_secs(3);
+/// A connection that was idle for longer is asked before it is used.
+const IDLE_UNTESTED_MAX: Duration = Duration::from_secs(1);
 
-/// Whether a connection that is given back still answers.
+/// The pool with connections that are asked whether they live: after use, and before where they were idle.
 ///
-/// The driver asks too, but waits without a limit: where a connection vanished without a word (a firewall that forgot
-/// it, a server that lost its power), that is a quarter of an hour, and for all of it the pool holds its place.
-pub(super) async fn still_answers<C: Connection>(connection: &mut C) -> Result<bool, sqlx::Error> {
-    let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
-    tokio::time::timeout(RELEASE_PATIENCE, connection.ping()).await.unwrap_or_else(|_| Err(late()))?;
-    Ok(true)
+/// The driver asks after use too, but waits without a limit: where a connection vanished without a word (a firewall that
+/// forgot it, a server that lost its power), that is a quarter of an hour, and for all of it the pool holds its place.
+pub(super) fn tested<D: sqlx::Database>(pool: PoolOptions<D>) -> PoolOptions<D> {
+    pool.after_release(|connection, _| Box::pin(answers(connection))).before_acquire(|connection, meta| {
+        Box::pin(async move {
+            if meta.idle_for > IDLE_UNTESTED_MAX { answers(connection).await } else { Ok(true) }
+        })
+    })
 }
 
-/// A connection that was idle for longer is asked whether it lives before it is used.
-const IDLE_UNTESTED_MAX: Duration = Duration::from_secs(1);
+async fn answers<C: Connection>(connection: &mut C) -> Result<bool, sqlx::Error> {
+    let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
+    tokio::time::timeout(PING_PATIENCE, connection.ping()).await.unwrap_or_else(|_| Err(late()))?;
+    Ok(true)
+}
 
 async fn pool(
     address: &ServerAddress,
@@ -131,7 +139,7 @@ async fn pool(
     let mut options = ConnectOptions::new(url(address));
     options.max_connections(connections).min_connections(connections.min(PULSES)).sqlx_logging(false);
     options.acquire_timeout(patience).connect_timeout(patience);
-    options.test_before_acquire(false).test_before_acquire_if_idle_for(IDLE_UNTESTED_MAX);
+    options.test_before_acquire(false);
     if connections == 1 {
         // Its session holds a lock.
         options.idle_timeout(None).max_lifetime(None);
