@@ -7,11 +7,14 @@
 
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses its own part")]
 
+mod database;
 mod mariadb;
 mod postgres;
 mod process;
 mod redis;
+mod server;
 
+pub use database::Database;
 pub use mariadb::Mariadb;
 pub use postgres::Postgres;
 pub use process::{Dir, free_port};
