@@ -19,6 +19,8 @@ impl Mariadb {
 
     /// The same in this directory.
     pub fn start_in(dir: Dir) -> Mariadb {
+        // Not the system's: whatever starts there removes the temporary tables of all others.
+        let scratch = Dir::new("mariadb-scratch");
         let data = format!("--datadir={}", dir.path().join("data").display());
         let install =
             program(&["/usr/bin/mariadb-install-db", "/usr/bin/mysql_install_db"], "mariadb-server");
@@ -26,9 +28,10 @@ impl Mariadb {
             ["--no-defaults", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"];
         let mut command = words(&[&install]);
         command.extend(words(&options));
-        command.push(data);
+        command.extend([data, format!("--tmpdir={}", scratch.path().display())]);
         run(None, &command);
-        let database = Database::new("mysql", Server::start(dir, free_port(), "TERM", launch));
+        let start = move |dir: &Dir, port| launch(dir, &scratch, port);
+        let database = Database::new("mysql", Server::start(dir, free_port(), "TERM", start));
         let server = Mariadb { database };
         server.root(&format!("CREATE USER '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'"));
         server.root(&format!("GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION"));
@@ -71,7 +74,7 @@ fn client(port: u16) -> Command {
     client
 }
 
-fn launch(dir: &Dir, port: u16) -> Process {
+fn launch(dir: &Dir, scratch: &Dir, port: u16) -> Process {
     let server = program(&["/usr/sbin/mariadbd", "/usr/sbin/mysqld"], "mariadb-server");
     let path = |name: &str| dir.path().join(name).display().to_string();
     let command = [
@@ -79,6 +82,7 @@ fn launch(dir: &Dir, port: u16) -> Process {
         "--no-defaults",
         "--user=root",
         &format!("--datadir={}", path("data")),
+        &format!("--tmpdir={}", scratch.path().display()),
         &format!("--port={port}"),
         &format!("--socket={}", path("socket")),
         &format!("--pid-file={}", path("pid")),
