@@ -1,7 +1,6 @@
 //! Facts about candidates and claims.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use uuid::Uuid;
 use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
@@ -10,25 +9,13 @@ use windrow::ports::run_store::{Candidate, CheckpointAck, ClaimOutcome, ClaimReq
 use windrow::ports::session_store::Heartbeat;
 use windrow::ports::task_store::{NewTask, TaskCommand};
 
-use crate::fixture::{Harness, NOW, actor, at, closing, new_session, request, task};
+use crate::fixture::{Harness, NOW, actor, at, closing, hunt, new_session, request, task};
 
-const MONTH: Duration = Duration::from_secs(30 * 86_400);
 const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
 
-fn hunt(alive: &[SessionId], now: WallMs) -> Hunt {
-    Hunt {
-        alive: alive.to_vec(),
-        now,
-        restore_window: MONTH,
-        pools: None,
-        node: "n1".into(),
-        after: None,
-        limit: 100,
-    }
-}
-
 async fn candidates(harness: &Harness, alive: &[SessionId], now: WallMs) -> Vec<Candidate> {
-    let game = harness.store.candidates(&hunt(alive, now)).await.unwrap();
+    let hunt = Hunt { alive: alive.to_vec(), now, ..hunt() };
+    let game = harness.store.candidates(&hunt).await.unwrap();
     assert_eq!(game.next, None, "one page holds all");
     game.found
 }
@@ -142,7 +129,7 @@ pub async fn pages_of_candidates_show_each_once_whatever_their_size(harness: Har
     let last = expected.remove(2);
     expected.push(last);
     for limit in [1, 2, 4, 5, 6] {
-        let mut hunt = Hunt { limit, ..hunt(&[], WallMs(NOW.0 + 100)) };
+        let mut hunt = Hunt { limit, now: WallMs(NOW.0 + 100), ..hunt() };
         let mut seen = Vec::new();
         loop {
             let page = harness.store.candidates(&hunt).await.unwrap();
@@ -161,7 +148,7 @@ pub async fn only_tasks_of_the_pools_that_are_served_are_found(harness: Harness)
     let shard = harness.queued(10).await;
     let of = |pools: &[&str]| Some(pools.iter().map(|pool| (*pool).to_owned()).collect::<Vec<_>>());
     let ask = async |pools| {
-        let hunt = Hunt { pools, ..hunt(&[], NOW) };
+        let hunt = Hunt { pools, ..hunt() };
         harness.store.candidates(&hunt).await.unwrap().found.len()
     };
     assert_eq!(ask(of(&["slow", "default"])).await, 1);

@@ -14,7 +14,9 @@ use windrow::ports::run_store::{CheckpointAck, ClaimOutcome, ClaimedShard, RunCl
 use windrow::ports::task_store::{CommandError, CreateError, NewTask, TaskCommand};
 use windrow::ports::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, abandoned, actor, at, closing, request, task, tuning, with};
+use crate::fixture::{
+    BUSINESS, Harness, NOW, abandoned, actor, at, closing, hunt, request, task, tuning, with,
+};
 
 /// Asks again while the store says that another try may help; every other error fails the test.
 pub async fn again<T, F>(mut ask: impl FnMut() -> F) -> T
@@ -40,6 +42,11 @@ impl Dice {
         let given = std::env::var("WINDROW_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
         let seed = given.unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
         println!("{what}: WINDROW_TEST_SEED={seed}");
+        Dice(seed)
+    }
+
+    /// The same again.
+    pub fn seeded(seed: u64) -> Dice {
         Dice(seed)
     }
 
@@ -206,15 +213,7 @@ pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Har
 
 /// The newest epoch of the shard, as a scan would see it.
 async fn newest(store: &dyn crate::fixture::Stores, task: TaskId, seen: Epoch) -> Epoch {
-    let hunt = windrow::ports::run_store::Hunt {
-        alive: Vec::new(),
-        pools: None,
-        node: String::new(),
-        now: NOW,
-        restore_window: std::time::Duration::from_secs(3600),
-        after: None,
-        limit: 10,
-    };
+    let hunt = hunt();
     let game = again(|| store.candidates(&hunt)).await;
     game.found.iter().find(|one| one.shard.task == task).map_or(seen, |one| one.epoch)
 }

@@ -89,6 +89,7 @@ fn a_cut_connection_costs_no_acknowledged_write(engine: Engine) {
     }
     let mut cuts = 0;
     while !writers.is_empty() {
+        // At any moment of what the writers do.
         std::thread::sleep(Duration::from_millis(20 + dice.below(150)));
         engine.cut_all();
         cuts += 1;

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use windrow::adapters::sql::{ServerAddress, ServerKind, Store};
 
 use crate::fixture::Harness;
-use crate::servers::{Mariadb, Postgres};
+use crate::servers::{Database, Mariadb, Postgres};
 
 /// The database of all cases.
 const DATABASE: &str = "suite";
@@ -49,17 +49,11 @@ impl Engine {
     }
 
     pub fn port(&self) -> u16 {
-        match self {
-            Engine::Postgres(server) => server.port(),
-            Engine::Mariadb(server) => server.port(),
-        }
+        self.server().port()
     }
 
     pub fn password(&self) -> &'static str {
-        match self {
-            Engine::Postgres(server) => server.password(),
-            Engine::Mariadb(server) => server.password(),
-        }
+        self.server().password()
     }
 
     pub fn address(&self) -> ServerAddress {
@@ -67,11 +61,26 @@ impl Engine {
     }
 
     pub fn address_of(&self, database: &str, connections: u32) -> ServerAddress {
-        let (kind, url) = match self {
-            Engine::Postgres(server) => (ServerKind::Postgres, server.url(database)),
-            Engine::Mariadb(server) => (ServerKind::MySql, server.url(database)),
+        let kind = match self {
+            Engine::Postgres(_) => ServerKind::Postgres,
+            Engine::Mariadb(_) => ServerKind::MySql,
         };
-        ServerAddress::new(kind, url, Some(self.password().to_owned()), connections)
+        let (url, password) = (self.server().url(database), self.password().to_owned());
+        ServerAddress::new(kind, url, Some(password), connections)
+    }
+
+    fn server(&self) -> &Database {
+        match self {
+            Engine::Postgres(server) => server,
+            Engine::Mariadb(server) => server,
+        }
+    }
+
+    fn server_mut(&mut self) -> &mut Database {
+        match self {
+            Engine::Postgres(server) => server,
+            Engine::Mariadb(server) => server,
+        }
     }
 
     pub fn create_database(&self, name: &str) {
@@ -123,24 +132,15 @@ impl Engine {
     }
 
     pub fn restart(&mut self) {
-        match self {
-            Engine::Postgres(server) => server.restart(),
-            Engine::Mariadb(server) => server.restart(),
-        }
+        self.server_mut().restart();
     }
 
     pub fn signal(&self, name: &str) {
-        match self {
-            Engine::Postgres(server) => server.signal(name),
-            Engine::Mariadb(server) => server.signal(name),
-        }
+        self.server().signal(name);
     }
 
     pub fn kill(&mut self) {
-        match self {
-            Engine::Postgres(server) => server.kill(),
-            Engine::Mariadb(server) => server.kill(),
-        }
+        self.server_mut().kill();
     }
 
     /// Removes all rows; numbers begin at 1 again. The schema and the store's id stay.
@@ -176,10 +176,7 @@ impl Engine {
 
     /// With the password: for a connection of the test's own.
     pub fn url(&self) -> String {
-        match self {
-            Engine::Postgres(server) => server.url_with_password(DATABASE),
-            Engine::Mariadb(server) => server.url_with_password(DATABASE),
-        }
+        self.server().url_with_password(DATABASE)
     }
 }
 

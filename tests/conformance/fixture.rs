@@ -22,7 +22,7 @@ use windrow::ports::data_log::DataLog;
 use windrow::ports::failure_list::FailureList;
 use windrow::ports::outbox::OutboxStore;
 use windrow::ports::run_store::{
-    CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
+    CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
 use windrow::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore};
 use windrow::ports::source_store::SourceStore;
@@ -230,6 +230,19 @@ pub fn task(total: u64) -> NewTask {
         parent: None,
         priority: 0,
         shards: Auto::Fixed(std::num::NonZeroU32::MIN),
+    }
+}
+
+/// A look at all the work there is, on one page, by a node that knows of nobody alive.
+pub fn hunt() -> Hunt {
+    Hunt {
+        alive: Vec::new(),
+        now: NOW,
+        restore_window: Duration::from_secs(30 * 86_400),
+        pools: None,
+        node: "n1".to_owned(),
+        after: None,
+        limit: 100,
     }
 }
 

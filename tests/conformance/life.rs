@@ -11,7 +11,7 @@ use windrow::domain::task::{Canary, CanaryThen};
 use windrow::ports::run_store::{Hunt, RunClose};
 use windrow::ports::task_store::{CommandError, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote};
 
-use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, task, with};
+use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, task, with};
 
 const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
 const PREPARE: &str = r#"{"prepare":{"timeout":"1m"},"stopped":{},"finished":{}}"#;
@@ -30,15 +30,7 @@ async fn refused(harness: &Harness, id: ShardId, command: TaskCommand) -> Comman
 }
 
 async fn is_candidate(harness: &Harness, shard: ShardId, now: WallMs) -> bool {
-    let mut hunt = Hunt {
-        alive: Vec::new(),
-        now,
-        restore_window: DAY * 2,
-        pools: None,
-        node: "n1".into(),
-        after: None,
-        limit: 100,
-    };
+    let mut hunt = Hunt { now, ..hunt() };
     loop {
         let game = harness.store.candidates(&hunt).await.unwrap();
         if game.found.iter().any(|candidate| candidate.shard == shard) {

@@ -7,7 +7,7 @@ use windrow::ports::run_store::{Hunt, MOVE_PATIENCE, RunClose};
 use windrow::ports::session_store::{Heartbeat, NewSession, OwnedShard};
 use windrow::ports::task_store::{CommandError, MoveRefusal, TaskCommand};
 
-use crate::fixture::{Harness, NOW, actor, alive, new_session};
+use crate::fixture::{Harness, NOW, actor, alive, hunt, new_session};
 
 pub async fn only_a_silent_heartbeat_is_fenced(harness: Harness) {
     let session = harness.session().await;
@@ -121,8 +121,7 @@ pub async fn a_shard_that_is_moved_is_left_to_its_node_for_a_while(harness: Harn
     let later = NOW.plus(MOVE_PATIENCE * 3);
     harness.store.release(shard, run.epoch, run.claim, &RunClose::Released, later).await.unwrap();
     let found = async |node: &str, now| {
-        let (alive, restore_window) = (vec![there, here], MOVE_PATIENCE * 100);
-        let hunt = Hunt { alive, now, restore_window, pools: None, node: node.into(), after: None, limit: 9 };
+        let hunt = Hunt { alive: vec![there, here], now, node: node.into(), ..hunt() };
         harness.store.candidates(&hunt).await.unwrap().found.len()
     };
     assert_eq!((found("n1", later).await, found("n2", later).await), (0, 1));

@@ -8,10 +8,10 @@ use windrow::domain::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow::domain::settings::{Auto, Rate, RateLimit};
 use windrow::domain::shards::{Pause, PauseReason, Share, Slow, Told};
 use windrow::domain::task::{Canary, CanaryThen};
-use windrow::ports::run_store::{ClaimOutcome, ClaimedShard, Hunt, RunClose, ShardCheckpoint};
+use windrow::ports::run_store::{Candidate, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit};
 
-use crate::fixture::{Harness, NOW, abandoned, at, closing, request, task, with};
+use crate::fixture::{Harness, NOW, abandoned, at, closing, hunt, request, task, with};
 
 fn split(total: u64, shards: u32) -> NewTask {
     NewTask { shards: Auto::Fixed(NonZeroU32::new(shards).unwrap()), ..task(total) }
@@ -32,18 +32,12 @@ async fn shares(harness: &Harness, id: TaskId) -> Vec<Option<u32>> {
     harness.view(id).await.shards.iter().map(|shard| shard.share.map(Share::parts)).collect()
 }
 
+async fn candidates(harness: &Harness) -> Vec<Candidate> {
+    harness.store.candidates(&hunt()).await.unwrap().found
+}
+
 async fn found(harness: &Harness) -> Vec<u32> {
-    let hunt = Hunt {
-        node: String::new(),
-        alive: Vec::new(),
-        now: NOW,
-        restore_window: Duration::from_secs(3600),
-        pools: None,
-        after: None,
-        limit: 100,
-    };
-    let game = harness.store.candidates(&hunt).await.unwrap();
-    game.found.iter().map(|candidate| candidate.shard.no).collect()
+    candidates(harness).await.iter().map(|candidate| candidate.shard.no).collect()
 }
 
 fn telling(run: &ClaimedShard, seq: u64, told: Told) -> ShardCheckpoint {
@@ -93,16 +87,7 @@ pub async fn a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_
 
     // The owner of the second gives it back: others find it with its part of the rate.
     harness.stored(closing(&runs[1], 1, 12, RunClose::Released)).await;
-    let hunt = Hunt {
-        node: String::new(),
-        alive: Vec::new(),
-        now: NOW,
-        restore_window: Duration::from_secs(3600),
-        pools: None,
-        after: None,
-        limit: 10,
-    };
-    let found = harness.store.candidates(&hunt).await.unwrap().found;
+    let found = candidates(&harness).await;
     let second = found.iter().find(|candidate| candidate.shard.no == 1).unwrap();
     // It fits wherever it fitted at first; what it was left is booked when it runs.
     assert_eq!(

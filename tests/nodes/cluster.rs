@@ -20,7 +20,8 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) async fn new() -> Cluster {
         let place = tempfile::tempdir().expect("a directory");
-        let postgres = tokio::task::spawn_blocking(Postgres::start).await.expect("a server");
+        // On the test's own thread, since the server dies with the thread that starts it.
+        let postgres = Postgres::start();
         let business = Business::start(|_| Act::ok().after(Duration::from_millis(5))).await;
         let cluster = Cluster { postgres, place, business };
         cluster.write("password", "wind-row");

@@ -86,6 +86,7 @@ async fn a_server_that_hangs_is_given_up_in_time_and_not_stormed_when_it_is_back
     while begun.elapsed() < Duration::from_secs(5) {
         why(node.leases().renew(&[mine], LONG, true).await);
         refused += 1;
+        // As often as a busy node asks: two hundred times a second.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     server.signal("CONT");

@@ -1,7 +1,5 @@
 //! Servers as people run them: with TLS and users, under Sentinels, as a cluster.
 
-use std::time::Duration;
-
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use windrow::adapters::redis::RedisOptions;
 use windrow::config::RedisUrl;
@@ -134,7 +132,6 @@ impl Cluster {
             cluster.servers[0].cli(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
         }
         eventually("the cluster is up", async || {
-            tokio::time::sleep(Duration::from_millis(50)).await;
             let up = |server: &Redis| {
                 let info = server.cli(&["CLUSTER", "INFO"]);
                 info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")

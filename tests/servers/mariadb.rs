@@ -1,17 +1,14 @@
 //! A MariaDB server of one's own.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use super::process::{Dir, Process, await_ready, free_port, program, run, words};
+use super::database::{Database, PASSWORD, USER};
+use super::process::{Dir, Process, await_ready, free_port, is_done, program, run, said, words};
+use super::server::{Server, is_a};
 
-const USER: &str = "windrow";
-const PASSWORD: &str = "wind-row";
-
-/// A running server; commits are durable, as in production.
+/// A running server.
 pub struct Mariadb {
-    process: Process,
-    port: u16,
-    dir: Dir,
+    database: Database,
 }
 
 impl Mariadb {
@@ -22,6 +19,8 @@ impl Mariadb {
 
     /// The same in this directory.
     pub fn start_in(dir: Dir) -> Mariadb {
+        // Not the system's: whatever starts there removes the temporary tables of all others.
+        let scratch = Dir::new("mariadb-scratch");
         let data = format!("--datadir={}", dir.path().join("data").display());
         let install =
             program(&["/usr/bin/mariadb-install-db", "/usr/bin/mysql_install_db"], "mariadb-server");
@@ -29,38 +28,15 @@ impl Mariadb {
             ["--no-defaults", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"];
         let mut command = words(&[&install]);
         command.extend(words(&options));
-        command.push(data);
+        command.extend([data, format!("--tmpdir={}", scratch.path().display())]);
         run(None, &command);
-        let port = free_port();
-        let process = launch(&dir, port);
-        let server = Mariadb { process, port, dir };
+        let start = move |dir: &Dir, port| launch(dir, &scratch, port);
+        let database = Database::new("mysql", Server::start(dir, free_port(), "TERM", start));
+        let server = Mariadb { database };
         server.root(&format!("CREATE USER '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'"));
         server.root(&format!("GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION"));
         server.create_database(USER);
         server
-    }
-
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Where its data is.
-    pub fn dir(&self) -> &Dir {
-        &self.dir
-    }
-
-    pub fn password(&self) -> &'static str {
-        PASSWORD
-    }
-
-    /// The URL of a database without the password, as a configuration has it.
-    pub fn url(&self, database: &str) -> String {
-        format!("mysql://{USER}@127.0.0.1:{}/{database}", self.port)
-    }
-
-    /// The URL of a database, with the password.
-    pub fn url_with_password(&self, database: &str) -> String {
-        format!("mysql://{USER}:{PASSWORD}@127.0.0.1:{}/{database}", self.port)
     }
 
     /// With the server's default collation, as an administrator who thinks of nothing makes it.
@@ -75,7 +51,7 @@ impl Mariadb {
 
     /// Ends a connection, unless it has ended by itself.
     pub fn kill_connection(&self, id: &str) {
-        let killed = client(self.port).args(["-e", &format!("KILL {id}")]).output().expect("mariadb");
+        let killed = client(self.port()).args(["-e", &format!("KILL {id}")]).output().expect("mariadb");
         let fault = String::from_utf8_lossy(&killed.stderr);
         assert!(killed.status.success() || fault.contains("1094"), "KILL {id}: {fault}");
     }
@@ -85,33 +61,11 @@ impl Mariadb {
     }
 
     fn client(&self, arguments: &[&str]) -> String {
-        let output = client(self.port).args(arguments).output().expect("mariadb");
-        let fault = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {fault}");
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
-    }
-
-    /// Sends a signal (`STOP`, `CONT`) to it.
-    pub fn signal(&self, name: &str) {
-        self.process.signal(name);
-    }
-
-    /// Kills it as a power cut would.
-    pub fn kill(&mut self) {
-        self.process.kill();
-    }
-
-    /// Starts it again on the same port with the same data.
-    pub fn restart(&mut self) {
-        if self.process.is_alive() {
-            self.process.signal("TERM");
-            while self.process.is_alive() {
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-        }
-        self.process = launch(&self.dir, self.port);
+        said(client(self.port()).args(arguments))
     }
 }
+
+is_a!(Mariadb, database: Database);
 
 fn client(port: u16) -> Command {
     let mut client = Command::new(program(&["/usr/bin/mariadb", "/usr/bin/mysql"], "mariadb-client"));
@@ -120,7 +74,7 @@ fn client(port: u16) -> Command {
     client
 }
 
-fn launch(dir: &Dir, port: u16) -> Process {
+fn launch(dir: &Dir, scratch: &Dir, port: u16) -> Process {
     let server = program(&["/usr/sbin/mariadbd", "/usr/sbin/mysqld"], "mariadb-server");
     let path = |name: &str| dir.path().join(name).display().to_string();
     let command = [
@@ -128,6 +82,7 @@ fn launch(dir: &Dir, port: u16) -> Process {
         "--no-defaults",
         "--user=root",
         &format!("--datadir={}", path("data")),
+        &format!("--tmpdir={}", scratch.path().display()),
         &format!("--port={port}"),
         &format!("--socket={}", path("socket")),
         &format!("--pid-file={}", path("pid")),
@@ -139,10 +94,6 @@ fn launch(dir: &Dir, port: u16) -> Process {
     ];
     let log = dir.path().join("log");
     let process = Process::start(None, &words(&command), &log);
-    await_ready(port, &log, || {
-        let mut client = client(port);
-        client.args(["-e", "SELECT 1"]).stdout(Stdio::null()).stderr(Stdio::null());
-        client.status().expect("mariadb").success()
-    });
+    await_ready(port, &log, || is_done(client(port).args(["-e", "SELECT 1"])));
     process
 }

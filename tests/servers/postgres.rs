@@ -1,17 +1,14 @@
 //! A PostgreSQL server of one's own.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use super::process::{Dir, Process, await_ready, free_port, program, run, words};
+use super::database::{Database, PASSWORD, USER};
+use super::process::{Dir, Process, await_ready, free_port, is_done, program, run, said, words};
+use super::server::{Server, is_a};
 
-const USER: &str = "windrow";
-const PASSWORD: &str = "wind-row";
-
-/// A running server; commits are durable, as in production.
+/// A running server.
 pub struct Postgres {
-    process: Process,
-    port: u16,
-    dir: Dir,
+    database: Database,
 }
 
 impl Postgres {
@@ -42,34 +39,11 @@ impl Postgres {
             &pwfile,
         ];
         run(Some("postgres"), &words(&init));
-        let port = free_port();
-        let process = launch(&dir, port);
-        let server = Postgres { process, port, dir };
+        // Without waiting for those who are connected.
+        let database = Database::new("postgres", Server::start(dir, free_port(), "INT", launch));
+        let server = Postgres { database };
         server.create_database(USER);
         server
-    }
-
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Where its data is.
-    pub fn dir(&self) -> &Dir {
-        &self.dir
-    }
-
-    pub fn password(&self) -> &'static str {
-        PASSWORD
-    }
-
-    /// The URL of a database without the password, as a configuration has it.
-    pub fn url(&self, database: &str) -> String {
-        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
-    }
-
-    /// The URL of a database, with the password.
-    pub fn url_with_password(&self, database: &str) -> String {
-        format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{}/{database}", self.port)
     }
 
     pub fn create_database(&self, name: &str) {
@@ -78,36 +52,17 @@ impl Postgres {
 
     /// Runs statements with psql and returns what they print: rows a line, columns with tabs.
     pub fn sql(&self, database: &str, sql: &str) -> String {
-        let output = self.psql(database).arg(sql).output().expect("psql");
-        let fault = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{sql}: {fault}");
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        said(psql(self.port(), database).arg(sql))
     }
+}
 
-    fn psql(&self, database: &str) -> Command {
-        let mut psql = Command::new(bin("psql"));
-        psql.env("PGPASSWORD", PASSWORD).args(["-h", "127.0.0.1", "-U", USER, "-qAtX", "-F", "\t"]);
-        psql.args(["-v", "ON_ERROR_STOP=1", "-p", &self.port.to_string(), "-d", database, "-c"]);
-        psql
-    }
+is_a!(Postgres, database: Database);
 
-    /// Sends a signal (`STOP`, `CONT`) to all its processes.
-    pub fn signal(&self, name: &str) {
-        self.process.signal(name);
-    }
-
-    /// Kills it as a power cut would.
-    pub fn kill(&mut self) {
-        self.process.kill();
-    }
-
-    /// Starts it again on the same port with the same data.
-    pub fn restart(&mut self) {
-        if self.process.is_alive() {
-            self.process.terminate();
-        }
-        self.process = launch(&self.dir, self.port);
-    }
+fn psql(port: u16, database: &str) -> Command {
+    let mut psql = Command::new(bin("psql"));
+    psql.env("PGPASSWORD", PASSWORD).args(["-h", "127.0.0.1", "-U", USER, "-qAtX", "-F", "\t"]);
+    psql.args(["-v", "ON_ERROR_STOP=1", "-p", &port.to_string(), "-d", database, "-c"]);
+    psql
 }
 
 fn bin(name: &str) -> String {
@@ -143,20 +98,6 @@ fn launch(dir: &Dir, port: u16) -> Process {
         "max_wal_size=256MB",
     ];
     let process = Process::start(Some("postgres"), &words(&command), &log);
-    await_ready(port, &log, || {
-        let mut psql = Command::new(bin("psql"));
-        psql.env("PGPASSWORD", PASSWORD).args([
-            "-h",
-            "127.0.0.1",
-            "-U",
-            USER,
-            "-d",
-            "postgres",
-            "-p",
-            &port_text,
-        ]);
-        psql.args(["-c", "SELECT 1"]).stdout(Stdio::null()).stderr(Stdio::null());
-        psql.status().expect("psql").success()
-    });
+    await_ready(port, &log, || is_done(psql(port, "postgres").arg("SELECT 1")));
     process
 }

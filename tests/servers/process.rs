@@ -126,10 +126,10 @@ impl Process {
         self.child.wait().expect("a child");
     }
 
-    /// Ends it in order.
-    pub fn terminate(&mut self) {
+    /// Ends it by a signal of its choice, and waits until it is gone.
+    pub fn terminate(&mut self, name: &str) {
         self.signal("CONT");
-        let sent = Command::new("kill").args(["-INT", &self.pid().to_string()]).status();
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
         sent.expect("kill of procps");
         self.child.wait().expect("a child");
     }
@@ -174,6 +174,20 @@ pub fn run(user: Option<&str>, command: &[String]) {
     let output = program.current_dir("/").output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Runs a client to its end and returns what it prints.
+pub fn said(client: &mut Command) -> String {
+    let output = client.output().unwrap_or_else(|error| panic!("{client:?}: {error}"));
+    let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    assert!(output.status.success(), "{client:?}: {text} {}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// Whether a client succeeds; what it prints is nobody's business.
+pub fn is_done(client: &mut Command) -> bool {
+    let status = client.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.unwrap_or_else(|error| panic!("{client:?}: {error}")).success()
 }
 
 /// Waits until something accepts connections on a port and `is_ready` agrees.

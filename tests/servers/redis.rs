@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use super::process::{Dir, Process, await_ready, free_port, program, words};
+use super::process::{Dir, Process, await_ready, free_port, program, said, words};
+use super::server::{Server, is_a};
 
 /// How a server is started beyond its port and directory.
 #[derive(Clone, Debug, Default)]
@@ -19,9 +20,7 @@ pub struct RedisOptions {
 
 /// A running server. It keeps nothing on disk: a restart is a loss of all data, as with many of its kind.
 pub struct Redis {
-    process: Process,
-    port: u16,
-    dir: Dir,
+    server: Server,
     options: RedisOptions,
 }
 
@@ -35,50 +34,23 @@ impl Redis {
         if let Some(file) = &options.file {
             std::fs::write(dir.path().join("server.conf"), file).expect("a configuration file");
         }
-        let process = launch(&dir, port, &options);
-        Redis { process, port, dir, options }
-    }
-
-    pub fn port(&self) -> u16 {
-        self.port
+        let again = options.clone();
+        // It has nothing to put in order.
+        let server = Server::start(dir, port, "KILL", move |dir, port| launch(dir, port, &again));
+        Redis { server, options }
     }
 
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/", self.port)
-    }
-
-    /// The directory of its own, for certificates and the like.
-    pub fn dir(&self) -> &std::path::Path {
-        self.dir.path()
+        format!("redis://127.0.0.1:{}/", self.port())
     }
 
     /// Runs one command with redis-cli and returns what it prints.
     pub fn cli(&self, arguments: &[&str]) -> String {
-        let mut command = client(self.port, &self.options);
-        let output = command.args(arguments).output().expect("redis-cli");
-        let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-        assert!(output.status.success(), "{arguments:?}: {said} {}", String::from_utf8_lossy(&output.stderr));
-        said
-    }
-
-    /// Sends a signal (`STOP`, `CONT`) to it.
-    pub fn signal(&self, name: &str) {
-        self.process.signal(name);
-    }
-
-    /// Kills it; what it held is lost.
-    pub fn kill(&mut self) {
-        self.process.kill();
-    }
-
-    /// Starts it again on the same port, empty.
-    pub fn restart(&mut self) {
-        if self.process.is_alive() {
-            self.process.kill();
-        }
-        self.process = launch(&self.dir, self.port, &self.options);
+        said(client(self.port(), &self.options).args(arguments))
     }
 }
+
+is_a!(Redis, server: Server);
 
 fn client(port: u16, options: &RedisOptions) -> Command {
     let mut command =

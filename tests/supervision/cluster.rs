@@ -21,8 +21,11 @@ use windrow::ports::lease_store::LeaseStore;
 use windrow::ports::session_store::SessionStore;
 use windrow::ports::task_store::{TaskCommand, TaskStore, TaskView};
 
-use crate::link::Link;
-use crate::world::{Act, Everything, Scripted, VirtualClock, actor, new_task};
+use crate::clock::VirtualClock;
+use crate::link::{Link, Way};
+use crate::patience::{PATIENCE, holds_within};
+use crate::scripted::{Act, Everything, Scripted};
+use crate::tasks::{self, actor, new_task};
 
 /// One call of a handler.
 #[derive(Clone, Debug)]
@@ -126,7 +129,6 @@ impl Cluster {
         let ledger = Ledger::new(Capacity::Unlimited, Rate::per_second(1000).expect("not zero"));
         let handle = SupervisorHandle::start(Arc::new(context), ledger).await?;
         self.nodes.insert(name.to_owned(), Node { name: full, link, handle, handler });
-        tokio::time::sleep(Duration::from_millis(50)).await;
         Ok(())
     }
 
@@ -141,8 +143,8 @@ impl Cluster {
         cell.kill();
         cell.wait(None).await.expect("it ends");
         // What it had under way goes nowhere.
-        node.link.database(crate::link::Way::Hangs);
-        node.link.redis(crate::link::Way::Hangs);
+        node.link.database(Way::Hangs);
+        node.link.redis(Way::Hangs);
         std::mem::forget(node.link);
     }
 
@@ -164,7 +166,7 @@ impl Cluster {
     }
 
     pub async fn view(&self, task: TaskId) -> TaskView {
-        self.store.get(task).await.expect("memory").expect("exists")
+        tasks::view(&self.store, task).await
     }
 
     pub async fn until(&self, task: TaskId, status: Status) -> TaskView {
@@ -172,29 +174,20 @@ impl Cluster {
     }
 
     pub async fn until_that(&self, task: TaskId, what: &str, is: impl Fn(&TaskView) -> bool) -> TaskView {
-        for _ in 0..60_000 {
-            let view = self.view(task).await;
-            if is(&view) {
-                return view;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        let trees: String = self.nodes.values().map(|node| node.handle.tree().render("")).collect();
-        panic!("not {what} in 10 minutes: {:?}\n{trees}", self.view(task).await);
+        tasks::until_that(&self.store, task, PATIENCE, what, is, || self.trees()).await
+    }
+
+    fn trees(&self) -> String {
+        self.nodes.values().map(|node| node.handle.tree().render("")).collect()
     }
 
     /// Waits until a node has called its handler again from now on; says after how long.
     pub async fn until_works(&self, name: &str) -> Duration {
         let (begun, full) = (Instant::now(), self.name(name));
-        for _ in 0..60_000 {
-            let last = self.departures.lock().expect("ok").iter().rev().find(|one| one.node == full).cloned();
-            if last.is_some_and(|last| last.at >= begun) {
-                return begun.elapsed();
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        let trees: String = self.nodes.values().map(|node| node.handle.tree().render("")).collect();
-        panic!("{full} does not work\n{trees}");
+        let last = || self.departures.lock().expect("ok").iter().rev().find(|one| one.node == full).cloned();
+        let works = holds_within(PATIENCE, || last().is_some_and(|last| last.at >= begun)).await;
+        assert!(works, "{full} does not work\n{}", self.trees());
+        begun.elapsed()
     }
 
     /// How often each item was delivered.
@@ -231,13 +224,8 @@ impl Cluster {
     }
 
     pub async fn until_owned(&self, name: &str, count: usize) {
-        for _ in 0..6_000 {
-            if self.owned(name) == count {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("{} of {count} owned", self.owned(name));
+        let owns = holds_within(Duration::from_secs(60), || self.owned(name) == count).await;
+        assert!(owns, "{} of {count} owned", self.owned(name));
     }
 
     /// The live sessions of a node.

@@ -11,7 +11,8 @@ use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
 use windrow::ports::task_store::TaskCommand;
 
 use super::{TOTAL, fifty, slow};
-use crate::world::{Act, World};
+use crate::scripted::Act;
+use crate::world::World;
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_drains_and_the_resume_repeats_nothing() {
@@ -49,7 +50,6 @@ async fn stop_now_does_not_wait_for_calls_that_hang() {
     let view = world.until(task, Status::Stopped).await;
     assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
     assert_eq!(view.counters.settled(), 0);
-    tokio::time::sleep(Duration::from_secs(1)).await;
     world.assert_nothing_leaks().await;
 }
 
@@ -90,13 +90,10 @@ async fn a_drain_that_takes_too_long_aborts_the_calls() {
 async fn a_killed_supervisor_ends_the_node_and_the_next_one_goes_on_at_once() {
     let mut world = World::start("root-kill", |_, _| slow()).await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
-    world.until_in_flight(task, 50).await;
-    tokio::time::sleep(Duration::from_millis(1_250)).await;
-    world.kill("").await;
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    let node = world.node.take().expect("it ran");
-    assert!(node.is_over());
+    world.until_unsaved(task, super::UNSAVED).await;
+    world.crash().await;
     let calls = world.handler.calls.lock().expect("ok").len();
+    // Much longer than any item takes.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(world.handler.calls.lock().expect("ok").len(), calls, "its lanes are silent");
     let before = tokio::time::Instant::now();
@@ -158,8 +155,8 @@ async fn too_many_failed_attempts_recover_by_themselves_and_then_give_up() {
     let view = world.until(task, Status::Recovering).await;
     assert_eq!(view.status_reason.as_deref(), Some("error_budget"));
     // 15 s, 30 s … 10 min, ten times.
-    tokio::time::sleep(Duration::from_secs(75 * 60)).await;
-    let view = world.until(task, Status::Stopped).await;
+    let limit = Duration::from_secs(80 * 60);
+    let view = world.until_within(limit, task, "given up", |view| view.status == Status::Stopped).await;
     assert_eq!(view.stop_reason, Some(StopReason::RecoveriesExhausted));
 }
 
@@ -202,7 +199,7 @@ async fn lanes_and_checkpoints_follow_a_change_of_the_settings() {
     let mut tuning = view.tuning.clone();
     tuning.checkpoint_interval = Duration::from_secs(1);
     world.command(task, TaskCommand::Tune(Box::new(tuning))).await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let after = world.view(task).await;
-    assert!(after.counters.succeeded > view.counters.succeeded, "saved within a few seconds");
+    let before = view.counters.succeeded;
+    let few = Duration::from_secs(3);
+    world.until_within(few, task, "saved", |view| view.counters.succeeded > before).await;
 }

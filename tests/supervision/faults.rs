@@ -15,7 +15,8 @@ use windrow::ports::session_store::SessionStore;
 use windrow::ports::source::{RowChunk, Source, SourceError};
 
 use super::{TOTAL, fifty, slow, survives};
-use crate::world::{Act, World};
+use crate::scripted::Act;
+use crate::world::World;
 
 #[tokio::test(start_paused = true)]
 async fn lost_answers_of_checkpoints_and_claims_cost_nothing() {
@@ -58,6 +59,7 @@ async fn heartbeats_that_fail_for_longer_than_the_trust_stop_dispatch_until_they
     let task = world.task(15_000, |tuning| tuning.concurrency = fifty()).await;
     world.until_in_flight(task, 50).await;
     world.store.faults().hold(Call::Beat);
+    // Longer than the trust.
     tokio::time::sleep(Duration::from_secs(16)).await;
     let before = world.handler.calls.lock().expect("ok").len();
     assert!(before < 15_000, "the test is about a task that isn't done");
@@ -73,15 +75,13 @@ async fn heartbeats_that_fail_for_longer_than_the_trust_stop_dispatch_until_they
 async fn a_fenced_session_drops_everything_and_a_new_one_goes_on() {
     let world = World::start("fenced", |_, _| slow()).await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
-    world.until_in_flight(task, 50).await;
-    tokio::time::sleep(Duration::from_millis(1_250)).await;
+    world.until_unsaved(task, super::UNSAVED).await;
     let session = world.store.list().await.expect("memory").pop().expect("one session");
     assert!(world.store.fence(session.id, session.heartbeat).await.expect("memory"), "fenced");
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
     let repeats: u64 = world.handler.deliveries().values().map(|count| u64::from(count - 1)).sum();
     assert!(repeats <= super::LOST_WITH_THE_RUN, "{repeats}");
-    tokio::time::sleep(Duration::from_secs(3)).await;
     world.assert_nothing_leaks().await;
 }
 

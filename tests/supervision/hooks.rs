@@ -138,6 +138,7 @@ async fn a_task_waits_for_its_business_and_runs_as_the_answer_says() {
     world.until_that(task, "told", |_| fake.calls().len() == 2).await;
     let kinds: Vec<HookKind> = fake.calls().iter().map(|(_, call)| call.kind).collect();
     assert_eq!(kinds, [HookKind::Prepare, HookKind::Finished]);
+    // Much longer than the wait before a second try.
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert_eq!(fake.calls().len(), 2, "each is heard once");
 }
@@ -197,6 +198,7 @@ async fn a_call_whose_start_is_over_is_dropped() {
     fake.then(HookReply::Done(None));
     world.command(task, TaskCommand::Stop { reason: StopReason::Operator }).await;
     world.until(task, Status::Stopped).await;
+    // Much longer than the wait before the next try of what failed.
     tokio::time::sleep(Duration::from_secs(600)).await;
     let kinds: Vec<HookKind> = fake.calls().iter().map(|(_, call)| call.kind).collect();
     assert_eq!(kinds, [HookKind::Prepare, HookKind::Stopped], "nobody is asked about a start that is over");
@@ -208,6 +210,7 @@ async fn what_is_refused_for_good_is_given_up_and_people_can_read_it() {
     let task = world.task(3, |_| {}).await;
     world.until(task, Status::Finished).await;
     world.until_that(task, "told", |_| fake.calls().len() == 2).await;
+    // Much longer than the wait before a second try.
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(fake.calls().len(), 2);
     let lines = world.store.search(&LogQuery::newest(Some(task), 10)).await.expect("memory");

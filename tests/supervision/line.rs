@@ -9,10 +9,13 @@ use windrow::domain::ids::TaskId;
 use windrow::domain::lifecycle::{Status, StopReason};
 use windrow::domain::settings::{Rate, RateLimit};
 use windrow::domain::shards::Share;
+use windrow::ports::session_store::{SessionFace, SessionStore, SessionView};
 use windrow::ports::task_store::{TaskCommand, TaskStore};
 
 use super::slow;
-use crate::world::{Act, World};
+use crate::patience::within;
+use crate::scripted::Act;
+use crate::world::World;
 
 const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
 
@@ -46,6 +49,7 @@ async fn what_does_not_fit_says_why_and_runs_within_a_second_of_the_room() {
     let text = waits(&world, second, "capacity").await;
     assert_eq!(text, "it needs 500/s; too much of the node's 1000/s is taken by other tasks");
     let version = world.view(second).await.version;
+    // Many scans, each of which sees it wait.
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert_eq!(world.view(second).await.version, version, "the same reason is written once");
     assert_eq!(world.node().room().waiting, 1);
@@ -133,6 +137,7 @@ async fn a_node_that_runs_no_tasks_takes_none_until_it_does_and_says_so() {
     let text = waits(&world, task, "no_node").await;
     assert!(text.starts_with("no node that runs tasks serves its pool default"), "{text}");
     world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["slow".to_owned()]) });
+    // Many scans, each of which may not take it.
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert_eq!(world.view(task).await.status, Status::Queued);
     world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["default".to_owned()]) });
@@ -141,23 +146,29 @@ async fn a_node_that_runs_no_tasks_takes_none_until_it_does_and_says_so() {
     assert!(begun.elapsed() <= Duration::from_secs(1), "{:?}", begun.elapsed());
 }
 
+/// The session of the only node, once it shows this.
+async fn shown(world: &World, what: &str, shows: impl Fn(&SessionFace) -> bool) -> SessionView {
+    let first = async || world.store.list().await.expect("memory").into_iter().next();
+    let look = async || first().await.filter(|session| shows(&session.face));
+    within(Duration::from_secs(2), look).await.unwrap_or_else(|| panic!("it doesn't show {what}"))
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_session_shows_what_its_node_takes_and_that_it_drains() {
-    use windrow::ports::session_store::SessionStore;
     let world = World::start("line-face", |_, _| Act::Hang).await;
     world.node().set_capacity(Capacity::Limited(rate(1_700)));
     world.node().set_serving(ServingNow { run_tasks: true, pools: Some(vec!["default".to_owned()]) });
     let task = world.task(10, |_| {}).await;
     world.until(task, Status::Running).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    let seen = world.store.list().await.expect("memory").remove(0);
-    assert_eq!(seen.face.capacity.map(|load| load.to_string()).as_deref(), Some("1700/s"));
+    let seen = shown(&world, "1700/s", |face| {
+        face.capacity.as_ref().is_some_and(|load| load.to_string() == "1700/s")
+    })
+    .await;
     assert_eq!((seen.face.pools, seen.face.draining), (Some(vec!["default".to_owned()]), false));
     let age = world.node().heartbeat_ages()[&seen.id];
     assert!(age <= Duration::from_secs(3), "{age:?}");
     let drained = tokio::join!(world.node().drain_now(Duration::from_secs(60)), async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(world.store.list().await.expect("memory")[0].face.draining);
+        shown(&world, "that it drains", |face| face.draining).await;
     });
     assert!(drained.0, "{}", world.node().tree().render(""));
     assert!(world.node().is_over());
@@ -172,8 +183,10 @@ async fn a_drain_does_not_wait_for_claims_that_were_not_made_yet() {
         world.task(1_000, |_| {}).await;
     }
     world.store.faults().until_waiting(Call::Claim).await;
+    // Whatever would be on its way too is by now.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let drained = tokio::join!(world.node().drain_now(Duration::from_secs(60)), async {
+        // It drains for a while before the first answer.
         tokio::time::sleep(Duration::from_secs(1)).await;
         world.store.faults().let_go(Call::Claim);
     });
@@ -208,9 +221,10 @@ async fn a_task_that_is_started_again_says_again_why_it_waits() {
     waits(&world, second, "capacity").await;
     world
         .store
-        .command(second, &STOP, &crate::world::actor(), world.clock_in(Duration::ZERO))
+        .command(second, &STOP, &crate::tasks::actor(), world.clock_in(Duration::ZERO))
         .await
         .expect("legal");
+    // The start is a moment of its own.
     tokio::time::sleep(Duration::from_millis(1)).await;
     world.command(second, TaskCommand::Start).await;
     assert_eq!(world.view(second).await.status_reason, None, "the stop took it");

@@ -1,11 +1,14 @@
-//! One node's way to the database and to the leases that all nodes share; tests cut it, and let it hang.
+//! One node's way to the database and to the leases that all nodes share; tests cut it, let it hang,
+//! and let it refuse for good what is wrong with the data.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::watch;
 use windrow::adapters::memory::{MemoryLeases, MemoryStore};
-use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
+use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow::domain::verdict::ParkedItem;
 use windrow::ports::StoreError;
 use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
@@ -28,12 +31,25 @@ pub struct Link {
     leases: Option<Arc<MemoryLeases>>,
     database: watch::Sender<Way>,
     redis: watch::Sender<Way>,
+    /// Refuses every transaction with a checkpoint of this shard.
+    pub refused: Mutex<Option<ShardId>>,
+    pub refuses_claims: AtomicBool,
+    /// The tasks of all claims so far.
+    pub claims: Mutex<Vec<TaskId>>,
 }
 
 impl Link {
     pub fn new(store: Arc<MemoryStore>, leases: Option<Arc<MemoryLeases>>) -> Arc<Link> {
         let open = || watch::Sender::new(Way::Open);
-        Arc::new(Link { store, leases, database: open(), redis: open() })
+        Arc::new(Link {
+            store,
+            leases,
+            database: open(),
+            redis: open(),
+            refused: Mutex::default(),
+            refuses_claims: AtomicBool::new(false),
+            claims: Mutex::default(),
+        })
     }
 
     pub fn database(&self, way: Way) {
@@ -70,10 +86,20 @@ impl RunStore for Link {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+        self.claims.lock().expect("no panic while held").push(request.shard.task);
+        if self.refuses_claims.load(Ordering::SeqCst) {
+            // Time passes in a hot loop too, or nobody would see its end.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            return Err(StoreError::Refused("a damaged row".into()));
+        }
         self.store().await?.claim(request).await
     }
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
+        let refused = *self.refused.lock().expect("no panic while held");
+        if checkpoints.iter().any(|checkpoint| Some(checkpoint.shard) == refused) {
+            return Err(StoreError::Refused("a row that does not fit".into()));
+        }
         self.store().await?.checkpoint(checkpoints).await
     }
 
@@ -148,18 +174,14 @@ impl SessionStore for Link {
 
 #[async_trait]
 impl LeaseStore for Link {
-    async fn acquire(
-        &self,
-        keys: &[LeaseKey],
-        ttl: std::time::Duration,
-    ) -> Result<Vec<LeaseReply>, StoreError> {
+    async fn acquire(&self, keys: &[LeaseKey], ttl: Duration) -> Result<Vec<LeaseReply>, StoreError> {
         self.leases().await?.acquire(keys, ttl).await
     }
 
     async fn renew(
         &self,
         keys: &[LeaseKey],
-        ttl: std::time::Duration,
+        ttl: Duration,
         reassert: bool,
     ) -> Result<Vec<LeaseReply>, StoreError> {
         self.leases().await?.renew(keys, ttl, reassert).await

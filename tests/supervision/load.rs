@@ -34,12 +34,21 @@ fn a_node_whose_actors_and_workers_are_all_blocked_keeps_its_lease_and_its_heart
         });
         booted.await.expect("it boots")
     });
-    for handle in [actors.handle(), work.handle(), work.handle()] {
-        handle.spawn(async { std::thread::sleep(BLOCKED) });
+    let (begins, begun) = std::sync::mpsc::channel();
+    let threads = [actors.handle(), work.handle(), work.handle()];
+    for handle in threads {
+        let begins = begins.clone();
+        handle.spawn(async move {
+            begins.send(()).expect("the test waits");
+            std::thread::sleep(BLOCKED);
+        });
     }
-    std::thread::sleep(Duration::from_secs(1));
+    for _ in threads {
+        begun.recv_timeout(BLOCKED).expect("a thread is blocked");
+    }
     let heartbeat = || probe.block_on(cluster.store.list()).expect("memory")[0].heartbeat;
     let before = heartbeat();
+    // The lease would be over twice.
     std::thread::sleep(TTL * 2);
     let thief = LeaseKey { shard: ShardId { task, no: 0 }, claim: ClaimId(Uuid::new_v4()) };
     let leases = cluster.leases.clone().expect("there are");

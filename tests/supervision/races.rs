@@ -10,7 +10,8 @@ use windrow::ports::handler::{CallFailure, Reply};
 use windrow::ports::task_store::TaskCommand;
 
 use super::{TOTAL, fifty, slow};
-use crate::world::{Act, World};
+use crate::scripted::Act;
+use crate::world::World;
 
 const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
 
@@ -40,7 +41,6 @@ async fn a_command_while_the_executor_is_dead_is_obeyed_by_the_next_one() {
         .until_that(task, "ended", |view| matches!(view.status, Status::Stopped | Status::Finished))
         .await;
     assert_eq!(view.status, Status::Stopped);
-    tokio::time::sleep(Duration::from_secs(1)).await;
     world.assert_nothing_leaks().await;
 }
 
@@ -82,7 +82,6 @@ async fn a_run_that_its_handler_calls_stale_ends_at_once_and_a_newer_one_goes_on
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
     assert_eq!(*world.handler.opened.lock().expect("ok"), 2, "a second run was needed");
-    tokio::time::sleep(Duration::from_secs(3)).await;
     world.assert_nothing_leaks().await;
 }
 
@@ -104,9 +103,8 @@ async fn rows_behind_a_long_settled_span_are_read_although_nobody_asks_for_one_o
             tuning.straggler_after = Duration::from_secs(3600);
         })
         .await;
-    tokio::time::sleep(Duration::from_secs(15)).await;
-    world.kill("").await;
-    tokio::time::sleep(Duration::from_millis(10)).await;
+    world.until_that(task, "settled up to the slow ones", |view| view.counters.succeeded == 1_499).await;
+    world.crash().await;
     world.boot().await;
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
@@ -119,7 +117,6 @@ async fn a_panic_while_a_claimed_shard_is_provided_for_costs_a_recovery() {
     let task = world.task(100, |_| {}).await;
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, 100);
-    tokio::time::sleep(Duration::from_secs(3)).await;
     world.assert_nothing_leaks().await;
 }
 
@@ -129,7 +126,6 @@ async fn a_handler_that_panics_while_closing_leaks_nothing() {
     world.handler.close_panics.store(1, Ordering::SeqCst);
     let task = world.task(100, |_| {}).await;
     world.until(task, Status::Finished).await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
     world.assert_nothing_leaks().await;
 }
 
@@ -150,6 +146,7 @@ async fn a_claim_that_the_store_refuses_is_not_tried_again_without_a_pause() {
     let world = World::start("refused-claim", |_, _| slow()).await;
     world.runs.refuses_claims.store(true, Ordering::SeqCst);
     let task = world.task(100, |_| {}).await;
+    // The span in which its tries are counted.
     tokio::time::sleep(Duration::from_secs(10)).await;
     let claims = world.runs.claims.lock().expect("ok").len();
     assert!((5..=20).contains(&claims), "{claims} claims in 10 s");

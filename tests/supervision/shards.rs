@@ -12,10 +12,12 @@ use windrow::domain::shards::Share;
 use windrow::domain::task::{Canary, CanaryThen};
 use windrow::domain::verdict::{Failure, HandlerCommand, Outcome};
 use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore};
+use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
 
 use super::{ok, slow};
-use crate::world::{Act, World};
+use crate::patience::holds_within;
+use crate::scripted::Act;
+use crate::world::World;
 
 fn of(shards: u32) -> Auto<NonZeroU32> {
     Auto::Fixed(NonZeroU32::new(shards).expect("not zero"))
@@ -69,6 +71,13 @@ impl Diary {
     }
 }
 
+/// Waits until the task has one run here, and that run this rate.
+async fn until_paced(world: &World, task: TaskId, per_second: u64) {
+    let whole = Some(Rate::per_second(per_second).expect("valid"));
+    let rates = || world.node().progress(task).into_iter().map(|(_, run)| run.rate).collect::<Vec<_>>();
+    assert!(holds_within(Duration::from_secs(10), || rates() == [whole]).await, "{:?}", rates());
+}
+
 fn reply(index: ItemIndex, command: Option<HandlerCommand>) -> Act {
     Act::Reply(Reply::Items(Box::new(ItemReplies {
         verdicts: vec![(index, ItemVerdict::Settled(Outcome::Succeeded))],
@@ -98,7 +107,6 @@ async fn shards_deliver_every_item_once_and_the_task_finishes_once() {
     assert!(deliveries.values().all(|count| *count == 1));
     let audit = world.store.audit(task).await.expect("memory");
     assert_eq!(audit.iter().filter(|entry| entry.action == "task.finished").count(), 1);
-    tokio::time::sleep(Duration::from_secs(3)).await;
     world.assert_nothing_leaks().await;
 }
 
@@ -131,7 +139,7 @@ async fn shards_keep_the_rate_together_while_some_end_one_crashes_and_it_changes
         new.tuning.concurrency = of(30);
     })
     .await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    world.until_that(task, "in full flight", |view| view.counters.succeeded >= 150).await;
     world.kill("t1.1").await;
     let view = world.until_that(task, "partly done", |view| view.shards[0].state == ShardState::Done).await;
     let open: Vec<_> = view.shards.iter().filter_map(|shard| shard.share).collect();
@@ -160,14 +168,15 @@ async fn what_a_shard_leaves_is_used_by_the_others() {
     .await;
     // A finish cuts the second half of the task: its shards are done at once.
     let task = started(&world, 4_000, 4, |new| new.tuning.rate = rate(100)).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    world.until_that(task, "in full flight", |view| view.counters.succeeded >= 100).await;
     world.command(task, TaskCommand::Finish { end: ItemIndex(1_000) }).await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let view = world.view(task).await;
-    let shares: Vec<_> = view.shards.iter().map(|shard| shard.share).collect();
-    assert_eq!(shares, [Some(Share::ALL), None, None, None]);
+    let shares = |view: &TaskView| view.shards.iter().map(|shard| shard.share).collect::<Vec<_>>();
+    let alone = [Some(Share::ALL), None, None, None];
+    world.until_that(task, "alone in its first shard", |view| shares(view) == alone).await;
+    until_paced(&world, task, 100).await;
     let from = Instant::now();
     let before = diary.entries().len();
+    // The span in which its items are counted.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let left = diary.entries().len() - before;
     assert!((297..=303).contains(&left), "{left} left in {:?}", from.elapsed());
@@ -184,19 +193,18 @@ async fn a_growing_share_that_does_not_fit_the_node_waits_for_room() {
     };
     let world = World::start_as("shards-room", arrange, |_, _| slow()).await;
     let task = started(&world, 20_000, 2, |new| new.tuning.rate = rate(100)).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    world.until_that(task, "in full flight", |view| view.counters.succeeded >= 100).await;
     // Nothing fits beside it but what the second shard leaves.
     let other = started(&world, 10_000, 1, |new| new.tuning.rate = rate(50)).await;
     world.command(task, TaskCommand::Finish { end: ItemIndex(10_000) }).await;
     world.until(other, Status::Running).await;
+    // Many looks at whether there is room.
     tokio::time::sleep(Duration::from_secs(20)).await;
     let (_, progress) = world.node().progress(task).pop().expect("it runs");
     assert_eq!(progress.rate, Some(Rate::per_second(50).expect("valid")), "the rest is taken");
     world.command(other, TaskCommand::Cancel).await;
     world.until(other, Status::Cancelled).await;
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    let (_, progress) = world.node().progress(task).pop().expect("it runs");
-    assert_eq!(progress.rate, Some(Rate::per_second(100).expect("valid")), "there is room now");
+    until_paced(&world, task, 100).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -240,14 +248,13 @@ async fn a_pause_that_one_shard_is_told_holds_for_all_within_two_seconds() {
     })
     .await;
     let task = started(&world, 6_000, 3, |new| new.tuning.rate = rate(300)).await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(world.until(task, Status::Finished).await.counters.succeeded, 6_000);
     let entries = diary.entries();
     let told = entries.iter().find(|(_, index)| *index == ItemIndex(60)).expect("it left").0;
     let (from, to) = (told + Duration::from_secs(2), told + Duration::from_secs(30));
     let left = entries.iter().filter(|(at, _)| (from..to).contains(at)).count();
     assert_eq!(left, 0, "left during the pause");
     assert!(entries.iter().any(|(at, _)| *at > to), "it goes on");
-    assert_eq!(world.until(task, Status::Finished).await.counters.succeeded, 6_000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -313,6 +320,7 @@ async fn too_many_failed_attempts_of_one_shard_let_the_whole_task_recover_once()
     let until: Vec<_> = view.shards.iter().map(|shard| shard.next_at).collect();
     assert!(until.iter().all(|at| at.is_some() && *at == until[0]), "{until:?}");
     let calls = world.handler.calls.lock().expect("ok").len();
+    // A third of the shortest wait of a recovery.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(world.handler.calls.lock().expect("ok").len(), calls, "all of them wait");
     let view = world.until_that(task, "in its second recovery", |view| view.recoveries == 2).await;
@@ -370,11 +378,9 @@ async fn two_nodes_share_a_task_and_what_one_leaves_the_other_takes() {
     world.node().set_capacity(world.capacity);
     let mut other = world.beside("shards-n2").await;
     let task = started(&world, 12_000, 4, |new| new.tuning.rate = rate(400)).await;
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let mut here: Vec<usize> =
-        [&world, &other].iter().map(|world| world.node().progress(task).len()).collect();
-    here.sort_unstable();
-    assert!(here[0] >= 1 && here[0] + here[1] == 4, "{here:?}");
+    let runs = || [&world, &other].map(|world| world.node().progress(task).len());
+    let shared = || runs().iter().all(|here| *here >= 1) && runs().iter().sum::<usize>() == 4;
+    assert!(holds_within(Duration::from_secs(5), shared).await, "{:?}", runs());
     let node = other.node.take().expect("it runs");
     assert!(node.drain(Duration::from_secs(60)).await);
     let view = world.until(task, Status::Finished).await;

@@ -17,7 +17,8 @@ use windrow::ports::handler::{CallFailure, Reply};
 use windrow::ports::source::{RowChunk, Source, SourceError};
 
 use super::slow;
-use crate::world::{Act, World};
+use crate::scripted::Act;
+use crate::world::World;
 
 const SPAN: Duration = Duration::from_secs(60);
 
@@ -103,6 +104,7 @@ async fn bottleneck(
     let world = World::start(name, script).await;
     let task = world.task(1_000_000, tune).await;
     world.until(task, Status::Running).await;
+    // The start has causes of its own.
     tokio::time::sleep(Duration::from_secs(20)).await;
     let found = minute(&world, task).await;
     let RateLimit::Limited(rate) = world.view(task).await.tuning.rate else { panic!("it has a rate") };

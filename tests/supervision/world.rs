@@ -1,13 +1,9 @@
 //! A node over the memory store on a paused clock: time jumps whenever nobody works.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use futures_util::future::BoxFuture;
-use tokio::sync::watch;
 use tokio::time::Instant;
 use windrow::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
@@ -16,164 +12,26 @@ use windrow::actors::handle::SupervisorHandle;
 use windrow::actors::new_ids::NewIds;
 use windrow::actors::tree::Tree;
 use windrow::adapters::memory::MemoryStore;
-use windrow::adapters::source::RangeSource;
-use windrow::config::Config;
 use windrow::domain::capacity::{Capacity, Ledger};
-use windrow::domain::ids::{Attempt, ItemCount, ItemIndex, Moment, TaskId, WallMs};
+use windrow::domain::ids::{Attempt, ItemIndex, TaskId, WallMs};
 use windrow::domain::lifecycle::Status;
 use windrow::domain::settings::Rate;
 use windrow::domain::task::{Canary, Tuning};
 use windrow::ports::clock::Clock;
-use windrow::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
-use windrow::ports::provision::{Provider, Provision, ProvisionError};
 use windrow::ports::source::Source;
-use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView};
+use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
 
-use crate::stubborn::Stubborn;
-
-/// Tokio's clock, which tests pause.
-pub struct VirtualClock {
-    pub start: Instant,
-}
-
-const BOOT_MS: i64 = 1_795_000_000_000;
-
-impl Clock for VirtualClock {
-    fn now(&self) -> Moment {
-        Moment(1_000_000_000 + u64::try_from(self.start.elapsed().as_nanos()).expect("a test is short"))
-    }
-
-    fn wall(&self) -> WallMs {
-        WallMs(self.wall_micros(self.now()) / 1000)
-    }
-
-    fn wall_micros(&self, moment: Moment) -> i64 {
-        BOOT_MS * 1000 + i64::try_from(moment.0 / 1000).expect("a test is short")
-    }
-
-    fn sleep_until(&self, moment: Moment) -> BoxFuture<'static, ()> {
-        let wait = moment.since(self.now());
-        Box::pin(tokio::time::sleep(wait))
-    }
-}
-
-/// What a scripted handler does with one item.
-pub enum Act {
-    Reply(Reply),
-    /// Takes a while, then succeeds.
-    Slow(Duration),
-    /// Never answers.
-    Hang,
-    /// Panics in the lane: a bug of a handler's adapter.
-    Panic,
-}
-
-type Script = Box<dyn Fn(ItemIndex, Attempt) -> Act + Send + Sync>;
-
-/// A handler that follows a script and writes down every call.
-pub struct Scripted {
-    script: Script,
-    pub calls: Mutex<Vec<(ItemIndex, Attempt)>>,
-    pub opened: Mutex<u32>,
-    pub closed: Mutex<u32>,
-    /// How often closing still panics.
-    pub close_panics: AtomicU32,
-    slots: watch::Sender<Option<u32>>,
-}
-
-impl Scripted {
-    pub fn new(script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static) -> Arc<Scripted> {
-        Arc::new(Scripted {
-            script: Box::new(script),
-            calls: Mutex::default(),
-            opened: Mutex::default(),
-            closed: Mutex::default(),
-            close_panics: AtomicU32::new(0),
-            slots: watch::Sender::new(None),
-        })
-    }
-
-    /// How often each item was delivered.
-    pub fn deliveries(&self) -> BTreeMap<ItemIndex, u32> {
-        let mut counts = BTreeMap::new();
-        for (index, _) in self.calls.lock().expect("no panic while held").iter() {
-            *counts.entry(*index).or_insert(0) += 1;
-        }
-        counts
-    }
-}
-
-impl Handler for Scripted {
-    fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
-        let (index, attempt) = call.items.iter().next().expect("a call has an item");
-        self.calls.lock().expect("no panic while held").extend(call.items.iter());
-        let act = (self.script)(index, attempt);
-        Box::pin(async move {
-            match act {
-                Act::Reply(reply) => reply,
-                Act::Slow(wait) => {
-                    tokio::time::sleep(wait).await;
-                    Reply::AllOk
-                }
-                Act::Hang => std::future::pending().await,
-                Act::Panic => panic!("the scripted panic"),
-            }
-        })
-    }
-
-    fn slots(&self) -> watch::Receiver<Option<u32>> {
-        self.slots.subscribe()
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        *self.closed.lock().expect("no panic while held") += 1;
-        assert!(!takes_one(&self.close_panics), "the scripted panic while closing");
-        Box::pin(std::future::ready(()))
-    }
-}
-
-/// Whether there was one left.
-fn takes_one(left: &AtomicU32) -> bool {
-    left.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
-}
-
-struct Factory(Arc<Scripted>);
-
-impl HandlerFactory for Factory {
-    fn open(&self, _: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
-        *self.0.opened.lock().expect("no panic while held") += 1;
-        Ok(self.0.clone())
-    }
-}
-
-pub struct Everything {
-    handler: Arc<Scripted>,
-    source: Option<Arc<dyn Source>>,
-    panics: Arc<AtomicU32>,
-}
-
-impl Everything {
-    pub fn of(handler: Arc<Scripted>) -> Everything {
-        Everything { handler, source: None, panics: Arc::default() }
-    }
-}
-
-#[async_trait]
-impl Provider for Everything {
-    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
-        assert!(!takes_one(&self.panics), "the scripted panic while providing");
-        let source: Arc<dyn Source> = match &self.source {
-            Some(source) => source.clone(),
-            None => Arc::new(RangeSource::new(task.total)),
-        };
-        Ok(Provision { handler: Arc::new(Factory(self.handler.clone())), source })
-    }
-}
+use crate::clock::VirtualClock;
+use crate::link::Link;
+use crate::patience::{PATIENCE, holds_within};
+use crate::scripted::{Act, Everything, Scripted};
+use crate::tasks::{self, actor, new_task};
 
 /// One node and its store.
 pub struct World {
     pub store: Arc<MemoryStore>,
-    pub runs: Arc<Stubborn>,
+    /// Its way to the runs.
+    pub runs: Arc<Link>,
     pub clock: Arc<VirtualClock>,
     pub handler: Arc<Scripted>,
     pub node: Option<SupervisorHandle>,
@@ -196,35 +54,6 @@ pub struct World {
 struct Bomb {
     path: String,
     fuse: u32,
-}
-
-pub fn actor() -> Actor {
-    Actor { name: "test".into(), source: "cli", reason: None, request_id: None, rehearses: false }
-}
-
-pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
-    let mut tuning = Config::default().task_defaults.tuning;
-    tuning.rate = windrow::domain::settings::RateLimit::Unlimited;
-    tune(&mut tuning);
-    NewTask {
-        business: "run".into(),
-        name: None,
-        total: ItemCount(total),
-        skip_first: ItemIndex(0),
-        tuning,
-        params: None,
-        source: "{}".into(),
-        meaning: 0,
-        idempotency_key: None,
-        labels: std::collections::BTreeMap::new(),
-        send_params: true,
-        canary,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        priority: 0,
-        shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
-    }
 }
 
 impl World {
@@ -266,7 +95,7 @@ impl World {
     ) -> World {
         let store = Arc::new(MemoryStore::new());
         World {
-            runs: Arc::new(Stubborn::new(store.clone())),
+            runs: Link::new(store.clone(), None),
             store,
             clock: Arc::new(VirtualClock { start: Instant::now() }),
             handler: Scripted::new(script),
@@ -364,13 +193,8 @@ impl World {
     pub async fn panic_in(&self, path: &str, fuse: u32) {
         let lock = || self.bomb.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *lock() = Some(Bomb { path: path.to_owned(), fuse });
-        for _ in 0..60_000 {
-            if lock().is_none() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("{path} never got {fuse} messages");
+        let went_off = holds_within(PATIENCE, || lock().is_none()).await;
+        assert!(went_off, "{path} never got {fuse} messages");
     }
 
     /// The wall clock after a while.
@@ -418,7 +242,7 @@ impl World {
     }
 
     pub async fn view(&self, task: TaskId) -> TaskView {
-        self.store.get(task).await.expect("memory").expect("exists")
+        tasks::view(&self.store, task).await
     }
 
     /// Waits (on the virtual clock) until the task has this status.
@@ -427,14 +251,17 @@ impl World {
     }
 
     pub async fn until_that(&self, task: TaskId, what: &str, is: impl Fn(&TaskView) -> bool) -> TaskView {
-        for _ in 0..60_000 {
-            let view = self.view(task).await;
-            if is(&view) {
-                return view;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("not {what} in 10 minutes: {:?}\n{}", self.view(task).await, self.node().tree().render(""));
+        self.until_within(PATIENCE, task, what, is).await
+    }
+
+    pub async fn until_within(
+        &self,
+        limit: Duration,
+        task: TaskId,
+        what: &str,
+        is: impl Fn(&TaskView) -> bool,
+    ) -> TaskView {
+        tasks::until_that(&self.store, task, limit, what, is, || self.node().tree().render("")).await
     }
 
     /// The live counters and the sum that they must make.
@@ -444,13 +271,15 @@ impl World {
 
     /// Waits until so many items are in flight.
     pub async fn until_in_flight(&self, task: TaskId, count: u64) {
-        for _ in 0..60_000 {
-            if self.in_flight(task) >= count {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        panic!("never {count} in flight\n{}", self.node().tree().render(""));
+        let is_busy = holds_within(Duration::from_secs(60), || self.in_flight(task) >= count).await;
+        assert!(is_busy, "never {count} in flight\n{}", self.node().tree().render(""));
+    }
+
+    /// Waits for a moment at which something is saved and so many completions aren't.
+    pub async fn until_unsaved(&self, task: TaskId, count: u64) {
+        let unsaved = || -> u64 { self.node().progress(task).iter().map(|(_, run)| run.unsaved).sum() };
+        let is_saved = |view: &TaskView| view.counters.succeeded > 0 && unsaved() >= count;
+        self.until_that(task, &format!("{count} completions behind its checkpoint"), is_saved).await;
     }
 
     /// Kills an actor by the last part(s) of its path, as `t1.0/executor`.
@@ -461,15 +290,30 @@ impl World {
         cell.wait(None).await.expect("it ends");
     }
 
-    /// Nothing is reserved, owned, live or in flight any more.
+    /// The process of the node is gone from one moment to the next; [`World::boot`] starts another.
+    pub async fn crash(&mut self) {
+        self.kill("").await;
+        let node = self.node.take().expect("it ran");
+        assert!(holds_within(PATIENCE, || node.is_over()).await, "its tree goes with it");
+    }
+
+    /// Waits until nothing is reserved, owned, live or in flight any more, which is soon if nothing leaks.
     pub async fn assert_nothing_leaks(&self) {
-        assert_eq!(self.node().progress(TaskId(1)).len(), 0, "live runs");
-        let tree = self.node().tree().view();
+        let leaks_none = holds_within(Duration::from_secs(3), || self.leaks().is_empty()).await;
+        assert!(leaks_none, "{:#?}\n{}", self.leaks(), self.node().tree().render(""));
+    }
+
+    fn leaks(&self) -> Vec<String> {
+        let (runs, tree) = (self.node().progress(TaskId(1)).len(), self.node().tree().view());
         let root = tree.iter().find(|actor| actor.path == self.name).expect("the supervisor lives");
-        assert_eq!(root.text, "0 runs, 0/s reserved");
-        assert_eq!(tree.len(), 8, "the supervisor and its seven: {:#?}", tree);
-        let (opened, closed) =
-            (*self.handler.opened.lock().expect("ok"), *self.handler.closed.lock().expect("ok"));
-        assert_eq!(opened, closed, "handlers opened and closed");
+        let count = |handlers: &Mutex<u32>| *handlers.lock().expect("no panic while held");
+        let (opened, closed) = (count(&self.handler.opened), count(&self.handler.closed));
+        let mut leaks = Vec::new();
+        let mut expect = |holds: bool, leak: String| leaks.extend((!holds).then_some(leak));
+        expect(runs == 0, format!("{runs} live runs"));
+        expect(root.text == "0 runs, 0/s reserved", root.text.clone());
+        expect(tree.len() == 8, format!("{} actors, not the supervisor and its seven", tree.len()));
+        expect(opened == closed, format!("{opened} handlers opened, {closed} closed"));
+        leaks
     }
 }

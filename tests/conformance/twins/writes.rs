@@ -1,0 +1,127 @@
+//! What runs save, honest ones and zombies.
+
+use windrow::domain::counters::Counters;
+use windrow::domain::ids::{CheckpointSeq, ItemIndex, WallMs};
+use windrow::domain::lifecycle::StopReason;
+use windrow::domain::shards::Told;
+use windrow::domain::verdict::SideRecord;
+use windrow::ports::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+
+use super::{ITEMS, Run, Twins, both};
+use crate::fixture::{NOW, parked, trouble};
+
+const CODES: [&str; 3] = ["BAD", "ODD", "TIMEOUT"];
+
+impl Twins {
+    pub(super) async fn checkpoint(&mut self, step: u32) {
+        let repeats = self.below(6) == 0;
+        let batch = match &self.last_write {
+            Some(last) if repeats => vec![last.clone()],
+            _ => {
+                let mut drafts = Vec::new();
+                for _ in 0..=self.below(2) {
+                    drafts.extend(self.draft().await);
+                }
+                drafts
+            }
+        };
+        let Some(last) = batch.last() else { return };
+        self.last_write = Some(last.clone());
+        let acks = both!(self, step, store => store.checkpoint(&batch)).unwrap();
+        self.stored += acks.iter().filter(|ack| **ack == CheckpointAck::Stored).count() as u32;
+    }
+
+    /// A checkpoint of some run, mostly the newest; now and then one that lies.
+    async fn draft(&mut self) -> Option<ShardCheckpoint> {
+        let newest = self.runs.len().checked_sub(1)?;
+        let at = if self.below(4) == 0 { self.below(newest as u64 + 1) as usize } else { newest };
+        let moved = self.below(4);
+        let run = &mut self.runs[at];
+        run.seq += 1;
+        run.low_water = (run.low_water + moved).min(run.end);
+        let run = *run;
+        let side: Vec<SideRecord> = (0..self.below(4)).map(|_| self.side()).collect();
+        let parked = self.below(8) / 7;
+        let close = self.close();
+        if matches!(close, Some(RunClose::Done)) && self.below(4) > 0 {
+            return Some(self.whole(&run).await);
+        }
+        let low_water = if matches!(close, Some(RunClose::Done)) { ITEMS } else { run.low_water };
+        Some(ShardCheckpoint {
+            shard: run.shard,
+            epoch: run.epoch,
+            claim: run.claim,
+            seq: CheckpointSeq(run.seq - self.below(8) / 7),
+            low_water: ItemIndex(low_water - self.below(10) / 9 * low_water.min(1)),
+            high_water: ItemIndex(low_water),
+            counters: Counters {
+                succeeded: low_water - parked.min(low_water),
+                parked,
+                ..Counters::default()
+            },
+            blob: vec![1, 2, 3],
+            side,
+            finish_at: (self.below(10) == 0).then(|| ItemIndex(self.below(ITEMS))),
+            canary_passed: false,
+            told: Told::default(),
+            close,
+            now: self.now,
+        })
+    }
+
+    /// The honest end of a run: everything is settled and the counters are those of the recorded failures.
+    async fn whole(&self, run: &Run) -> ShardCheckpoint {
+        let groups = self.memory.store.failure_groups(run.shard.task).await.unwrap();
+        let abandoned = groups.iter().map(|group| group.count).sum::<u64>().min(run.end - run.start);
+        let succeeded = run.end - run.start - abandoned;
+        ShardCheckpoint {
+            shard: run.shard,
+            epoch: run.epoch,
+            claim: run.claim,
+            seq: CheckpointSeq(run.seq),
+            low_water: ItemIndex(run.end),
+            high_water: ItemIndex(run.end),
+            counters: Counters { succeeded, abandoned, ..Counters::default() },
+            blob: Vec::new(),
+            side: (0..ITEMS).map(|index| SideRecord::Cleared(ItemIndex(index))).collect(),
+            finish_at: None,
+            canary_passed: false,
+            told: Told::default(),
+            close: Some(RunClose::Done),
+            now: self.now,
+        }
+    }
+
+    fn side(&mut self) -> SideRecord {
+        let index = self.below(ITEMS);
+        let code = CODES[self.below(3) as usize];
+        match self.below(8) {
+            0..=2 => SideRecord::Retrying(trouble(index, code)),
+            3..=4 => parked(index, WallMs(NOW.0 + self.below(50).cast_signed())),
+            5 => SideRecord::Abandoned(trouble(index, code)),
+            _ => SideRecord::Cleared(ItemIndex(index)),
+        }
+    }
+
+    fn close(&mut self) -> Option<RunClose> {
+        let not_before = WallMs(self.now.0 + 60);
+        match self.below(16) {
+            0 => Some(RunClose::Released),
+            1 => Some(RunClose::Done),
+            2 => Some(RunClose::Stopped { reason: StopReason::ErrorBudget, text: "too many".into() }),
+            3 => {
+                Some(RunClose::Recovering { not_before, reason: "r".into(), text: "t".into(), nth: Some(1) })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) async fn release(&mut self, step: u32) {
+        let Some(run) = self.runs.last().copied() else { return };
+        let now = self.now;
+        let close = self.close().unwrap_or(RunClose::Released);
+        if self.below(3) == 0 && close != RunClose::Done {
+            both!(self, step, store => store.release(run.shard, run.epoch, run.claim, &close, now)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Tasks as tests make them, and as they look at them.
+
+use std::time::Duration;
+
+use windrow::adapters::memory::MemoryStore;
+use windrow::config::Config;
+use windrow::domain::ids::{ItemCount, ItemIndex, TaskId};
+use windrow::domain::settings::{Auto, RateLimit};
+use windrow::domain::task::{Canary, Tuning};
+use windrow::ports::task_store::{Actor, NewTask, TaskStore, TaskView};
+
+use crate::patience::within;
+
+pub fn actor() -> Actor {
+    Actor { name: "test".into(), source: "cli", reason: None, request_id: None, rehearses: false }
+}
+
+pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tuning)) -> NewTask {
+    let mut tuning = Config::default().task_defaults.tuning;
+    tuning.rate = RateLimit::Unlimited;
+    tune(&mut tuning);
+    NewTask {
+        business: "run".into(),
+        name: None,
+        total: ItemCount(total),
+        skip_first: ItemIndex(0),
+        tuning,
+        params: None,
+        source: "{}".into(),
+        meaning: 0,
+        idempotency_key: None,
+        labels: std::collections::BTreeMap::new(),
+        send_params: true,
+        canary,
+        start_at: None,
+        deadline: None,
+        parent: None,
+        priority: 0,
+        shards: Auto::Fixed(std::num::NonZeroU32::MIN),
+    }
+}
+
+pub async fn view(store: &MemoryStore, task: TaskId) -> TaskView {
+    store.get(task).await.expect("memory").expect("exists")
+}
+
+/// Waits until a task looks so; past the limit the test fails with what it looks like then, and with the nodes' trees.
+pub async fn until_that(
+    store: &MemoryStore,
+    task: TaskId,
+    limit: Duration,
+    what: &str,
+    is: impl Fn(&TaskView) -> bool,
+    trees: impl Fn() -> String,
+) -> TaskView {
+    let look = || async { Some(view(store, task).await).filter(|view| is(view)) };
+    match within(limit, look).await {
+        Some(view) => view,
+        None => panic!("not {what} in {limit:?}: {:?}\n{}", view(store, task).await, trees()),
+    }
+}
