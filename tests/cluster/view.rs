@@ -194,7 +194,11 @@ impl SessionStore for View {
     }
 
     async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
-        let view = self.clone();
+        let (view, now) = (self.clone(), self.link.clock.now());
+        // Whoever may go without leases, or has none, needs none.
+        if self.leases.is_some() && self.link.judge(|judge| judge.alone.is_none()) {
+            self.link.judge(|judge| judge.on_fence_sent((self.link.node, self.link.life), id, now));
+        }
         self.link
             .call(Peer::Database, "fence", move || {
                 let view = view.clone();
@@ -259,7 +263,7 @@ impl LeaseStore for View {
             })
             .await?;
         self.link.judge(|judge| {
-            judge.on_leases(keys, &replies, sent, ttl);
+            judge.on_leases((self.link.node, self.link.life), keys, &replies, sent, ttl);
             judge.count(replies.contains(&LeaseReply::Absent), "quarantine");
             judge.count(replies.contains(&LeaseReply::Lost), "lease held by another");
         });
@@ -286,7 +290,7 @@ impl LeaseStore for View {
             })
             .await?;
         self.link.judge(|judge| {
-            judge.on_leases(keys, &replies, sent, ttl);
+            judge.on_leases((self.link.node, self.link.life), keys, &replies, sent, ttl);
             judge.count(replies.contains(&LeaseReply::Lost), "lease lost");
         });
         Ok(replies)
@@ -298,7 +302,8 @@ impl LeaseStore for View {
             .call(Peer::Leases, "give back", move || {
                 let (view, asked) = (view.clone(), asked.clone());
                 async move {
-                    view.link.judge(|judge| judge.on_leases_given_back(&asked));
+                    view.link
+                        .judge(|judge| judge.on_leases_given_back((view.link.node, view.link.life), &asked));
                     view.leases.clone().ok_or_else(no_leases)?.release(&asked).await
                 }
             })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windrow::domain::ids::{Moment, SessionId};
+use windrow::domain::ids::{Moment, SessionId, ShardId};
 use windrow::ports::lease_store::{LeaseKey, LeaseReply};
 
 use super::{Judge, Session, Who};
@@ -13,11 +13,14 @@ pub(crate) fn trusted(lasts: Duration) -> Duration {
     lasts - Duration::from_secs(2).max(lasts * 3 / 20).min(lasts * 2 / 5)
 }
 
+/// What was claimed since then may not have been seen yet. Unit: nanoseconds.
+const LATELY: u64 = 5_000_000_000;
+
 impl Judge {
     pub(crate) fn on_session(&mut self, who: Who, id: SessionId, promise: Duration) {
         self.note(|| format!("n{}.{} begins session {}", who.0, who.1, short(id)));
         let trusted_until = Moment(0);
-        self.sessions.insert(id, Session { promise, fenced: false, trusted_until, is_over: false });
+        self.sessions.insert(id, Session { promise, fenced: false, trusted_until, over_at: None });
     }
 
     /// A heartbeat that was sent at a moment of its node's clock was answered well.
@@ -26,10 +29,29 @@ impl Judge {
         session.trusted_until = session.trusted_until.max(sent.plus(trusted(session.promise)));
     }
 
+    /// Somebody is about to fence a session: where there are leases it holds one of the session's shards, or has just
+    /// seen that it has none. Else a node that lost only the database would lose all its runs.
+    pub(crate) fn on_fence_sent(&mut self, who: Who, id: SessionId, at: Moment) {
+        let lately = self.now().saturating_sub(LATELY);
+        let owned = self.shards.iter().filter_map(|(id, shard)| {
+            let run = shard.runs.get(&shard.epoch).filter(|_| shard.is_open)?;
+            Some((*id, run.session, run.claimed_at))
+        });
+        let owned: Vec<ShardId> = owned
+            .filter(|(_, session, since)| *session == id && *since < lately)
+            .map(|(shard, ..)| shard)
+            .collect();
+        let holds = owned.iter().any(|shard| self.held.get(&(who, *shard)).is_some_and(|until| at < *until));
+        self.check(owned.is_empty() || holds, || {
+            format!("n{}.{} fences {} and holds none of its shards' leases", who.0, who.1, short(id))
+        });
+    }
+
     pub(crate) fn on_fenced_heard(&mut self, id: SessionId) {
         self.note(|| format!("session {} hears that it is fenced", short(id)));
+        let now = self.now();
         if let Some(session) = self.sessions.get_mut(&id) {
-            session.is_over = true;
+            session.over_at.get_or_insert(now);
         }
     }
 
@@ -44,6 +66,7 @@ impl Judge {
     /// What the lease store said to requests that were sent at a moment of the node's clock.
     pub(crate) fn on_leases(
         &mut self,
+        who: Who,
         keys: &[LeaseKey],
         replies: &[LeaseReply],
         sent: Moment,
@@ -53,6 +76,8 @@ impl Judge {
             if *reply == LeaseReply::Held {
                 let until = self.leases.entry(key.claim).or_insert(Moment(0));
                 *until = (*until).max(sent.plus(trusted(ttl)));
+                let until = *until;
+                self.held.insert((who, key.shard), until);
             }
         }
     }
@@ -65,8 +90,9 @@ impl Judge {
         }
     }
 
-    pub(crate) fn on_leases_given_back(&mut self, keys: &[LeaseKey]) {
+    pub(crate) fn on_leases_given_back(&mut self, who: Who, keys: &[LeaseKey]) {
         for key in keys {
+            self.held.remove(&(who, key.shard));
             self.wiped.remove(&key.claim);
         }
     }
