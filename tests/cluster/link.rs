@@ -67,8 +67,8 @@ struct Weather {
     leases: Option<Cut>,
     /// The node dies as soon as a request of this name takes effect.
     trap: Option<&'static str>,
-    /// So many requests of this name still have this fate.
-    aimed: Option<(&'static str, u32, Fate)>,
+    /// So many requests of this name still have this fate, those that come first before others.
+    aimed: Vec<(&'static str, u32, Fate)>,
 }
 
 /// See the module. One for each life of a node.
@@ -92,8 +92,14 @@ impl Link {
         rng: Rng,
         late_max: Duration,
     ) -> Link {
-        let weather =
-            Weather { rng, noise: Noise::default(), database: None, leases: None, trap: None, aimed: None };
+        let weather = Weather {
+            rng,
+            noise: Noise::default(),
+            database: None,
+            leases: None,
+            trap: None,
+            aimed: Vec::new(),
+        };
         let (dead, weather) = (AtomicBool::new(false), Mutex::new(weather));
         Link { node, life, clock, judge, late_max, dead, weather }
     }
@@ -123,22 +129,22 @@ impl Link {
         self.weather(|weather| weather.trap = Some(what));
     }
 
-    /// The next requests of this name, so many of them, have this fate.
+    /// The next requests of this name, so many of them, have this fate, after those that were aimed at before.
     pub(crate) fn aim(&self, what: &'static str, times: u32, fate: Fate) {
-        self.weather(|weather| weather.aimed = Some((what, times, fate)));
+        self.weather(|weather| weather.aimed.push((what, times, fate)));
     }
 
     /// All is well from now on.
     pub(crate) fn heal(&self) {
         self.weather(|weather| {
-            (weather.noise, weather.aimed) = (Noise::default(), None);
+            (weather.noise, weather.aimed) = (Noise::default(), Vec::new());
             (weather.database, weather.leases) = (None, None);
         });
     }
 
     fn aimed(&self, what: &'static str) -> Option<Fate> {
         let fate = self.weather(|weather| {
-            let (_, left, fate) = weather.aimed.as_mut().filter(|(of, left, _)| *of == what && *left > 0)?;
+            let (_, left, fate) = weather.aimed.iter_mut().find(|(of, left, _)| *of == what && *left > 0)?;
             *left -= 1;
             Some(*fate)
         });

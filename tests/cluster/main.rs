@@ -26,7 +26,7 @@ const SEEDS: u64 = 250;
 /// After so many failed scenarios of a part, more of them would tell the same.
 const FAILED_MAX: usize = 3;
 /// What must happen in each quarter of a thousand scenarios, or they prove less than they seem to.
-const SEEN: [&str; 26] = [
+const SEEN: [&str; 27] = [
     "aimed fault",
     "claimed after a release",
     "crash",
@@ -42,6 +42,7 @@ const SEEN: [&str; 26] = [
     "lease set again",
     "lost ack of a claim recognised",
     "moved",
+    "owner fainted",
     "owner isolated",
     "quarantine",
     "repeat",

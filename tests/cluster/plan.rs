@@ -47,6 +47,8 @@ pub(crate) enum Step {
     /// Cuts the node that runs a task then, until they rejoin.
     Isolate(usize, Isolation),
     Rejoin,
+    /// Of the node that runs a task then, one more heartbeat and renewal is answered, after so long, and then none.
+    Faint(usize, Duration),
     /// People want a node to stand by, or no more.
     Wish(usize, bool),
     /// People want the shards of a task, or one of them, on this node.
@@ -157,6 +159,10 @@ impl Plan {
         match rng.between(0, 99) {
             0..25 if self.has_leases => self.one_witness(rng),
             25..40 => self.slow_look(rng),
+            40..60 => {
+                let task = rng.between(0, self.tasks.len() as u64 - 1) as usize;
+                self.at(rng.between(1500, 8000), Step::Faint(task, millis(rng.between(200, 600))));
+            }
             _ => {}
         }
     }

@@ -169,9 +169,11 @@ impl SessionStore for View {
                 let view = view.clone();
                 async move {
                     let heartbeat = view.store.beat(id).await;
-                    if let Ok(Heartbeat::Fenced) = &heartbeat {
-                        view.link.judge(|judge| judge.seen("fenced session came back"));
-                    }
+                    view.link.judge(|judge| match &heartbeat {
+                        Ok(Heartbeat::Alive { .. }) => judge.on_beaten(id),
+                        Ok(Heartbeat::Fenced) => judge.seen("fenced session came back"),
+                        Err(_) => {}
+                    });
                     heartbeat
                 }
             })
@@ -245,7 +247,10 @@ impl SessionStore for View {
         self.link
             .call(Peer::Database, "end", move || {
                 let view = view.clone();
-                async move { view.store.end(id).await }
+                async move {
+                    view.link.judge(|judge| judge.on_ending(id));
+                    view.store.end(id).await
+                }
             })
             .await
     }

@@ -208,6 +208,7 @@ impl World {
                 self.with(node, |node| node.link.aim(what, times, fate));
             }
             Step::Isolate(task, how) => self.isolate(self.tasks[task], how),
+            Step::Faint(task, slow) => self.faint(self.tasks[task], slow),
             Step::Rejoin => (0..self.plan.nodes).for_each(|node| {
                 self.with(node, |node| {
                     node.link.cut(Peer::Database, None);
@@ -256,6 +257,17 @@ impl World {
             });
         }
         self.judge(|judge| judge.seen("owner isolated"));
+    }
+
+    fn faint(&mut self, task: TaskId, slow: Duration) {
+        let Some(owner) = self.judge(|judge| judge.owner_of(task)) else { return };
+        self.with(owner, |node| {
+            for (what, beats) in [("beat", 8), ("renew", 16)] {
+                node.link.aim(what, 1, Fate::Slow(Duration::ZERO, slow));
+                node.link.aim(what, beats, Fate::Lost);
+            }
+        });
+        self.judge(|judge| judge.seen("owner fainted"));
     }
 
     /// People want a node to hand everything over and to stand by, or to take work again.

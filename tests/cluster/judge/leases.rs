@@ -19,8 +19,26 @@ const LATELY: u64 = 5_000_000_000;
 impl Judge {
     pub(crate) fn on_session(&mut self, who: Who, id: SessionId, promise: Duration) {
         self.note(|| format!("n{}.{} begins session {}", who.0, who.1, short(id)));
-        let trusted_until = Moment(0);
-        self.sessions.insert(id, Session { promise, fenced: false, trusted_until, over_at: None });
+        let (trusted_until, beaten_at, has_ended) = (Moment(0), self.now(), false);
+        self.sessions.insert(
+            id,
+            Session { promise, fenced: false, trusted_until, beaten_at, has_ended, over_at: None },
+        );
+    }
+
+    /// A heartbeat moved in the store.
+    pub(crate) fn on_beaten(&mut self, id: SessionId) {
+        let now = self.now();
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.beaten_at = now;
+        }
+    }
+
+    /// A node asks to remove its session's row.
+    pub(crate) fn on_ending(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.has_ended = true;
+        }
     }
 
     /// A heartbeat that was sent at a moment of its node's clock was answered well.
@@ -37,12 +55,12 @@ impl Judge {
             let run = shard.runs.get(&shard.epoch).filter(|_| shard.is_open)?;
             Some((*id, run.session, run.claimed_at))
         });
-        let owned: Vec<ShardId> = owned
-            .filter(|(_, session, since)| *session == id && *since < lately)
-            .map(|(shard, ..)| shard)
-            .collect();
-        let holds = owned.iter().any(|shard| self.held.get(&(who, *shard)).is_some_and(|until| at < *until));
-        self.check(owned.is_empty() || holds, || {
+        let owned: Vec<(ShardId, u64)> =
+            owned.filter(|(_, session, _)| *session == id).map(|(shard, _, since)| (shard, since)).collect();
+        let is_seen = owned.iter().any(|(_, since)| *since < lately);
+        let holds =
+            owned.iter().any(|(shard, _)| self.held.get(&(who, *shard)).is_some_and(|until| at < *until));
+        self.check(!is_seen || holds, || {
             format!("n{}.{} fences {} and holds none of its shards' leases", who.0, who.1, short(id))
         });
     }
@@ -57,10 +75,16 @@ impl Judge {
 
     pub(crate) fn on_fence(&mut self, who: Who, id: SessionId, fenced: bool) {
         self.note(|| format!("n{}.{} fences {}: {fenced}", who.0, who.1, short(id)));
+        self.count(!fenced, "silent owner came back before it was fenced");
         let Some(session) = self.sessions.get_mut(&id).filter(|_| fenced) else { return };
         let is_new = !std::mem::replace(&mut session.fenced, true);
+        let (promise, beaten_at, has_ended) = (session.promise, session.beaten_at, session.has_ended);
+        let silent = Duration::from_nanos(self.now() - beaten_at);
+        // The clock of whoever measured it may run fast by as much.
+        self.check(!is_new || has_ended || silent * 1000 >= promise * 989, || {
+            format!("session {} was silent for {silent:?} and is fenced, promised was {promise:?}", short(id))
+        });
         self.count(is_new, "session fenced");
-        self.count(!fenced, "silent owner came back before it was fenced");
     }
 
     /// What the lease store said to requests that were sent at a moment of the node's clock.

@@ -35,6 +35,10 @@ pub(crate) struct Session {
     pub(crate) fenced: bool,
     /// What its owner may believe, on its own clock: from the moments at which heartbeats were sent.
     pub(crate) trusted_until: Moment,
+    /// When its heartbeat last moved in the store. Unit: nanoseconds of the world.
+    pub(crate) beaten_at: u64,
+    /// Its node asked to remove its row: it may be gone.
+    pub(crate) has_ended: bool,
     /// When it heard that it is fenced. Unit: nanoseconds of the world.
     pub(crate) over_at: Option<u64>,
 }
