@@ -1,8 +1,8 @@
 //! The way from one node to the shared stores, with everything that goes wrong on it.
 //!
 //! A request passes twice through the node's own gate (is it alive, is it suspended?) and through the link: it may be
-//! lost, take effect without an answer, take effect long after the caller gave up, or take effect twice. What has
-//! been sent takes effect even if its node is dead by then.
+//! lost, be slow on its way there or back, take effect without an answer, take effect long after the caller gave up, or
+//! take effect twice. What has been sent takes effect even if its node is dead, or waits no more, by then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,17 +40,23 @@ pub(crate) struct Noise {
     pub(crate) unacked: u64,
     pub(crate) late: u64,
     pub(crate) twice: u64,
+    /// Both ways take long, but the answer comes: to those who still wait for it.
+    pub(crate) slow: u64,
 }
 
+/// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+pub(crate) enum Fate {
     Arrives,
     Lost,
+    /// Takes effect, and nobody hears so.
     Unacked,
     /// Takes effect only after so long.
     Late(Duration),
     /// Takes effect now, and again after so long.
     Twice(Duration),
+    /// Takes effect only after so long, and is heard of after so long again.
+    Slow(Duration, Duration),
 }
 
 #[derive(Debug)]
@@ -61,6 +67,8 @@ struct Weather {
     leases: Option<Cut>,
     /// The node dies as soon as a request of this name takes effect.
     trap: Option<&'static str>,
+    /// So many requests of this name still have this fate, those that come first before others.
+    aimed: Vec<(&'static str, u32, Fate)>,
 }
 
 /// See the module. One for each life of a node.
@@ -84,7 +92,14 @@ impl Link {
         rng: Rng,
         late_max: Duration,
     ) -> Link {
-        let weather = Weather { rng, noise: Noise::default(), database: None, leases: None, trap: None };
+        let weather = Weather {
+            rng,
+            noise: Noise::default(),
+            database: None,
+            leases: None,
+            trap: None,
+            aimed: Vec::new(),
+        };
         let (dead, weather) = (AtomicBool::new(false), Mutex::new(weather));
         Link { node, life, clock, judge, late_max, dead, weather }
     }
@@ -112,6 +127,29 @@ impl Link {
     /// The process is gone in the moment in which a request of this name takes effect.
     pub(crate) fn set_trap(&self, what: &'static str) {
         self.weather(|weather| weather.trap = Some(what));
+    }
+
+    /// The next requests of this name, so many of them, have this fate, after those that were aimed at before.
+    pub(crate) fn aim(&self, what: &'static str, times: u32, fate: Fate) {
+        self.weather(|weather| weather.aimed.push((what, times, fate)));
+    }
+
+    /// All is well from now on.
+    pub(crate) fn heal(&self) {
+        self.weather(|weather| {
+            (weather.noise, weather.aimed) = (Noise::default(), Vec::new());
+            (weather.database, weather.leases) = (None, None);
+        });
+    }
+
+    fn aimed(&self, what: &'static str) -> Option<Fate> {
+        let fate = self.weather(|weather| {
+            let (_, left, fate) = weather.aimed.iter_mut().find(|(of, left, _)| *of == what && *left > 0)?;
+            *left -= 1;
+            Some(*fate)
+        });
+        self.judge(|judge| judge.count(fate.is_some(), "aimed fault"));
+        fate
     }
 
     async fn spring(&self, what: &'static str) {
@@ -164,7 +202,7 @@ impl Link {
         self.weather(|weather| {
             let noise = weather.noise;
             let (roll, late) = (weather.rng.between(0, 999), weather.rng.micros(20_000, late_max));
-            let marks = [noise.lost, noise.unacked, noise.late, noise.twice];
+            let marks = [noise.lost, noise.unacked, noise.late, noise.twice, noise.slow];
             let mut sum = 0;
             let at = marks.iter().position(|mark| {
                 sum += mark;
@@ -175,7 +213,13 @@ impl Link {
                 Some(0) => Fate::Lost,
                 Some(1) => Fate::Unacked,
                 Some(2) => Fate::Late(late),
-                Some(_) => Fate::Twice(late),
+                Some(3) => Fate::Twice(late),
+                // Spans that a caller with a time limit may just wait for, and longer ones.
+                Some(_) => {
+                    let there = weather.rng.pick(&[0, 0, 500_000, late_max / 2]);
+                    let back = weather.rng.pick(&[300_000, 800_000, late_max / 2]);
+                    Fate::Slow(weather.rng.micros(0, there), weather.rng.micros(20_000, back))
+                }
             }
         })
     }
@@ -209,7 +253,7 @@ impl Link {
         if latency > Duration::from_millis(1) {
             self.wait(latency).await;
         }
-        let fate = self.fate();
+        let fate = self.aimed(what).unwrap_or_else(|| self.fate());
         let cut = self.cut_of(peer);
         if fate != Fate::Arrives || cut.is_some() {
             let who = (self.node, self.life);
@@ -231,9 +275,11 @@ impl Link {
                 later(after, effect);
                 answer
             }
+            Fate::Slow(there, back) => slowly(there, effect, back).await,
             Fate::Arrives | Fate::Unacked => effect().await,
         };
         self.spring(what).await;
+        self.judge(|judge| judge.count(matches!(fate, Fate::Slow(..)), "slow answer"));
         if fate == Fate::Unacked || cut.is_some() || self.cut_of(peer).is_some() {
             return self.no_answer(what).await;
         }
@@ -258,4 +304,21 @@ where
         // Nobody hears the answer; the judge has seen what it did.
         drop(effect().await);
     });
+}
+
+/// Takes effect after the way there and answers after the way back. Whoever waits no more changes nothing about that.
+async fn slowly<T, E, F, Fut>(there: Duration, effect: F, back: Duration) -> Result<T, E>
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<T, E>> + Send + 'static,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    let under_way = tokio::spawn(async move {
+        tokio::time::sleep(there).await;
+        let answer = effect().await;
+        tokio::time::sleep(back).await;
+        answer
+    });
+    under_way.await.expect("stores do not panic")
 }

@@ -28,7 +28,7 @@ static LIVES: AtomicU64 = AtomicU64::new(0);
 
 /// See the module.
 pub(crate) struct Node {
-    name: String,
+    pub(crate) name: String,
     pub(crate) link: Arc<Link>,
     handle: Arc<SupervisorHandle>,
     /// Set when a drain has ended.
@@ -139,7 +139,7 @@ fn times(plan: &Plan, node: usize) -> Times {
         restore_backoff: (Duration::from_millis(500), Duration::from_secs(3)),
         data_log_flush: Duration::from_secs(1),
         drain_timeout: plan.drain_timeout,
-        takeover_without_leases: false,
+        takeover_without_leases: plan.goes_without,
     }
 }
 

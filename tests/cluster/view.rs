@@ -169,9 +169,11 @@ impl SessionStore for View {
                 let view = view.clone();
                 async move {
                     let heartbeat = view.store.beat(id).await;
-                    if let Ok(Heartbeat::Fenced) = &heartbeat {
-                        view.link.judge(|judge| judge.seen("fenced session came back"));
-                    }
+                    view.link.judge(|judge| match &heartbeat {
+                        Ok(Heartbeat::Alive { .. }) => judge.on_beaten(id),
+                        Ok(Heartbeat::Fenced) => judge.seen("fenced session came back"),
+                        Err(_) => {}
+                    });
                     heartbeat
                 }
             })
@@ -194,7 +196,11 @@ impl SessionStore for View {
     }
 
     async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
-        let view = self.clone();
+        let (view, now) = (self.clone(), self.link.clock.now());
+        // Whoever may go without leases, or has none, needs none.
+        if self.leases.is_some() && self.link.judge(|judge| judge.alone.is_none()) {
+            self.link.judge(|judge| judge.on_fence_sent((self.link.node, self.link.life), id, now));
+        }
         self.link
             .call(Peer::Database, "fence", move || {
                 let view = view.clone();
@@ -241,7 +247,10 @@ impl SessionStore for View {
         self.link
             .call(Peer::Database, "end", move || {
                 let view = view.clone();
-                async move { view.store.end(id).await }
+                async move {
+                    view.link.judge(|judge| judge.on_ending(id));
+                    view.store.end(id).await
+                }
             })
             .await
     }
@@ -259,7 +268,7 @@ impl LeaseStore for View {
             })
             .await?;
         self.link.judge(|judge| {
-            judge.on_leases(keys, &replies, sent, ttl);
+            judge.on_leases((self.link.node, self.link.life), keys, &replies, sent, ttl);
             judge.count(replies.contains(&LeaseReply::Absent), "quarantine");
             judge.count(replies.contains(&LeaseReply::Lost), "lease held by another");
         });
@@ -286,7 +295,7 @@ impl LeaseStore for View {
             })
             .await?;
         self.link.judge(|judge| {
-            judge.on_leases(keys, &replies, sent, ttl);
+            judge.on_leases((self.link.node, self.link.life), keys, &replies, sent, ttl);
             judge.count(replies.contains(&LeaseReply::Lost), "lease lost");
         });
         Ok(replies)
@@ -298,7 +307,8 @@ impl LeaseStore for View {
             .call(Peer::Leases, "give back", move || {
                 let (view, asked) = (view.clone(), asked.clone());
                 async move {
-                    view.link.judge(|judge| judge.on_leases_given_back(&asked));
+                    view.link
+                        .judge(|judge| judge.on_leases_given_back((view.link.node, view.link.life), &asked));
                     view.leases.clone().ok_or_else(no_leases)?.release(&asked).await
                 }
             })

@@ -170,7 +170,7 @@ impl UpkeepStore for View {
                 let (view, shards) = (view.clone(), shards.clone());
                 async move {
                     let tasks = view.store.disown(&shards, now).await?;
-                    view.link.judge(|judge| judge.on_disowned(&tasks));
+                    view.link.judge(|judge| judge.on_disowned(&shards));
                     view.look().await;
                     Ok(tasks)
                 }

@@ -14,14 +14,15 @@ use windrow::domain::lifecycle::StopReason;
 use windrow::domain::settings::{Auto, Rate, RateLimit};
 use windrow::ports::clock::Clock;
 use windrow::ports::hints::Hints;
+use windrow::ports::session_store::SessionStore;
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
 
 use crate::business::Business;
 use crate::clock::NodeClock;
 use crate::judge::{Judge, Tally};
-use crate::link::{Link, Noise, Peer};
+use crate::link::{Fate, Link, Peer};
 use crate::node::Node;
-use crate::plan::{HEALED_AT, Order, Plan, Step};
+use crate::plan::{HEALED_AT, Isolation, Order, Plan, Step};
 use crate::rng::Rng;
 use crate::view::{View, look};
 
@@ -77,7 +78,9 @@ impl World {
     async fn new(plan: Plan, logs: bool) -> World {
         let start = Instant::now();
         let clock = Arc::new(NodeClock::new(start, 1, 0, 0));
-        let judge = Arc::new(Mutex::new(Judge::new(start, logs)));
+        // Where shards are taken over without a look at leases, all nodes have the same term.
+        let alone = plan.goes_without.then(|| plan.ttl[0]);
+        let judge = Arc::new(Mutex::new(Judge::new(start, alone, logs)));
         let link =
             |who, rng| Arc::new(Link::new(who, clock.clone(), judge.clone(), rng, Duration::from_secs(1)));
         let people = link((99, 0), Rng(plan.seed));
@@ -142,7 +145,7 @@ impl World {
                 name: None,
                 total: ItemCount(task.total),
                 skip_first: ItemIndex(0),
-                shards: Auto::Fixed(NonZeroU32::MIN),
+                shards: Auto::Fixed(NonZeroU32::new(task.shards).expect("not zero")),
                 tuning: task.tuning.clone(),
                 params: None,
                 source: "{}".into(),
@@ -157,7 +160,7 @@ impl World {
                 priority: 0,
             };
             let made = self.store.create(&new, &person(), now).await.expect("created");
-            self.judge(|judge| judge.on_made(made.id, &task.tuning));
+            self.judge(|judge| judge.on_made(made.id, &task.tuning, task.total));
             self.tasks.push(made.id);
         }
     }
@@ -201,7 +204,20 @@ impl World {
                 }
             }
             Step::Trap(node, what) => self.with(node, |node| node.link.set_trap(what)),
+            Step::Aim(node, what, times, fate) => {
+                self.with(node, |node| node.link.aim(what, times, fate));
+            }
+            Step::Isolate(task, how) => self.isolate(self.tasks[task], how),
+            Step::Faint(task, slow) => self.faint(self.tasks[task], slow),
+            Step::Rejoin => (0..self.plan.nodes).for_each(|node| {
+                self.with(node, |node| {
+                    node.link.cut(Peer::Database, None);
+                    node.link.cut(Peer::Leases, None);
+                });
+            }),
             Step::CutHints(cut) => self.hints.cut(cut),
+            Step::Wish(node, drain) => self.wish(node, drain).await,
+            Step::Move(task, shard, to) => self.move_to(self.tasks[task], shard, to).await,
             Step::Drain(node) => self.with(node, |node| {
                 if !node.drains {
                     let who = (node.link.node, node.link.life);
@@ -225,6 +241,49 @@ impl World {
             node.link.judge(|judge| judge.on_crash(who));
             node.crash();
         });
+    }
+
+    fn isolate(&mut self, task: TaskId, how: Isolation) {
+        let Some(owner) = self.judge(|judge| judge.owner_of(task)) else { return };
+        for node in 0..self.plan.nodes {
+            let is_owner = node == owner;
+            self.with(node, |node| {
+                if is_owner {
+                    node.link.cut(Peer::Database, Some(how.cut));
+                    how.late.iter().for_each(|late| node.link.aim("renew", how.renewals, Fate::Late(*late)));
+                } else if how.blinds {
+                    node.link.cut(Peer::Leases, Some(how.cut));
+                }
+            });
+        }
+        self.judge(|judge| judge.seen("owner isolated"));
+    }
+
+    fn faint(&mut self, task: TaskId, slow: Duration) {
+        let Some(owner) = self.judge(|judge| judge.owner_of(task)) else { return };
+        self.with(owner, |node| {
+            for (what, beats) in [("beat", 8), ("renew", 16)] {
+                node.link.aim(what, 1, Fate::Slow(Duration::ZERO, slow));
+                node.link.aim(what, beats, Fate::Lost);
+            }
+        });
+        self.judge(|judge| judge.seen("owner fainted"));
+    }
+
+    /// People want a node to hand everything over and to stand by, or to take work again.
+    async fn wish(&mut self, node: usize, drain: bool) {
+        let Some(node) = self.nodes[node].as_ref().filter(|node| !node.is_gone()) else { return };
+        let who = (node.link.node, node.link.life);
+        self.judge(|judge| judge.on_drain_wish(who, drain));
+        self.store.wish_drain(&node.name, drain).await.expect("memory");
+    }
+
+    async fn move_to(&mut self, task: TaskId, shard: Option<u32>, to: usize) {
+        let Some(node) = self.nodes[to].as_ref().filter(|node| !node.is_gone()) else { return };
+        let (name, now) = (node.name.clone(), self.clock.wall());
+        if self.store.move_shards(task, shard, &name, &person(), now).await.is_ok() {
+            self.judge(|judge| judge.on_move(task, shard, to));
+        }
     }
 
     async fn order(&mut self, task: TaskId, order: Order) {
@@ -266,11 +325,8 @@ impl World {
                 self.crash(node);
             }
             self.boot(node).await;
-            self.with(node, |node| {
-                node.link.set_noise(Noise::default());
-                node.link.cut(Peer::Database, None);
-                node.link.cut(Peer::Leases, None);
-            });
+            self.wish(node, false).await;
+            self.with(node, |node| node.link.heal());
         }
         // Half of what was stopped goes on, so that stops and take-overs are followed by an end.
         for task in self.tasks.clone() {

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windrow::domain::checkpoint;
 use windrow::domain::counters::Counters;
-use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId};
+use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId};
 use windrow::domain::lifecycle::Wish;
 use windrow::domain::verdict::{Outcome, SideRecord};
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, ShardCheckpoint,
 };
 
-use super::gate::Pace;
 use super::leases::short;
+use super::pace::Pace;
 use super::{Judge, Who};
 
 /// What was received of one item, over all runs.
@@ -42,6 +42,8 @@ pub(crate) struct Run {
     pub(crate) who: Who,
     pub(crate) claim: ClaimId,
     pub(crate) session: SessionId,
+    /// Unit: nanoseconds of the world.
+    pub(crate) claimed_at: u64,
     /// Calls that are out, by item.
     pub(crate) flights: BTreeMap<u64, u32>,
     /// Ends that it heard of and that are not saved.
@@ -131,6 +133,8 @@ impl Judge {
         let session = short(request.session);
         self.note(|| format!("n{}.{} ({session}) claims {id} at {}", who.0, who.1, claimed.epoch.0));
         self.check(claimed.epoch > shard.epoch, || format!("the epoch of {id} fell to {}", claimed.epoch.0));
+        let is_there = self.moves.remove(&id) == Some(who.0);
+        self.count(is_there, "moved");
         let own = self.sessions.get(&request.session);
         self.check(own.is_some_and(|own| !own.fenced), || format!("a fenced session claims {id}"));
         if shard.is_open {
@@ -139,6 +143,8 @@ impl Judge {
             let gone = before.and_then(|before| self.sessions.get(&before)).is_none_or(|s| s.fenced);
             self.check(gone, || format!("{id} is taken from a session that isn't fenced"));
             self.count(!shard.parked.is_empty(), "parked across a take-over");
+            let is_blind = self.alone.is_some() && !self.leases.contains_key(&request.claim);
+            self.count(is_blind, "take-over without a lease");
         } else if shard.epoch.0 > 0 {
             self.seen("claimed after a release");
         }
@@ -157,9 +163,10 @@ impl Judge {
             who,
             claim: request.claim,
             session: request.session,
+            claimed_at: self.now(),
             flights: BTreeMap::new(),
             unsaved: BTreeSet::new(),
-            may_abort: false,
+            may_abort: self.standing_by.contains(&who),
             pace: Pace::default(),
         };
         shard.runs.insert(claimed.epoch, run);
@@ -283,7 +290,6 @@ impl Judge {
         match close {
             RunClose::Released => self.seen("handed over"),
             RunClose::Done => self.seen("done"),
-            RunClose::Stopped { .. } if shard.is_to_stop => self.seen("stop committed by a claimant"),
             RunClose::Stopped { .. } => self.seen("stopped by its run"),
             RunClose::Recovering { .. } => self.seen("recovering"),
         }
@@ -317,7 +323,9 @@ impl Judge {
         self.check(stored == is_current, || format!("release of {id} by epoch {}: {ack:?}", epoch.0));
         if stored && shard.is_open {
             self.note(|| format!("{id} of epoch {} is released: {close:?}", epoch.0));
-            self.seen("released without progress");
+            let what =
+                if shard.is_to_stop { "stop committed by a claimant" } else { "released without progress" };
+            self.seen(what);
             shard.is_open = false;
         } else if stored {
             self.seen("lost ack of a release recognised");
@@ -325,9 +333,9 @@ impl Judge {
         self.shards.insert(id, shard);
     }
 
-    /// A steward took the shards of fenced sessions away.
-    pub(crate) fn on_disowned(&mut self, tasks: &[TaskId]) {
-        for (id, shard) in self.shards.iter_mut().filter(|(id, _)| tasks.contains(&id.task)) {
+    /// A steward asked to take these shards away, which is done to those of fenced sessions.
+    pub(crate) fn on_disowned(&mut self, asked: &[ShardId]) {
+        for (id, shard) in self.shards.iter_mut().filter(|(id, _)| asked.contains(id)) {
             let session = shard.runs.get(&shard.epoch).map(|run| run.session);
             let fenced = session.and_then(|session| self.sessions.get(&session)).is_none_or(|s| s.fenced);
             if shard.is_open && fenced {

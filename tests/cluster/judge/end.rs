@@ -30,6 +30,11 @@ impl Judge {
                 }
             }
         }
+        let Some(task) = self.tasks.get(&id) else { return };
+        let due = task.finish_at.map_or(task.total, |end| end.min(task.total));
+        let books = self.shards.iter().filter(|(shard, _)| shard.task == id).map(|(_, book)| book);
+        let known: u64 = books.map(|book| book.end.min(due).saturating_sub(book.first)).sum();
+        self.check(known == due, || format!("{id} is finished with {known} of {due} items in its shards"));
         self.check(lost.is_empty(), || format!("{id} is finished and these are lost: {lost:?}"));
     }
 

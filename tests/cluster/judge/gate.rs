@@ -1,41 +1,14 @@
 //! What leaves a node, and what comes back: who may send, how fast, and what is known of each item afterwards.
 
 use windrow::domain::ids::{Attempt, Epoch, ItemIndex, Moment, ShardId};
-use windrow::domain::lifecycle::Wish;
-use windrow::domain::pace::burst_items;
-use windrow::domain::settings::{Rate, RateLimit};
 use windrow::domain::verdict::Outcome;
-use windrow::ports::run_store::Control;
 
 use super::{Judge, Who};
 
+/// A node that heard that its session is fenced has dropped its calls after this.
+const ABORTS_WITHIN: u64 = 5_000_000;
 /// A run that read that it is to stop sends nothing after this.
 const OBEYS_WITHIN: u64 = 30_000_000;
-
-/// How fast one run may go, as it knew, and when it sent what.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pace {
-    /// From when on which rate, and its burst. Unit: nanoseconds of the world.
-    pub(crate) rates: Vec<(u64, Option<Rate>, u64)>,
-    pub(crate) departures: Vec<(u64, u32)>,
-    /// When it read that it is to stop. Unit: nanoseconds of the world.
-    stopped_at: Option<u64>,
-}
-
-impl super::Run {
-    pub(crate) fn on_control(&mut self, at: u64, control: &Control) {
-        let rate = match control.tuning.rate {
-            RateLimit::Limited(rate) => Some(rate),
-            RateLimit::Unlimited => None,
-        };
-        let burst =
-            rate.map_or(0, |rate| burst_items(control.tuning.burst, rate, control.tuning.batch.get()));
-        self.pace.rates.push((at, rate, burst));
-        if control.wish != Wish::Run {
-            self.pace.stopped_at.get_or_insert(at);
-        }
-    }
-}
 
 /// One call that leaves.
 pub(crate) struct Departure<'a> {
@@ -112,8 +85,9 @@ impl Judge {
         let Some(run) = shard.runs.get(&call.epoch) else { return };
         let Some(session) = self.sessions.get(&run.session) else { return };
         let lease = self.leases.get(&run.claim).copied().unwrap_or(Moment(0));
-        let until = session.trusted_until.max(lease);
-        let (is_over, who, epoch) = (session.is_over, call.who, call.epoch.0);
+        let by_lease = self.alone.map_or(lease, |alone| lease.min(session.trusted_until.plus(alone)));
+        let until = session.trusted_until.max(by_lease);
+        let (is_over, who, epoch) = (session.over_at.is_some(), call.who, call.epoch.0);
         let over = call.at.since(until);
         self.check(call.at < until, || {
             format!("n{}.{} sends epoch {epoch} of {} {over:?} after its trust", who.0, who.1, call.shard)
@@ -130,6 +104,12 @@ impl Judge {
         heard: &[Heard],
     ) {
         self.note(|| format!("{id} of epoch {} hears {heard:?} of {items:?}", epoch.0));
+        let session = self.shards.get(&id).and_then(|shard| shard.runs.get(&epoch)).map(|run| run.session);
+        let over_at = session.and_then(|session| self.sessions.get(&session)).and_then(|s| s.over_at);
+        let is_late = over_at.is_some_and(|at| self.now() > at + ABORTS_WITHIN);
+        self.check(!is_late || heard.is_empty(), || {
+            format!("{id}: calls of epoch {} go on although its session is fenced", epoch.0)
+        });
         let Some(shard) = self.shards.get_mut(&id) else { return };
         for (at, (index, _)) in items.iter().enumerate() {
             let heard = heard.get(at).copied();
@@ -167,53 +147,4 @@ impl Judge {
             run.may_abort = true;
         }
     }
-
-    /// In every span of time, what left is at most what the rates allow and one burst. The clock of a node may run
-    /// fast by `ppm`, at most.
-    pub(crate) fn check_pace(&mut self, ppm: u64) {
-        let books: Vec<(ShardId, Vec<Pace>)> = self
-            .shards
-            .iter()
-            .map(|(id, shard)| (*id, shard.runs.values().map(|run| run.pace.clone()).collect()))
-            .collect();
-        for (id, runs) in books {
-            let excess = excess_of(&runs, ppm);
-            self.check(excess <= 0.0, || format!("{id} went {excess:.2} items above its rate"));
-        }
-    }
-}
-
-/// How many items more than allowed left in the worst span. Floats: a thousandth of an item is nothing here.
-fn excess_of(runs: &[Pace], ppm: u64) -> f64 {
-    let fast = 1.0 + ppm as f64 / 1e6;
-    let mut segments: Vec<(u64, f64)> = Vec::new();
-    let mut burst = 0;
-    for run in runs {
-        for (at, rate, of_burst) in &run.rates {
-            let Some(rate) = rate else { return 0.0 };
-            segments.push((*at, rate.items() as f64 / rate.period_ns() as f64 * fast));
-            burst = burst.max(*of_burst);
-        }
-    }
-    segments.sort_by_key(|(at, _)| *at);
-    let mut departures: Vec<(u64, u32)> =
-        runs.iter().flat_map(|run| run.departures.iter().copied()).collect();
-    departures.sort_unstable();
-    let allowed = |from: u64, to: u64| -> f64 {
-        let spans = segments.iter().enumerate().map(|(at, (since, rate))| {
-            let until = segments.get(at + 1).map_or(u64::MAX, |next| next.0).min(to);
-            until.saturating_sub((*since).max(from)) as f64 * rate
-        });
-        spans.sum()
-    };
-    let (mut sent, mut integral, mut lowest, mut worst) = (0.0f64, 0.0f64, f64::MAX, f64::MIN);
-    let mut before = departures.first().map_or(0, |first| first.0);
-    for (at, items) in departures {
-        integral += allowed(before, at);
-        before = at;
-        lowest = lowest.min(sent - integral);
-        sent += f64::from(items);
-        worst = worst.max(sent - integral - lowest);
-    }
-    worst - burst as f64 - 0.01
 }

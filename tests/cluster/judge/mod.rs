@@ -8,6 +8,7 @@ mod books;
 mod end;
 mod gate;
 mod leases;
+mod pace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -34,12 +35,17 @@ pub(crate) struct Session {
     pub(crate) fenced: bool,
     /// What its owner may believe, on its own clock: from the moments at which heartbeats were sent.
     pub(crate) trusted_until: Moment,
-    /// It has heard that it is fenced.
-    pub(crate) is_over: bool,
+    /// When its heartbeat last moved in the store. Unit: nanoseconds of the world.
+    pub(crate) beaten_at: u64,
+    /// Its node asked to remove its row: it may be gone.
+    pub(crate) has_ended: bool,
+    /// When it heard that it is fenced. Unit: nanoseconds of the world.
+    pub(crate) over_at: Option<u64>,
 }
 
 /// What the judge knows of a task.
 pub(crate) struct Task {
+    pub(crate) total: u64,
     pub(crate) status: Status,
     pub(crate) concurrency_max: u64,
     pub(crate) unsaved_max: u64,
@@ -70,13 +76,21 @@ pub(crate) struct Judge {
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     /// What the holder of a lease may believe, on its own clock.
     pub(crate) leases: BTreeMap<ClaimId, Moment>,
+    /// The same, by node and shard.
+    pub(crate) held: BTreeMap<(Who, ShardId), Moment>,
     pub(crate) tasks: BTreeMap<TaskId, Task>,
     /// Leases that the lease store lost with its data.
     pub(crate) wiped: BTreeSet<ClaimId>,
+    /// How long a lease alone may carry its run, where shards are taken over without a look at leases.
+    pub(crate) alone: Option<Duration>,
+    /// Nodes that people want to stand by.
+    pub(crate) standing_by: BTreeSet<Who>,
+    /// Where people want a shard.
+    pub(crate) moves: BTreeMap<ShardId, usize>,
 }
 
 impl Judge {
-    pub(crate) fn new(world: Instant, logs: bool) -> Judge {
+    pub(crate) fn new(world: Instant, alone: Option<Duration>, logs: bool) -> Judge {
         Judge {
             world,
             failures: Vec::new(),
@@ -85,8 +99,12 @@ impl Judge {
             shards: BTreeMap::new(),
             sessions: BTreeMap::new(),
             leases: BTreeMap::new(),
+            held: BTreeMap::new(),
             tasks: BTreeMap::new(),
             wiped: BTreeSet::new(),
+            alone,
+            standing_by: BTreeSet::new(),
+            moves: BTreeMap::new(),
         }
     }
 
@@ -134,8 +152,9 @@ impl Judge {
     }
 
     /// A task was made.
-    pub(crate) fn on_made(&mut self, id: TaskId, tuning: &Tuning) {
+    pub(crate) fn on_made(&mut self, id: TaskId, tuning: &Tuning, total: u64) {
         let task = Task {
+            total,
             status: Status::Created,
             concurrency_max: 0,
             unsaved_max: 0,
@@ -237,9 +256,38 @@ impl Judge {
             "close" => "killed during a close",
             "checkpoint" => "killed during a checkpoint",
             "fence" => "killed during a fence",
+            "disown" => "killed during a release for a dead node",
             _ => "killed during another request",
         });
         self.on_crash(who);
+    }
+
+    /// The node that runs a shard of the task.
+    pub(crate) fn owner_of(&self, task: TaskId) -> Option<usize> {
+        let open = self.shards.iter().filter(|(id, shard)| id.task == task && shard.is_open);
+        open.filter_map(|(_, shard)| Some(shard.runs.get(&shard.epoch)?.who.0)).next()
+    }
+
+    /// People want a node to stand by, or to take work again; what it has in flight for too long is aborted.
+    pub(crate) fn on_drain_wish(&mut self, who: Who, drain: bool) {
+        if drain {
+            self.seen("drain wished");
+            self.standing_by.insert(who);
+            self.may_abort(who);
+        } else {
+            self.standing_by.remove(&who);
+        }
+    }
+
+    /// People want shards on another node; what their runs have in flight for too long is aborted.
+    pub(crate) fn on_move(&mut self, task: TaskId, no: Option<u32>, to: usize) {
+        self.seen("move wished");
+        self.note(|| format!("{task} {no:?} is to move to n{to}"));
+        let moved = |id: &ShardId| id.task == task && no.is_none_or(|no| no == id.no);
+        for (id, shard) in self.shards.iter_mut().filter(|(id, shard)| moved(id) && shard.is_open) {
+            shard.runs.values_mut().next_back().into_iter().for_each(|run| run.may_abort = true);
+            self.moves.insert(*id, to);
+        }
     }
 
     fn may_abort(&mut self, who: Who) {
