@@ -167,6 +167,7 @@ facts! {
         writers_interleaved_at_random_never_take_progress_back,
         nodes_that_look_after_the_store_at_once_do_not_disturb_each_other,
     }
+        a_follower_of_a_log_that_many_write_misses_no_line,
     records {
         the_newest_lines_at_or_above_a_level_come_first,
         a_source_and_its_index_read_back,
