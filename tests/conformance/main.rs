@@ -136,6 +136,7 @@ facts! {
         a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_task,
         shards_that_do_not_add_up_are_not_finished,
         what_one_shard_is_told_all_hear,
+        a_command_is_answered_with_the_owners_that_a_look_shows,
         a_finish_that_one_shard_is_told_cuts_all,
         the_shards_of_a_task_recover_together_and_once,
         only_the_first_shard_is_to_be_had_before_the_canary_has_passed,

@@ -11,7 +11,7 @@ use windrow::domain::task::{Canary, CanaryThen};
 use windrow::ports::run_store::{ClaimOutcome, ClaimedShard, Hunt, RunClose, ShardCheckpoint};
 use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit};
 
-use crate::fixture::{Harness, NOW, abandoned, at, closing, request, task, with};
+use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, request, task, tuning, with};
 
 fn split(total: u64, shards: u32) -> NewTask {
     NewTask { shards: Auto::Fixed(NonZeroU32::new(shards).unwrap()), ..task(total) }
@@ -163,6 +163,16 @@ pub async fn a_finish_that_one_shard_is_told_cuts_all(harness: Harness) {
     assert_eq!(view.shards[3].state, ShardState::Done, "nobody owned it and nothing of it had left");
     assert_eq!(harness.store.control(runs[1].shard).await.unwrap().finish_at, Some(ItemIndex(30)));
     harness.stored(closing(&runs[0], 2, 25, RunClose::Done)).await;
+pub async fn a_command_is_answered_with_the_owners_that_a_look_shows(harness: Harness) {
+    let new = NewTask { idempotency_key: Some("once".to_owned()), ..split(20, 2) };
+    let runs = owned(&harness, &new).await;
+    let id = runs[0].shard.task;
+    let answer = harness.command(id, TaskCommand::Tune(Box::new(tuning()))).await;
+    assert!(answer.shards.iter().all(|shard| shard.node.is_some()), "{:?}", answer.shards);
+    assert_eq!(answer, harness.view(id).await);
+    assert_eq!(harness.created(&new).await, answer, "a repeat of its making");
+}
+
     // The second had dispatched up to 40, the third nothing.
     let cut = |run: &ClaimedShard, low: u64| ShardCheckpoint {
         finish_at: Some(ItemIndex(low)),

@@ -36,7 +36,7 @@ pub(super) fn obey(
         progress::refresh(state, id, now, None);
     }
     let task = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?;
-    Ok(shown::view(id, task))
+    Ok(shown::view_with_owners(state, id, task))
 }
 
 fn action(command: &TaskCommand) -> &'static str {

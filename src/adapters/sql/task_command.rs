@@ -39,7 +39,7 @@ pub(super) async fn command(
         task_record::refresh(&transaction, id, now, None).await?;
     }
     let row = task_record::load(&transaction, id).await?;
-    let view = task_view::view(&transaction, row).await?;
+    let view = task_view::view_with_owners(&transaction, row).await?;
     keep(transaction, actor).await?;
     Ok(view)
 }
