@@ -134,6 +134,7 @@ facts! {
     shards {
         a_task_is_cut_when_it_starts_and_again_only_before_it_ran,
         a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_task,
+        the_number_of_shards_changes_until_the_task_has_run,
         shards_that_do_not_add_up_are_not_finished,
         what_one_shard_is_told_all_hear,
         a_command_is_answered_with_the_owners_that_a_look_shows,

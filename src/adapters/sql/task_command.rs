@@ -126,7 +126,7 @@ async fn obey(
             return Ok(Some(task_edit::tune(transaction, row, tuning).await?));
         }
         TaskCommand::Edit(edit) => {
-            task_edit::check(edit, standing)?;
+            task_edit::check(transaction, row, edit, standing).await?;
             return Ok(Some(task_edit::apply(transaction, row, edit).await?));
         }
         TaskCommand::Finish { end } => {

@@ -23,7 +23,7 @@ pub enum Verb {
     Tune,
     /// Change what it is called and when it goes: name, labels, priority, deadline.
     Describe,
-    /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head.
+    /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head, shards.
     Edit,
     /// End early: what was not dispatched is excluded.
     Finish,
