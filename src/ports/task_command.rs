@@ -33,7 +33,7 @@ pub enum TaskCommand {
         /// The new end.
         end: ItemIndex,
     },
-    /// Try a recovering task now.
+    /// Try a recovering task now; look again at an end that didn't add up.
     Recover,
     /// Change what is not given to the handler as pace: name, labels, priority, deadline; and, while it doesn't
     /// run, what it means.

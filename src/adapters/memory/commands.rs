@@ -32,7 +32,7 @@ pub(super) fn obey(
     if status == Status::Stopped && standing.status != Status::Stopped {
         hooks::announce(state, id, status, now);
     }
-    if let TaskCommand::Finish { .. } = command {
+    if matches!(command, TaskCommand::Finish { .. }) || status == Status::Finalizing {
         progress::refresh(state, id, now, None);
     }
     let task = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?;
@@ -320,6 +320,9 @@ fn finish(task: &mut Task, standing: Standing, end: ItemIndex, now: WallMs) -> R
 
 fn recover(task: &mut Task, standing: Standing, now: WallMs) -> Result<(), CommandError> {
     let decision = decide(Verb::Recover, standing)?;
+    if decision.status == Status::Finalizing {
+        return Ok(());
+    }
     for shard in task.shards.iter_mut().filter(|shard| shard.state == ShardState::Recovering) {
         shard.state = ShardState::Idle;
         shard.not_before = WallMs(0);

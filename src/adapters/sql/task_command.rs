@@ -34,8 +34,8 @@ pub(super) async fn command(
     if status == Status::Stopped && standing.status != Status::Stopped {
         task_hooks::announce(&transaction, &row, Status::Stopped, now).await?;
     }
-    if let TaskCommand::Finish { .. } = command {
-        // It may have left nothing to do.
+    if matches!(command, TaskCommand::Finish { .. }) || status == Status::Finalizing {
+        // It may have left nothing to do, or its end may add up by now.
         task_record::refresh(&transaction, id, now, None).await?;
     }
     let row = task_record::load(&transaction, id).await?;
