@@ -86,12 +86,14 @@ impl Run {
     fn book(&mut self, state: &State) {
         let wanted = Part::of(&self.control);
         if wanted == self.in_force.part {
+            self.cell.let_grow();
             return;
         }
         let me = state.me.clone();
         let is_raise = wanted.limit().is_faster_than(self.in_force.part.limit());
         if !is_raise {
             self.in_force.part = wanted;
+            self.cell.let_grow();
         }
         let booked: Booked = Box::new(move |outcome| {
             me.tell(Msg::Booked(wanted, outcome));
@@ -107,9 +109,11 @@ impl Run {
         match outcome {
             Ok(()) => {
                 self.in_force.part = part;
+                self.cell.let_grow();
                 self.apply(state);
             }
             Err(refusal) => {
+                self.cell.hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
                 let text = format!("at its old part of the rate: {refusal}");
                 tracing::info!(actor = state.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
                 state.leaf.say(Activity::Ok, text);

@@ -12,6 +12,7 @@ use super::row_feed::RowFeed;
 use crate::domain::counters::Counters;
 use crate::domain::execution::{Effects, Event, Execution, Now, Progress, Reports};
 use crate::domain::ids::{Generation, Moment, RunNo, ShardId, WallMs};
+use crate::domain::settings::RateLimit;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLogLine;
 use crate::ports::gate::Gate;
@@ -62,6 +63,21 @@ pub(crate) struct RunCell {
     pub(crate) began_at: Moment,
     /// When progress was last saved. Unit: nanoseconds of the clock.
     saved_at: AtomicU64,
+    /// Its part of the rate is larger than what its node has room for.
+    held_back: Mutex<Option<Refused>>,
+}
+
+/// A part of the rate that a run's node has no room for.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    /// How fast the run goes.
+    pub(crate) rate: RateLimit,
+    /// How fast it should go.
+    pub(crate) wanted: RateLimit,
+    /// What was said when it was last asked for.
+    pub(crate) why: String,
+    /// When it was first refused.
+    pub(crate) since: Moment,
 }
 
 /// What people want to know of a run beside its progress.
@@ -96,6 +112,7 @@ impl RunCell {
             began: parts.execution.progress(at).counters,
             began_at: now,
             saved_at: AtomicU64::new(now.0),
+            held_back: Mutex::new(None),
             shard: parts.shard,
             about: parts.about,
             gate: parts.gate,
@@ -114,6 +131,23 @@ impl RunCell {
             quiet: AtomicBool::new(false),
             violations: AtomicU64::new(0),
         }
+    }
+
+    /// The node has no room for this part of the rate: `rate` is what holds instead.
+    pub(crate) fn hold_back(&self, rate: RateLimit, wanted: RateLimit, why: String) {
+        let mut held_back = self.held_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = held_back.as_ref().map_or_else(|| self.clock.now(), |refused| refused.since);
+        *held_back = Some(Refused { rate, wanted, why, since });
+    }
+
+    /// It has what it should have.
+    pub(crate) fn let_grow(&self) {
+        *self.held_back.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// See [`RunCell::hold_back`].
+    pub(crate) fn held_back(&self) -> Option<Refused> {
+        self.held_back.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The time, both ways.

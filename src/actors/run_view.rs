@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::run_cell::RunCell;
 use crate::domain::counters::Counters;
 use crate::domain::execution::Progress;
+use crate::domain::explain::HeldBack;
 use crate::domain::histogram::Histogram;
 use crate::domain::ids::{Moment, RunNo, ShardId};
 use crate::domain::permits::Permits;
@@ -37,6 +38,8 @@ pub struct RunView {
     pub unsaved_for: Duration,
     /// How long ago it began.
     pub age: Duration,
+    /// The part of the rate that its node has no room for.
+    pub held_back: Option<HeldBack>,
 }
 
 impl RunView {
@@ -57,6 +60,12 @@ impl RunView {
             tally,
             unsaved_for,
             age: cell.clock.now().since(cell.began_at),
+            held_back: cell.held_back().map(|refused| HeldBack {
+                rate: refused.rate,
+                wanted: refused.wanted,
+                age: cell.clock.now().since(refused.since),
+                why: refused.why,
+            }),
         }
     }
 }

@@ -10,6 +10,7 @@ use chrono::{DateTime, SecondsFormat};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
+use self::follow::Place;
 use self::lines::{LINES, told};
 use super::Shell;
 use super::exit::Exit;
@@ -132,29 +133,31 @@ pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
         .query_option("code", flags.code.as_deref());
     let first = request.clone().query_option("from", from.and_then(written));
     let first = first.query_option("to", to.and_then(written));
+    // Taken before the first page is read, so that what is stored between the two isn't missed.
+    let end = if flags.follow { Some(Place::end(&link, &request, from).await?) } else { None };
     let listed = link.list(first, Some(&flags.paging)).await?;
     let mut things = listed.things()?;
-    if !flags.follow && !matches!(form, Form::Table | Form::Wide) {
+    if end.is_none() && !matches!(form, Form::Table | Form::Wide) {
         return link.show_list(&LINES, &listed, &things);
     }
     things.reverse();
     let names_task = task.is_none();
-    if things.is_empty() && !flags.follow {
+    if things.is_empty() && end.is_none() {
         link.say(LINES.none);
     }
     let text: String = things.iter().map(|line| told(&link, line, names_task, listed.now_ms)).collect();
-    if !flags.follow {
+    let Some(mut end) = end else {
         screen::put(&text)?;
         if listed.has_more() {
             link.hint("there are older lines; --limit N or --all shows them");
         }
         return Ok(Exit::Ok);
-    }
+    };
     if !screen::put_piece(text.as_bytes())? {
         return Ok(Exit::Ok);
     }
-    let last = things.iter().map(number).max().unwrap_or(0);
-    follow::follow(&link, &request, names_task, follow::Place { last, from, now_ms: listed.now_ms }).await
+    end.pass(&things);
+    follow::follow(&link, &request, names_task, end).await
 }
 
 /// The word of a level or an origin in the API.
@@ -181,7 +184,7 @@ fn written(at_ms: i64) -> Option<String> {
     Some(at.to_rfc3339_opts(SecondsFormat::Millis, true)).filter(|text| text.len() == 24)
 }
 
-/// A line's number; they grow from line to line.
+/// A line's number.
 fn number(line: &Value) -> i64 {
     line["number"].as_i64().unwrap_or(0)
 }

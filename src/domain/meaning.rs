@@ -1,9 +1,12 @@
-//! What a task means (how many items, from where on, out of what), and which changes of it are honest.
+//! What a task means (how many items, from where on, out of what, in how many parts), and which changes of it are honest.
 //!
-//! An index that was dispatched keeps its item for ever: after the first run the items in front and the source are
-//! fixed, and the total only grows.
+//! An index that was dispatched keeps its item for ever, and its shard: after the first run the items in front, the source
+//! and the cut are fixed, and the total only grows.
+
+use std::num::NonZeroU32;
 
 use super::ids::{INDEX_MAX, ItemCount, ItemIndex};
+use super::settings::Auto;
 
 /// What a task means now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub struct Meaning {
     pub skip_first: ItemIndex,
     /// The source's description as JSON text.
     pub source: String,
+    /// Into how many shards it is cut when it starts.
+    pub shards: Auto<NonZeroU32>,
     /// Whether a run ever owned a shard of it, so that items may have left.
     pub has_run: bool,
     /// Whether it was finished early, so that its end is decided.
@@ -29,12 +34,14 @@ pub struct MeaningChange {
     pub skip_first: Option<ItemIndex>,
     /// The source's description.
     pub source: Option<String>,
+    /// The number of shards.
+    pub shards: Option<Auto<NonZeroU32>>,
 }
 
 impl MeaningChange {
     /// Whether it names nothing.
     pub fn is_empty(&self) -> bool {
-        self.total.is_none() && self.skip_first.is_none() && self.source.is_none()
+        *self == MeaningChange::default()
     }
 }
 
@@ -63,9 +70,11 @@ impl FieldRefusal {
 /// ```
 /// use windrow::domain::ids::{ItemCount, ItemIndex};
 /// use windrow::domain::meaning::{Meaning, MeaningChange, changed};
+/// use windrow::domain::settings::Auto;
 ///
 /// let source = r#"{"kind":"range","total":10}"#.to_owned();
-/// let now = Meaning { total: ItemCount(10), skip_first: ItemIndex(0), source, has_run: true, is_cut: false };
+/// let (total, skip_first, shards) = (ItemCount(10), ItemIndex(0), Auto::Auto);
+/// let now = Meaning { total, skip_first, source, shards, has_run: true, is_cut: false };
 /// let grow = MeaningChange { total: Some(ItemCount(20)), ..MeaningChange::default() };
 /// assert_eq!(changed(&now, &grow).expect("it grows").total, ItemCount(20));
 /// let shrink = MeaningChange { total: Some(ItemCount(5)), ..MeaningChange::default() };
@@ -77,6 +86,10 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
     if let Some(source) = &change.source {
         next.source.clone_from(source);
         refusals.extend(head_refusal(now, "source"));
+    }
+    if let Some(shards) = change.shards {
+        next.shards = shards;
+        refusals.extend(head_refusal(now, "shards"));
     }
     if let Some(skip) = change.skip_first {
         next.skip_first = skip;
@@ -101,11 +114,22 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
 
 fn head_refusal(now: &Meaning, field: &'static str) -> Option<FieldRefusal> {
     let why = match (now.has_run, now.is_cut) {
-        (true, _) => "it is fixed once the task has run; clone it",
+        (true, _) => fixed_for_good(field)?,
         (false, true) => "the task was finished early, which would be undone; clone it",
         (false, false) => return None,
     };
     Some(FieldRefusal::new(field, why))
+}
+
+/// Why a member can't be changed any more once the task has run; none for one that can while it rests.
+pub fn fixed_for_good(field: &str) -> Option<&'static str> {
+    match field {
+        "source" | "skip_first" => Some("it is fixed once the task has run; clone it"),
+        "shards" => {
+            Some("it is fixed once the task has run, since each shard keeps what it has done; clone it")
+        }
+        _ => None,
+    }
 }
 
 fn total_refusal(now: &Meaning, change: &MeaningChange, total: ItemCount) -> Option<String> {
@@ -144,7 +168,8 @@ mod tests {
 
     fn range(has_run: bool) -> Meaning {
         let source = r#"{"kind":"range","total":10}"#.to_owned();
-        Meaning { total: ItemCount(10), skip_first: ItemIndex(2), source, has_run, is_cut: false }
+        let (total, skip_first, shards) = (ItemCount(10), ItemIndex(2), Auto::Auto);
+        Meaning { total, skip_first, source, shards, has_run, is_cut: false }
     }
 
     fn total(number: u64) -> MeaningChange {
@@ -153,9 +178,11 @@ mod tests {
 
     #[test]
     fn before_the_first_run_everything_may_change() {
-        let change = MeaningChange { skip_first: Some(ItemIndex(0)), ..total(3) };
+        let four = NonZeroU32::new(4).map(Auto::Fixed);
+        let change = MeaningChange { skip_first: Some(ItemIndex(0)), shards: four, ..total(3) };
         let next = changed(&range(false), &change).expect("nothing has left");
         assert_eq!((next.total, next.skip_first), (ItemCount(3), ItemIndex(0)));
+        assert_eq!(Some(next.shards), four);
         assert_eq!(next.source, r#"{"kind":"range","total":3}"#);
         let source = r#"{"kind":"inline","items":[1]}"#.to_owned();
         let change = MeaningChange { source: Some(source.clone()), ..total(1) };
@@ -181,6 +208,7 @@ mod tests {
         let all = MeaningChange {
             skip_first: Some(ItemIndex(0)),
             source: Some(r#"{"kind":"range","total":9}"#.to_owned()),
+            shards: Some(Auto::Auto),
             ..total(9)
         };
         let fields: Vec<_> = changed(&range(true), &all)
@@ -188,7 +216,7 @@ mod tests {
             .into_iter()
             .map(|refusal| refusal.field)
             .collect();
-        assert_eq!(fields, ["source", "skip_first", "total"], "each is named");
+        assert_eq!(fields, ["source", "shards", "skip_first", "total"], "each is named");
         let list = Meaning { source: r#"{"kind":"inline","items":[1,2]}"#.to_owned(), ..range(true) };
         assert!(changed(&list, &total(11)).is_err(), "a list has as many items as it has");
         let cut = Meaning { is_cut: true, ..range(false) };

@@ -88,7 +88,7 @@ impl From<LogLevel> for Level {
 /// A line.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct LineBody {
-    /// Grows from line to line.
+    /// Grows from line to line of a task, in the order in which they are stored.
     pub(super) number: i64,
     /// When it was written.
     #[schema(format = DateTime)]

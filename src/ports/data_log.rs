@@ -91,7 +91,8 @@ impl LogQuery {
     }
 }
 
-/// A line with its number: later lines have higher ones.
+/// A line with its number. Of a task, a line that is seen later has a higher one; of different tasks it may have a lower
+/// one.
 pub type NumberedLine = (i64, DataLogLine);
 
 /// A page of lines, newest first.
@@ -162,7 +163,8 @@ pub trait DataLog: Send + Sync {
     /// When the store can't be read.
     async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError>;
 
-    /// A task's lines after the line of a number, oldest first.
+    /// A task's lines after the line of a number, oldest first. Nothing is added before a line that was once seen, so
+    /// whoever goes on with the last number misses none.
     ///
     /// # Errors
     /// When the store can't be read.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::counters::Counters;
 use crate::domain::execution::WindowPicture;
-use crate::domain::explain::Live;
+use crate::domain::explain::{HeldBack, Live};
 use crate::domain::ids::{ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::series::Point;
 use crate::domain::settings::RateLimit;
@@ -192,6 +192,9 @@ pub struct ExplainPart {
     pub live: Option<Live>,
     /// How many runs there are.
     pub runs: u32,
+    /// Their shards, each with the part of the rate that the node has no room for.
+    #[serde(default)]
+    pub shards: Vec<(ShardId, Option<HeldBack>)>,
     /// The slowest one's 95th percentile, finer than that of `point`.
     pub latency_p95: Option<Duration>,
     /// Failed attempts by their code, since the runs began.
@@ -325,11 +328,15 @@ mod tests {
         point.calls.record(Duration::from_millis(9), 7);
         point.gauges.stall = Some(StallReason::WindowFull);
         let live = Live { in_flight: 3, ..Live::default() };
+        let rate = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
+        let (rate, wanted) = (rate("500/3s"), rate("500/s"));
+        let held = HeldBack { rate, wanted, age: Duration::from_millis(5), why: "no room".to_owned() };
         let part = ExplainPart {
             span: Some((Duration::from_secs(60), Duration::from_millis(59_250))),
             point: point.clone(),
             live: Some(live),
             codes: vec![("TIMEOUT".to_owned(), 3)],
+            shards: vec![(shard, Some(held)), (ShardId { no: 2, ..shard }, None)],
             ..ExplainPart::default()
         };
         let answers = [

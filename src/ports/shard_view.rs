@@ -20,7 +20,7 @@ pub struct ShardView {
     pub state: ShardState,
     /// The session that owns it.
     pub session: Option<SessionId>,
-    /// The name of its node, where a single task was asked for.
+    /// The name of its node, where a single task was asked for or commanded.
     pub node: Option<String>,
     /// Its newest run; 0 before the first.
     pub run: RunNo,

@@ -1,11 +1,13 @@
 //! What may be done to a task, and why it may not be.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use super::StoreError;
 use crate::domain::ids::{ItemCount, ItemIndex, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::{StopReason, Verb};
-use crate::domain::meaning::{FieldRefusal, MeaningChange};
+use crate::domain::lifecycle::{Standing, StopReason, Verb, decide};
+use crate::domain::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
+use crate::domain::settings::Auto;
 use crate::domain::task::Tuning;
 
 /// What people (and the system) may do to a task.
@@ -31,7 +33,7 @@ pub enum TaskCommand {
         /// The new end.
         end: ItemIndex,
     },
-    /// Try a recovering task now.
+    /// Try a recovering task now; look again at an end that didn't add up.
     Recover,
     /// Change what is not given to the handler as pace: name, labels, priority, deadline; and, while it doesn't
     /// run, what it means.
@@ -71,6 +73,8 @@ pub struct TaskEdit {
     pub skip_first: Option<ItemIndex>,
     /// The source's description and meaning; only before the first dispatch.
     pub source: Option<(String, u64)>,
+    /// Into how many shards it is cut when it starts; only before the first dispatch.
+    pub shards: Option<Auto<NonZeroU32>>,
     /// The live settings.
     pub tuning: Option<Tuning>,
 }
@@ -79,7 +83,7 @@ impl TaskEdit {
     /// What it changes of the task's meaning.
     pub fn meaning(&self) -> MeaningChange {
         let source = self.source.as_ref().map(|(text, _)| text.clone());
-        MeaningChange { total: self.total, skip_first: self.skip_first, source }
+        MeaningChange { total: self.total, skip_first: self.skip_first, source, shards: self.shards }
     }
 
     /// The members that it names and that are fixed while the task runs.
@@ -89,6 +93,7 @@ impl TaskEdit {
             ("source", self.source.is_some()),
             ("total", self.total.is_some()),
             ("skip_first", self.skip_first.is_some()),
+            ("shards", self.shards.is_some()),
         ];
         named.into_iter().filter_map(|(field, is_named)| is_named.then_some(field)).collect()
     }
@@ -96,6 +101,23 @@ impl TaskEdit {
     /// The verb of the transition table: what only describes the task is legal at any time before its end.
     pub fn verb(&self) -> Verb {
         if self.fixed_fields().is_empty() { Verb::Describe } else { Verb::Edit }
+    }
+
+    /// Whether it is legal as the task stands; `has_run` is whether a run ever owned a shard of it.
+    ///
+    /// # Errors
+    /// Names each member that is fixed now, and what would help; where nothing may be changed any more, the table's refusal.
+    pub fn check(&self, standing: Standing, has_run: bool) -> Result<(), CommandError> {
+        decide(Verb::Describe, standing)?;
+        if decide(self.verb(), standing).is_ok() {
+            return Ok(());
+        }
+        let why = |field| match fixed_for_good(field).filter(|_| has_run) {
+            Some(why) => why.to_owned(),
+            None => format!("it is fixed while the task is {}; stop it first", standing.status),
+        };
+        let fields = self.fixed_fields().into_iter();
+        Err(CommandError::Fields(fields.map(|field| FieldRefusal::new(field, why(field))).collect()))
     }
 }
 

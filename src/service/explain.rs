@@ -7,13 +7,13 @@ use super::Service;
 use super::cluster::amiss;
 use crate::actors::context::Room;
 use crate::actors::run_view::RunView;
-use crate::domain::explain::{Explanation, Facts, Head, Latency, Live, Standing, explain};
-use crate::domain::ids::{ItemIndex, TaskId};
+use crate::domain::explain::{Explanation, Facts, Head, HeldBack, Latency, Live, Standing, explain};
+use crate::domain::ids::{ItemIndex, ShardId, TaskId};
 use crate::domain::lifecycle::{ShardState, Status};
 use crate::domain::series::Point;
 use crate::domain::tally::FailedAttempts;
 use crate::ports::peers::{Answer, ExplainPart, Question, Silent};
-use crate::ports::task_store::TaskView;
+use crate::ports::task_store::{ShardView, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
 pub const SECONDS_DEFAULT: u32 = 60;
@@ -31,8 +31,23 @@ pub struct Explained {
     pub explanation: Explanation,
     /// The nodes that run a part of the task, with how many runs each has.
     pub nodes: Vec<(String, u32)>,
+    /// Its shards in the order of their ranges.
+    pub shards: Vec<ExplainedShard>,
     /// Nodes that run a part and can't be asked: the explanation is that of the other parts.
     pub silent: Vec<Silent>,
+}
+
+/// Where a shard of a task stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainedShard {
+    /// Its name.
+    pub shard: ShardId,
+    /// Its state as it is stored.
+    pub state: ShardState,
+    /// The node that runs it.
+    pub node: Option<String>,
+    /// The part of the rate that this node has no room for.
+    pub held_back: Option<HeldBack>,
 }
 
 impl Service {
@@ -53,8 +68,14 @@ impl Service {
         let open = u32::try_from(open).unwrap_or(u32::MAX).saturating_sub(silent.len() as u32);
         let standing_for = self.now().since(task.since);
         let explanation = explain(&facts(task, &parts, open, standing_for, seconds));
+        let shards = task.shards.iter().map(|shard| place(task.id, shard, &parts)).collect();
         let nodes = parts.into_iter().filter(|(_, part)| part.runs > 0);
-        Explained { explanation, nodes: nodes.map(|(node, part)| (node, part.runs)).collect(), silent }
+        Explained {
+            explanation,
+            nodes: nodes.map(|(node, part)| (node, part.runs)).collect(),
+            shards,
+            silent,
+        }
     }
 
     /// What this node knows of the last `seconds` of a task.
@@ -66,6 +87,7 @@ impl Service {
             point: span.map(|span| span.point).unwrap_or_default(),
             live: live(&runs),
             runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+            shards: runs.iter().map(|run| (run.shard, run.held_back.clone())).collect(),
             // A run's own histogram is four times as fine.
             latency_p95: runs.iter().filter_map(|run| run.progress.latency_p95).max(),
             codes: codes(&runs),
@@ -104,8 +126,23 @@ fn facts(
         worst_code: worst_code(parts),
         live: each().filter_map(|part| part.live.clone()).reduce(together),
         free_rate: room_for(parts),
+        held_back: each().flat_map(|part| &part.shards).filter_map(|(_, held)| held.clone()).collect(),
         permits: point.permits,
     }
+}
+
+/// Where a shard stands: who runs it says so; of one whose owner can't be asked the store has said it.
+fn place(task: TaskId, shard: &ShardView, parts: &[(String, ExplainPart)]) -> ExplainedShard {
+    let id = ShardId { task, no: shard.no };
+    let runs =
+        |part: &ExplainPart| part.shards.iter().find(|(no, _)| *no == id).map(|(_, held)| held.clone());
+    let live = parts.iter().find_map(|(node, part)| Some((node.clone(), runs(part)?)));
+    let stored = shard.node.clone().filter(|_| shard.state == ShardState::Running);
+    let (node, held_back) = match live {
+        Some((node, held_back)) => (Some(node), held_back),
+        None => (stored, None),
+    };
+    ExplainedShard { shard: id, state: shard.state, node, held_back }
 }
 
 /// The span that all parts are about, and for how much of it the task ran: where it has several shards, each of them
@@ -229,6 +266,9 @@ fn free_rate(room: Room) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::counters::Counters;
+    use crate::domain::ids::RunNo;
+    use crate::domain::settings::RateLimit;
 
     #[test]
     fn only_a_task_that_wants_to_run_misses_the_time_without_a_run() {
@@ -262,6 +302,40 @@ mod tests {
         assert_eq!(of(&[part(Some(60), 3, None), part(Some(20), 1, None)], 4), Some(seconds(50)));
         assert_eq!(of(&[part(Some(9), 0, None)], 0), Some(seconds(9)), "it ended");
         assert_eq!(of(&[part(None, 0, None)], 1), None);
+    }
+
+    #[test]
+    fn who_runs_a_shard_says_where_it_is_and_else_the_store() {
+        let task = TaskId(3);
+        let stored = |no, state| ShardView {
+            no,
+            first: ItemIndex(0),
+            end: ItemIndex(9),
+            range_end: ItemIndex(9),
+            state,
+            session: None,
+            node: Some("n1".to_owned()),
+            run: RunNo(1),
+            low_water: ItemIndex(0),
+            high_water: ItemIndex(0),
+            counters: Counters::default(),
+            share: None,
+            next_at: None,
+        };
+        let rate = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
+        let (why, age) = ("no room".to_owned(), Duration::from_secs(4));
+        let held = HeldBack { rate: rate("1/s"), wanted: rate("2/s"), age, why };
+        let shards = vec![(ShardId { task, no: 0 }, Some(held.clone())), (ShardId { task, no: 1 }, None)];
+        let parts =
+            [part(None, 0, None), ("n2".to_owned(), ExplainPart { shards, ..ExplainPart::default() })];
+        let place = |no, state| {
+            let found = place(task, &stored(no, state), &parts);
+            (found.node, found.held_back)
+        };
+        assert_eq!(place(0, ShardState::Idle), (Some("n2".to_owned()), Some(held)), "it was just claimed");
+        assert_eq!(place(1, ShardState::Running), (Some("n2".to_owned()), None));
+        assert_eq!(place(2, ShardState::Running), (Some("n1".to_owned()), None), "its owner can't be asked");
+        assert_eq!(place(3, ShardState::Recovering), (None, None));
     }
 
     #[test]

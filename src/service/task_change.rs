@@ -5,11 +5,12 @@ use std::num::NonZeroU32;
 
 use serde_json::json;
 
-use super::task_create::{check_shared, params, settings};
+use super::task_create::{check_shards, check_shared, params, settings};
 use super::task_settings::{check_labels, check_name};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::capacity::{Load, Refusal};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::domain::lifecycle::Status;
 use crate::domain::settings::{Auto, RateLimit};
 use crate::domain::shards::Share;
 use crate::domain::tuning_patch::TuningPatch;
@@ -42,6 +43,8 @@ pub struct TaskChange {
     pub skip_first: Option<ItemIndex>,
     /// Where the items come from.
     pub source: Option<SourceRequest>,
+    /// Into how many shards it is cut when it starts.
+    pub shards: Option<Auto<NonZeroU32>>,
 }
 
 impl Service {
@@ -134,6 +137,7 @@ impl Service {
             self.check_params(params)?;
         }
         self.check_deadline(change.deadline.flatten())?;
+        check_shards(change.shards)?;
         let is_other_order = change.tuning.ordered.is_some_and(|ordered| ordered != task.tuning.ordered);
         if is_other_order && task.start_no > 0 {
             let why = "it is fixed once the task was started; clone it";
@@ -157,7 +161,8 @@ impl Service {
     ) -> Result<TaskEdit, ServiceError> {
         let tuning = change.tuning.apply(&task.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
-        check_shared(&tuning, shards(task))?;
+        let wanted = change.shards.filter(|shards| *shards != task.shards_wanted);
+        check_shared(&tuning, shards(task, wanted))?;
         let source = match &change.source {
             Some(request) => Some(self.resolve_source(request, actor).await?),
             None => None,
@@ -171,6 +176,7 @@ impl Service {
             total: source.as_ref().map(|source| source.total).or(change.total),
             skip_first: change.skip_first,
             source: source.map(|source| (source.json, source.meaning)),
+            shards: wanted,
             tuning: (change.tuning != TuningPatch::default()).then_some(tuning),
         };
         if edit == TaskEdit::default() {
@@ -260,10 +266,13 @@ impl Service {
     }
 }
 
-/// By how many shards the settings of a task are shared: those that it has, or will have.
-fn shards(task: &TaskView) -> Auto<NonZeroU32> {
+/// By how many shards the settings of a task are shared: those that it has, or those that its next start makes.
+fn shards(task: &TaskView, wanted: Option<Auto<NonZeroU32>>) -> Auto<NonZeroU32> {
+    let rests = matches!(task.status, Status::Created | Status::AwaitingBusiness | Status::Stopped);
+    let has_run = task.shards.iter().any(|shard| shard.run.0 > 0);
     let there = NonZeroU32::new(u32::try_from(task.shards.len()).unwrap_or(u32::MAX));
-    there.filter(|_| task.start_no > 0).map_or(task.shards_wanted, Auto::Fixed)
+    let to_be = wanted.unwrap_or(task.shards_wanted);
+    there.filter(|_| !rests || has_run).map_or(to_be, Auto::Fixed)
 }
 
 /// A change of settings alone is named so in the audit.

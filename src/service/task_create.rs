@@ -120,12 +120,7 @@ impl Service {
         if let Some(params) = &plan.params {
             self.check_params(params)?;
         }
-        if let Some(Auto::Fixed(shards)) = plan.shards
-            && shards.get() > SHARDS_MAX
-        {
-            let text = format!("{shards} are more than the {SHARDS_MAX} shards that a task may have");
-            return Err(ServiceError::unprocessable("/shards", text));
-        }
+        check_shards(plan.shards)?;
         if let (Some(start), Some(end)) = (plan.start_at, plan.deadline)
             && end <= start
         {
@@ -172,6 +167,17 @@ impl Defaults {
     pub(super) fn of(defaults: &TaskDefaults, tuning: &Tuning) -> Defaults {
         let shards = if tuning.ordered { Auto::Fixed(NonZeroU32::MIN) } else { defaults.shards };
         Defaults { send_params: defaults.send_params, shards }
+    }
+}
+
+/// Whether a task may have so many shards.
+pub(super) fn check_shards(shards: Option<Auto<NonZeroU32>>) -> Result<(), ServiceError> {
+    match shards {
+        Some(Auto::Fixed(shards)) if shards.get() > SHARDS_MAX => {
+            let text = format!("{shards} are more than the {SHARDS_MAX} shards that a task may have");
+            Err(ServiceError::unprocessable("/shards", text))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -241,6 +247,7 @@ fn resize(task: &mut NewTask, total: ItemCount) -> Result<(), ServiceError> {
         total: task.total,
         skip_first: task.skip_first,
         source: task.source.clone(),
+        shards: task.shards,
         has_run: false,
         is_cut: false,
     };

@@ -134,10 +134,10 @@ impl Service {
         Ok((self.task(id).await?, moved))
     }
 
-    /// Tries a recovering task now.
+    /// Tries a recovering task now. Of a task whose end didn't add up, the end is proved again.
     ///
     /// # Errors
-    /// `WrongState` unless it recovers.
+    /// `WrongState` in any other state.
     pub async fn recover_task(&self, id: TaskId, actor: &Actor) -> Result<Told, ServiceError> {
         let there = |task: &TaskView| matches!(task.status, Status::Queued | Status::Running);
         self.tell(id, &TaskCommand::Recover, actor, there).await

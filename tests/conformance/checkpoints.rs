@@ -11,9 +11,9 @@ use windrow::ports::run_store::{
     CHECKPOINT_SHARDS_MAX, CheckpointAck, ClaimedShard, FAILURE_CODE_OTHER, FAILURE_CODES_MAX, RunClose,
     ShardCheckpoint,
 };
-use windrow::ports::task_store::{NewTask, TaskCommand};
+use windrow::ports::task_store::{CommandError, NewTask, TaskCommand};
 
-use crate::fixture::{Harness, NOW, abandoned, at, closing, parked, task, trouble, with};
+use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, parked, task, trouble, with};
 
 pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     let run = harness.running(1000).await;
@@ -143,6 +143,26 @@ pub async fn a_task_that_does_not_add_up_is_not_finished(harness: Harness) {
         assert_eq!(view.status_reason.as_deref(), Some("proof_failed"));
         assert!(view.status_text.is_some() && view.finished_at.is_none());
     }
+}
+
+pub async fn an_end_that_did_not_add_up_is_proved_again_when_told(harness: Harness) {
+    let run = harness.running(10).await;
+    let id = run.shard.task;
+    let mut last = closing(&run, 1, 10, RunClose::Done);
+    last.counters.succeeded -= 1;
+    harness.stored(last).await;
+    let view = harness.command(id, TaskCommand::Recover).await;
+    assert_eq!((view.status, view.status_reason.as_deref()), (Status::Finalizing, Some("proof_failed")));
+    harness.mend(id).await;
+    assert_eq!(harness.view(id).await.status, Status::Finalizing, "nobody looks by himself");
+    let view = harness.command(id, TaskCommand::Recover).await;
+    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Succeeded)));
+    assert_eq!((view.status_reason, view.finished_at), (None, Some(NOW)));
+    let audit = harness.store.audit(id).await.unwrap();
+    let actions: Vec<&str> = audit.iter().map(|entry| entry.action.as_str()).collect();
+    assert_eq!(actions[actions.len() - 3..], ["task.recover", "task.recover", "task.finished"]);
+    let late = harness.store.command(id, &TaskCommand::Recover, &actor(), NOW).await;
+    assert!(matches!(late, Err(CommandError::Refused(_))), "{late:?}");
 }
 
 pub async fn failures_make_the_result_with_failures(harness: Harness) {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -9,14 +11,15 @@ use windrow::domain::ids::{Epoch, TaskId, WallMs};
 use windrow::domain::lifecycle::StopReason;
 use windrow::domain::settings::RateLimit;
 use windrow::ports::StoreError;
-use windrow::ports::data_log::LogRetention;
+use windrow::ports::data_log::{DataLogLine, LogRetention};
 use windrow::ports::run_store::{CheckpointAck, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow::ports::task_store::{CommandError, CreateError, NewTask, TaskCommand};
 use windrow::ports::upkeep::Sweep;
 
 use crate::fixture::{
-    BUSINESS, Harness, NOW, abandoned, actor, at, closing, hunt, request, task, tuning, with,
+    BUSINESS, Harness, NOW, Stores, abandoned, actor, at, closing, hunt, request, task, tuning, with,
 };
+use crate::logs::line;
 
 /// Asks again while the store says that another try may help; every other error fails the test.
 pub async fn again<T, F>(mut ask: impl FnMut() -> F) -> T
@@ -123,7 +126,7 @@ fn failing(run: &ClaimedShard, round: u64) -> ShardCheckpoint {
     checkpoint
 }
 
-async fn tune(store: &dyn crate::fixture::Stores, id: TaskId) {
+async fn tune(store: &dyn Stores, id: TaskId) {
     let mut tuning = tuning();
     tuning.rate = RateLimit::Unlimited;
     let command = TaskCommand::Tune(Box::new(tuning));
@@ -165,6 +168,53 @@ pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(ha
     assert_eq!(keyed.len(), 1, "one request, one task: {keyed:?}");
     let named = made.iter().filter(|(keyed, id)| !keyed && id.is_some()).count();
     assert_eq!(named, 1, "one of them got the name");
+}
+
+/// Batches of very different sizes are written at once, so that what is numbered first is committed last; and checkpoints
+/// write lines of their own.
+pub async fn a_follower_of_a_log_that_many_write_misses_no_line(harness: Harness) {
+    const ROUNDS: u64 = 12;
+    let run = harness.running(100).await;
+    let task = run.shard.task;
+    let mut writers = JoinSet::new();
+    for (lines, times) in [(5_000, 2), (5_000, 2), (1, 40), (7, 30)] {
+        let store = harness.store.clone();
+        let batch: Vec<DataLogLine> = (0..lines).map(|number| line(task, number)).collect();
+        writers.spawn(async move {
+            for _ in 0..times {
+                again(|| store.append(&batch)).await;
+            }
+            lines * times
+        });
+    }
+    let store = harness.store.clone();
+    writers.spawn(async move {
+        for round in 1..=ROUNDS {
+            let batch = [failing(&run, round)];
+            again(|| store.checkpoint(&batch)).await;
+        }
+        ROUNDS
+    });
+    let is_over = Arc::new(AtomicBool::new(false));
+    let follower = tokio::spawn(followed(harness.store.clone(), task, is_over.clone()));
+    let written: u64 = writers.join_all().await.into_iter().sum();
+    is_over.store(true, Ordering::Relaxed);
+    assert_eq!(follower.await.unwrap(), written);
+}
+
+/// How many lines whoever always goes on with the last number sees until there are no more.
+async fn followed(store: Arc<dyn Stores>, task: TaskId, is_over: Arc<AtomicBool>) -> u64 {
+    let (mut last, mut seen) = (0, 0);
+    loop {
+        let was_over = is_over.load(Ordering::Relaxed);
+        let page = again(|| store.after(task, last, 500)).await;
+        seen += page.len() as u64;
+        match page.last() {
+            Some((number, _)) => last = *number,
+            None if was_over => return seen,
+            None => tokio::time::sleep(std::time::Duration::from_millis(1)).await,
+        }
+    }
 }
 
 /// What a reader of the protocol believes of a shard, compared with what the store does: claims raise the epoch, writes of
@@ -212,7 +262,7 @@ pub async fn writers_interleaved_at_random_never_take_progress_back(harness: Har
 }
 
 /// The newest epoch of the shard, as a scan would see it.
-async fn newest(store: &dyn crate::fixture::Stores, task: TaskId, seen: Epoch) -> Epoch {
+async fn newest(store: &dyn Stores, task: TaskId, seen: Epoch) -> Epoch {
     let hunt = hunt();
     let game = again(|| store.candidates(&hunt)).await;
     game.found.iter().find(|one| one.shard.task == task).map_or(seen, |one| one.epoch)

@@ -94,6 +94,21 @@ impl Harness {
         }
     }
 
+    /// Counts one more item of a task's first shard as succeeded, behind the store's back.
+    pub async fn mend(&self, id: TaskId) {
+        if let Some(memory) = &self.memory {
+            memory.mend(id);
+        }
+        if let Some(db) = self.inspect().await {
+            let sql = format!(
+                "UPDATE shard SET succeeded = succeeded + 1 WHERE task_id = {} AND shard_no = 0",
+                id.0
+            );
+            db.execute_unprepared(&sql).await.unwrap();
+            db.close().await.unwrap();
+        }
+    }
+
     /// The hook calls that are left to be delivered: id and body.
     pub async fn calls_left(&self) -> Vec<(String, serde_json::Value)> {
         if let Some(memory) = &self.memory {

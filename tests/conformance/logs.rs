@@ -8,7 +8,8 @@ use crate::fixture::{BUSINESS, Harness, NOW, task};
 
 const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error];
 
-fn line(task: TaskId, number: u64) -> DataLogLine {
+/// A line of its own for each number.
+pub fn line(task: TaskId, number: u64) -> DataLogLine {
     DataLogLine {
         shard: ShardId { task, no: 0 },
         at: WallMs(NOW.0 + number.cast_signed()),

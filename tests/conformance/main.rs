@@ -118,6 +118,7 @@ facts! {
         a_lost_answer_to_the_last_checkpoint_is_recognised,
         a_whole_task_finishes_in_the_transaction_of_its_last_checkpoint,
         a_task_that_does_not_add_up_is_not_finished,
+        an_end_that_did_not_add_up_is_proved_again_when_told,
         failures_make_the_result_with_failures,
         finishing_early_excludes_what_was_not_dispatched,
         a_canary_is_kept_until_its_run_says_that_it_has_passed,
@@ -133,7 +134,9 @@ facts! {
     }
     shards {
         a_task_is_cut_when_it_starts_and_again_only_before_it_ran,
+        the_number_of_shards_changes_until_the_task_has_run,
         a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_task,
+        a_command_is_answered_with_the_owners_that_a_look_shows,
         shards_that_do_not_add_up_are_not_finished,
         what_one_shard_is_told_all_hear,
         a_finish_that_one_shard_is_told_cuts_all,
@@ -164,6 +167,7 @@ facts! {
     crossing {
         checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_update,
         of_parallel_creates_with_the_same_key_or_name_one_makes_the_task,
+        a_follower_of_a_log_that_many_write_misses_no_line,
         writers_interleaved_at_random_never_take_progress_back,
         nodes_that_look_after_the_store_at_once_do_not_disturb_each_other,
     }

@@ -9,9 +9,9 @@ use windrow::domain::settings::{Auto, Rate, RateLimit};
 use windrow::domain::shards::{Pause, PauseReason, Share, Slow, Told};
 use windrow::domain::task::{Canary, CanaryThen};
 use windrow::ports::run_store::{Candidate, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit};
+use windrow::ports::task_store::{CommandError, NewTask, TaskCommand, TaskEdit};
 
-use crate::fixture::{Harness, NOW, abandoned, at, closing, hunt, request, task, with};
+use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, request, task, tuning, with};
 
 fn split(total: u64, shards: u32) -> NewTask {
     NewTask { shards: Auto::Fixed(NonZeroU32::new(shards).unwrap()), ..task(total) }
@@ -71,6 +71,48 @@ pub async fn a_task_is_cut_when_it_starts_and_again_only_before_it_ran(harness: 
     assert_eq!(ranges, [(2, 3), (3, 4), (4, 100)], "what has run stays; the last grows");
 }
 
+pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harness) {
+    let cut_into = |shards| {
+        let shards = Some(Auto::Fixed(NonZeroU32::new(shards).unwrap()));
+        TaskCommand::Edit(Box::new(TaskEdit { shards, ..TaskEdit::default() }))
+    };
+    let stop = || TaskCommand::Stop { reason: StopReason::Operator };
+    let id = harness.created(&split(12, 3)).await.id;
+    let refused = async |shards| match harness.store.command(id, &cut_into(shards), &actor(), NOW).await {
+        Err(CommandError::Fields(fields)) if fields.len() == 1 => fields[0].to_string(),
+        other => panic!("{other:?}"),
+    };
+    let view = harness.command(id, cut_into(2)).await;
+    assert_eq!((view.shards_wanted, view.shards.len()), (Auto::Fixed(NonZeroU32::new(2).unwrap()), 1));
+    harness.command(id, TaskCommand::Start).await;
+    assert_eq!(shares(&harness, id).await, [Some(2); 2]);
+    assert_eq!(refused(4).await, "shards: it is fixed while the task is queued; stop it first");
+    harness.command(id, stop()).await;
+    harness.command(id, cut_into(1)).await;
+    let view = harness.command(id, TaskCommand::Start).await;
+    let ranges: Vec<(u64, u64)> = view.shards.iter().map(|shard| (shard.first.0, shard.end.0)).collect();
+    assert_eq!(
+        (ranges.as_slice(), shares(&harness, id).await.as_slice()),
+        ([(0, 12)].as_slice(), [Some(1)].as_slice())
+    );
+
+    let session = harness.session().await;
+    let run = harness.claimed(ShardId { task: id, no: 0 }, Epoch(0), session).await;
+    let why = "shards: it is fixed once the task has run, since each shard keeps what it has done; clone it";
+    assert_eq!(refused(4).await, why, "while it runs");
+    harness.command(id, stop()).await;
+    let close = RunClose::Stopped { reason: StopReason::Operator, text: "stopped".to_owned() };
+    harness.stored(closing(&run, 1, 3, close)).await;
+    assert_eq!(refused(4).await, why, "and when it is stopped");
+    let audit = harness.store.audit(id).await.unwrap();
+    let edits: Vec<_> = audit.iter().filter(|entry| entry.action == "task.edit").collect();
+    let told = |text: &Option<String>| text.as_deref().unwrap_or_default().to_owned();
+    assert_eq!(
+        (told(&edits[0].before), told(&edits[0].after)),
+        (r#"{"shards":3}"#.into(), r#"{"shards":2}"#.into())
+    );
+}
+
 pub async fn a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_task(harness: Harness) {
     let mut new = split(30, 3);
     new.tuning.rate = RateLimit::Limited(Rate::per_second(90).unwrap());
@@ -104,6 +146,16 @@ pub async fn a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_
     assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::WithFailures)));
     let audit = harness.store.audit(id).await.unwrap();
     assert_eq!(audit.iter().filter(|entry| entry.action == "task.finished").count(), 1);
+}
+
+pub async fn a_command_is_answered_with_the_owners_that_a_look_shows(harness: Harness) {
+    let new = NewTask { idempotency_key: Some("once".to_owned()), ..split(20, 2) };
+    let runs = owned(&harness, &new).await;
+    let id = runs[0].shard.task;
+    let answer = harness.command(id, TaskCommand::Tune(Box::new(tuning()))).await;
+    assert!(answer.shards.iter().all(|shard| shard.node.is_some()), "{:?}", answer.shards);
+    assert_eq!(answer, harness.view(id).await);
+    assert_eq!(harness.created(&new).await, answer, "a repeat of its making");
 }
 
 pub async fn shards_that_do_not_add_up_are_not_finished(harness: Harness) {

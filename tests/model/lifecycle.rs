@@ -234,7 +234,7 @@ fn meaning_is_changed_only_while_it_does_not_run() {
     let open = ["created", "queued", "awaiting_business", "running", "recovering", "stopping", "stopped"];
     assert_eq!((legal(Verb::Tune), legal(Verb::Describe)), (open.to_vec(), open.to_vec()));
     assert_eq!(legal(Verb::Finish), ["queued", "running", "recovering", "stopped"]);
-    assert_eq!(legal(Verb::Recover), ["recovering"]);
+    assert_eq!(legal(Verb::Recover), ["recovering", "finalizing"]);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod program;
 mod questions;
 #[path = "../servers/mod.rs"]
 mod servers;
+mod sharing;
 #[path = "../api/sse.rs"]
 mod sse;
 mod steering;

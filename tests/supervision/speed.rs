@@ -73,6 +73,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         live: Some(Live { in_flight: after.counters.in_flight, ..Live::default() }),
         worst_code: None,
         free_rate: None,
+        held_back: Vec::new(),
     })
 }
 

@@ -32,11 +32,11 @@ pub(super) fn obey(
     if status == Status::Stopped && standing.status != Status::Stopped {
         hooks::announce(state, id, status, now);
     }
-    if let TaskCommand::Finish { .. } = command {
+    if matches!(command, TaskCommand::Finish { .. }) || status == Status::Finalizing {
         progress::refresh(state, id, now, None);
     }
     let task = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?;
-    Ok(shown::view(id, task))
+    Ok(shown::view_with_owners(state, id, task))
 }
 
 fn action(command: &TaskCommand) -> &'static str {
@@ -85,7 +85,7 @@ fn act(
             return Ok(Some(change));
         }
         TaskCommand::Edit(edit) => {
-            check(edit, standing)?;
+            edit.check(standing, has_run(task))?;
             return edit_task(task, edit, taken).map(Some);
         }
         TaskCommand::Finish { end } => finish(task, standing, *end, now)?,
@@ -189,14 +189,8 @@ fn end(task: &mut Task, decision: crate::domain::lifecycle::Decision, reason: St
     }
 }
 
-fn check(edit: &TaskEdit, standing: Standing) -> Result<(), CommandError> {
-    decide(Verb::Describe, standing)?;
-    if decide(edit.verb(), standing).is_ok() {
-        return Ok(());
-    }
-    let why = format!("it is fixed while the task is {}; stop it first", standing.status);
-    let fields = edit.fixed_fields().into_iter();
-    Err(CommandError::Fields(fields.map(|field| FieldRefusal::new(field, why.clone())).collect()))
+fn has_run(task: &Task) -> bool {
+    task.shards.iter().any(|shard| shard.run.0 > 0)
 }
 
 /// The name that a command wants and another task has, with that task.
@@ -240,6 +234,7 @@ fn edit_task(
     if let Some(next) = next {
         let has_run = next.has_run;
         (task.new.total, task.new.skip_first, task.new.source) = (next.total, next.skip_first, next.source);
+        task.new.shards = next.shards;
         if let Some((_, meaning)) = edit.source {
             task.new.meaning = meaning;
         }
@@ -257,7 +252,8 @@ fn meaning(task: &Task, edit: &TaskEdit) -> Result<Option<Meaning>, CommandError
         total: task.new.total,
         skip_first: task.new.skip_first,
         source: task.new.source.clone(),
-        has_run: task.shards.iter().any(|shard| shard.run.0 > 0),
+        shards: task.new.shards,
+        has_run: has_run(task),
         is_cut: task.finish_at.is_some() || task.shards.iter().any(|shard| shard.end < shard.range_end),
     };
     changed(&now, &change).map(Some).map_err(CommandError::Fields)
@@ -270,6 +266,7 @@ fn cut(task: &mut Task) {
     for shard in &mut task.shards {
         (shard.first, shard.low_water, shard.high_water) = (first, first, first);
         (shard.end, shard.range_end) = (end, end);
+        shard.share = None;
     }
 }
 
@@ -300,6 +297,7 @@ fn described(task: &Task, edit: &TaskEdit) -> Result<String, StoreError> {
         ("total", edit.total.is_some(), serde_json::json!(task.new.total.0)),
         ("skip_first", edit.skip_first.is_some(), serde_json::json!(task.new.skip_first.0)),
         ("source", edit.source.is_some(), read(Some(task.new.source.as_str()))["kind"].take()),
+        ("shards", edit.shards.is_some(), serde_json::json!(task.new.shards)),
     ];
     let named = members.into_iter().filter(|(_, is_named, _)| *is_named);
     Ok(Value::Object(named.map(|(name, _, value)| (name.to_owned(), value)).collect()).to_string())
@@ -322,6 +320,9 @@ fn finish(task: &mut Task, standing: Standing, end: ItemIndex, now: WallMs) -> R
 
 fn recover(task: &mut Task, standing: Standing, now: WallMs) -> Result<(), CommandError> {
     let decision = decide(Verb::Recover, standing)?;
+    if decision.status == Status::Finalizing {
+        return Ok(());
+    }
     for shard in task.shards.iter_mut().filter(|shard| shard.state == ShardState::Recovering) {
         shard.state = ShardState::Idle;
         shard.not_before = WallMs(0);

@@ -48,7 +48,7 @@ impl TaskStore for MemoryStore {
             let mut tasks = state.tasks.iter().rev();
             let found =
                 tasks.find(|(_, task)| task.new.business == slug && task.name.as_deref() == Some(name));
-            Ok(found.map(|(id, task)| shown::view(*id, task)))
+            Ok(found.map(|(id, task)| shown::view_with_owners(state, *id, task)))
         })
         .await
     }
@@ -174,7 +174,7 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
         }
         // A task that was deleted since leaves its key free.
         if let Some(task) = state.tasks.get(id) {
-            return Ok(shown::view(*id, task));
+            return Ok(shown::view_with_owners(state, *id, task));
         }
     }
     if let (Some(name), Some(holder)) = (&new.name, holder_of_name(state, new)) {

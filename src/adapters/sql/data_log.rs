@@ -5,7 +5,7 @@ use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::data_log;
-use super::{Store, Transaction, damaged, data_log_expire, data_log_search, error, settled, words};
+use super::{Store, Transaction, damaged, data_log_expire, data_log_search, error, locks, settled, words};
 use crate::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::StoreError;
@@ -22,12 +22,7 @@ const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, 
 #[async_trait]
 impl DataLog for Store {
     async fn append(&self, lines: &[DataLogLine]) -> Result<(), StoreError> {
-        let transaction = self.write().await?;
-        for chunk in lines.chunks(ROWS_PER_STATEMENT) {
-            let rows = chunk.iter().map(row);
-            data_log::Entity::insert_many(rows).exec_without_returning(&transaction).await.map_err(error)?;
-        }
-        transaction.commit().await.map_err(error)
+        settled(|| append(self, lines)).await
     }
 
     async fn tail(&self, task: TaskId, level: LogLevel, limit: u32) -> Result<Vec<DataLogLine>, StoreError> {
@@ -73,7 +68,24 @@ impl DataLog for Store {
     }
 }
 
-/// Writes a line for each item that a checkpoint abandons, in the checkpoint's transaction: so exactly once.
+/// Numbers are given when a row is written, and rows are seen when they are committed: of two writers at once the one with
+/// the lower numbers may be seen last, after a reader has gone on to the higher ones. So a task's lines are written under
+/// the task's lock, which is held until the commit: then its numbers are in the order in which its lines are seen, and
+/// whoever asks for those after a number misses none. Lines of different tasks are not in order; that would need one lock for
+/// all, which a node that hangs would hold against everybody's checkpoints.
+/// (`crossing`, `a_follower_of_a_log_that_many_write_misses_no_line`.)
+async fn append(store: &Store, lines: &[DataLogLine]) -> Result<(), StoreError> {
+    let transaction = store.write().await?;
+    locks::tasks(&transaction, &lines.iter().map(|line| line.shard.task).collect()).await?;
+    for chunk in lines.chunks(ROWS_PER_STATEMENT) {
+        let rows = chunk.iter().map(row);
+        data_log::Entity::insert_many(rows).exec_without_returning(&transaction).await.map_err(error)?;
+    }
+    transaction.commit().await.map_err(error)
+}
+
+/// Writes a line for each item that a checkpoint abandons, in the checkpoint's transaction: so exactly once. The
+/// checkpoint holds the lock of the task, which [`append`] says why.
 pub(super) async fn note_abandoned(
     transaction: &Transaction,
     shard: ShardId,

@@ -2,8 +2,9 @@
 //!
 //! The order, for everybody: tasks, then shards, each in ascending order; then uploads and what else hangs on a task. No
 //! lock is ever waited for against it, so transactions queue and don't meet crosswise. A task's lock keeps its status, its
-//! wish, the states and owners of its shards and the groups of its failures as they are; the progress of a running shard
-//! changes under the lock of the shard alone. Rows of sessions are never locked: `fenced` is never taken back.
+//! wish, the states and owners of its shards and the groups of its failures as they are, and the lines of its log in order;
+//! the progress of a running shard changes under the lock of the shard alone. Rows of sessions are never locked: `fenced`
+//! is never taken back.
 
 use std::collections::BTreeSet;
 

@@ -34,12 +34,12 @@ pub(super) async fn command(
     if status == Status::Stopped && standing.status != Status::Stopped {
         task_hooks::announce(&transaction, &row, Status::Stopped, now).await?;
     }
-    if let TaskCommand::Finish { .. } = command {
-        // It may have left nothing to do.
+    if matches!(command, TaskCommand::Finish { .. }) || status == Status::Finalizing {
+        // It may have left nothing to do, or its end may add up by now.
         task_record::refresh(&transaction, id, now, None).await?;
     }
     let row = task_record::load(&transaction, id).await?;
-    let view = task_view::view(&transaction, row).await?;
+    let view = task_view::view_with_owners(&transaction, row).await?;
     keep(transaction, actor).await?;
     Ok(view)
 }
@@ -126,7 +126,7 @@ async fn obey(
             return Ok(Some(task_edit::tune(transaction, row, tuning).await?));
         }
         TaskCommand::Edit(edit) => {
-            task_edit::check(edit, standing)?;
+            task_edit::check(transaction, row, edit, standing).await?;
             return Ok(Some(task_edit::apply(transaction, row, edit).await?));
         }
         TaskCommand::Finish { end } => {

@@ -77,7 +77,8 @@ pub(super) async fn create(
         true => task_command::start_new(&transaction, row, actor, now).await?,
         false => row,
     };
-    let view = task_view::view(&transaction, row).await?;
+    // One that was made before may run, and so has owners.
+    let view = Box::pin(task_view::view_with_owners(&transaction, row)).await?;
     keep(transaction, actor).await?;
     Ok(view)
 }

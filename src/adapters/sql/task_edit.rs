@@ -7,24 +7,21 @@ use serde_json::{Value, json};
 use super::entity::{shard, shard_head, task};
 use super::{Transaction, error, task_record, upload_use, words};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId};
-use crate::domain::lifecycle::{ShardState, Standing, Verb, decide};
-use crate::domain::meaning::{FieldRefusal, Meaning, changed};
+use crate::domain::lifecycle::{ShardState, Standing};
+use crate::domain::meaning::{Meaning, changed};
 use crate::domain::task::Tuning;
 use crate::ports::StoreError;
 use crate::ports::task_store::{CommandError, TaskEdit};
 
-/// Whether an edit is legal as the task stands.
-///
-/// # Errors
-/// Names each member that is fixed now; where nothing may be changed any more, the table's refusal.
-pub(super) fn check(edit: &TaskEdit, standing: Standing) -> Result<(), CommandError> {
-    decide(Verb::Describe, standing)?;
-    if decide(edit.verb(), standing).is_ok() {
-        return Ok(());
-    }
-    let why = format!("it is fixed while the task is {}; stop it first", standing.status);
-    let fields = edit.fixed_fields().into_iter();
-    Err(CommandError::Fields(fields.map(|field| FieldRefusal::new(field, why.clone())).collect()))
+/// Whether an edit is legal as the task stands; see [`TaskEdit::check`].
+pub(super) async fn check(
+    transaction: &Transaction,
+    row: &task::Model,
+    edit: &TaskEdit,
+    standing: Standing,
+) -> Result<(), CommandError> {
+    let shards = task_record::shards(transaction, TaskId(row.id)).await?;
+    edit.check(standing, shards.iter().any(|shard| shard.run_no > 0))
 }
 
 /// Applies an edit to the task's row and its shards; says what was and what is.
@@ -81,6 +78,7 @@ async fn mean(transaction: &Transaction, row: &mut task::Model, edit: &TaskEdit)
         total: ItemCount(row.total.cast_unsigned()),
         skip_first: ItemIndex(row.skip_first.cast_unsigned()),
         source: row.source.clone(),
+        shards: words::shards_wanted(row.shards_wanted),
         has_run: shards.iter().any(|shard| shard.run_no > 0),
         is_cut: row.finish_at.is_some() || shards.iter().any(|shard| shard.end_index < shard.range_end),
     };
@@ -88,6 +86,7 @@ async fn mean(transaction: &Transaction, row: &mut task::Model, edit: &TaskEdit)
     row.total = next.total.0.cast_signed();
     row.skip_first = next.skip_first.0.cast_signed();
     row.source = next.source;
+    row.shards_wanted = words::shards_column(next.shards);
     if let Some((_, meaning)) = edit.source {
         row.meaning_hash = meaning.cast_signed();
         let now = upload_use::index_of(transaction, &row.source).await?;
@@ -102,7 +101,7 @@ async fn mean(transaction: &Transaction, row: &mut task::Model, edit: &TaskEdit)
     }
 }
 
-/// Makes one shard of a task that never ran; a start cuts it anew.
+/// Makes one shard of a task that never ran, which has all of its rate; a start cuts it anew.
 async fn cut(transaction: &Transaction, row: &task::Model) -> Result<(), StoreError> {
     use shard::Column as C;
     let first = row.skip_first.min(row.total);
@@ -114,6 +113,7 @@ async fn cut(transaction: &Transaction, row: &task::Model) -> Result<(), StoreEr
         .col_expr(C::HighWater, Expr::value(first))
         .col_expr(C::EndIndex, Expr::value(row.total))
         .col_expr(C::RangeEnd, Expr::value(row.total))
+        .col_expr(C::RateShare, Expr::value(None::<i64>))
         .filter(C::TaskId.eq(row.id))
         .filter(C::ShardNo.eq(0))
         .filter(C::RunNo.eq(0))
@@ -170,6 +170,7 @@ fn described(row: &task::Model, edit: &TaskEdit) -> String {
         ("total", edit.total.is_some(), json!(row.total)),
         ("skip_first", edit.skip_first.is_some(), json!(row.skip_first)),
         ("source", edit.source.is_some(), read(Some(row.source.as_str()))["kind"].take()),
+        ("shards", edit.shards.is_some(), json!(words::shards_wanted(row.shards_wanted))),
     ];
     let named = members.into_iter().filter(|(_, is_named, _)| *is_named);
     Value::Object(named.map(|(name, _, value)| (name.to_owned(), value)).collect()).to_string()

@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use super::entity::{shard, shard_head, task};
 use super::{Transaction, error, shards, task_edit, task_record, words};
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Standing, Verb, decide};
+use crate::domain::lifecycle::{ShardState, Standing, Status, Verb, decide};
 use crate::domain::meaning::FieldRefusal;
 use crate::domain::shards::PauseReason;
 use crate::ports::StoreError;
@@ -79,7 +79,8 @@ async fn cut(
     }
 }
 
-/// Lets waiting shards be claimed now.
+/// Lets waiting shards be claimed now. Of a task whose end didn't add up nothing waits: it is proved again with its status
+/// (`task_record::refresh`).
 pub(super) async fn recover(
     transaction: &Transaction,
     row: &mut task::Model,
@@ -88,6 +89,9 @@ pub(super) async fn recover(
 ) -> Result<(), CommandError> {
     use shard::Column as C;
     let decision = decide(Verb::Recover, standing)?;
+    if decision.status == Status::Finalizing {
+        return Ok(());
+    }
     shard::Entity::update_many()
         .col_expr(C::State, Expr::value(ShardState::Idle.as_str()))
         .col_expr(C::NotBefore, Expr::value(0))

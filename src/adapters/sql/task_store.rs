@@ -43,9 +43,7 @@ impl TaskStore for Store {
         let snapshot = self.snapshot().await?;
         let found = task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)?;
         let Some(row) = found else { return Ok(None) };
-        let mut view = task_view::view(&snapshot, row).await?;
-        task_view::name_owners(&snapshot, &mut view).await?;
-        Ok(Some(view))
+        Ok(Some(task_view::view_with_owners(&snapshot, row).await?))
     }
 
     async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {

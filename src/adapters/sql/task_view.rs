@@ -25,8 +25,17 @@ pub(super) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result
     together(row, owner.slug, &shards)
 }
 
-/// Adds the names of the nodes that own its shards.
-pub(super) async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<(), StoreError> {
+/// The same, with the names of the nodes that own its shards.
+pub(super) async fn view_with_owners<C: ConnectionTrait>(
+    db: &C,
+    row: task::Model,
+) -> Result<TaskView, StoreError> {
+    let mut task = view(db, row).await?;
+    name_owners(db, &mut task).await?;
+    Ok(task)
+}
+
+async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<(), StoreError> {
     use session::Column as S;
     let ids: Vec<String> =
         task.shards.iter().filter_map(|shard| shard.session).map(words::session_text).collect();

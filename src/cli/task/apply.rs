@@ -25,7 +25,7 @@ const OF_THE_MAKING: [&str; 2] = ["start", "canary"];
 /// Members that name the task.
 const OF_THE_NAME: [&str; 2] = ["business", "name"];
 /// Members that can't be changed any more.
-const FIXED: [&str; 3] = ["send_params", "start_at", "shards"];
+const FIXED: [&str; 2] = ["send_params", "start_at"];
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
@@ -131,7 +131,7 @@ fn change(wanted: &Members, task: &Value) -> Result<Draft, Fault> {
         match name.as_str() {
             name if OF_THE_MAKING.contains(&name) || OF_THE_NAME.contains(&name) => {}
             "source" => source(&mut draft, raw, &value, task)?,
-            "labels" | "priority" | "deadline" | "params" | "skip_first" => {
+            "labels" | "priority" | "deadline" | "params" | "skip_first" | "shards" => {
                 if !is_same(name, &value, &task[name]) {
                     draft.put(name, raw)?;
                 }
@@ -244,6 +244,7 @@ mod tests {
             json!({"labels": {}}),
             json!({"source": {"type": "range", "total": 11}}),
             json!({"params": {"a": 1}}),
+            json!({"shards": "auto"}),
             json!({"rat": "1/s"}),
         ] {
             assert!(!change(&wanted(&file), &task()).expect("a change").is_empty(), "{file}");

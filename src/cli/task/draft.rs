@@ -292,7 +292,7 @@ pub(super) fn json(flag: &str, text: &str) -> Result<Box<RawValue>, Fault> {
 }
 
 /// A number as one; what else it is, the node judges.
-fn number_or_word(text: &str) -> serde_json::Value {
+pub(super) fn number_or_word(text: &str) -> serde_json::Value {
     text.parse::<u64>().map_or_else(|_| text.into(), Into::into)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::args::steer::SetArgs;
-use super::draft::{Draft, Operation, Sent, json};
+use super::draft::{Draft, Operation, Sent, json, number_or_word};
 use super::steer::LIVING;
 use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
@@ -68,6 +68,7 @@ fn draft(args: &SetArgs) -> Result<Draft, Fault> {
     draft.put_option("priority", args.priority)?;
     draft.put_option("total", args.total)?;
     draft.put_option("skip_first", args.skip_first)?;
+    draft.put_option("shards", args.shards.as_deref().map(number_or_word))?;
     draft.put_option("deadline", args.deadline.as_ref())?;
     draft.put_option("deadline", args.no_deadline.then_some(Value::Null))?;
     if let Some(params) = &args.params {

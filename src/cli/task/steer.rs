@@ -137,16 +137,24 @@ pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
     plain(&link, &ids, args, Operation::CANCEL, line).await
 }
 
-/// Tries recovering tasks now.
+/// Tries recovering tasks now, and proves again the ends that didn't add up.
 ///
 /// # Errors
 /// What the node refused.
 pub(super) async fn recover(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let deed =
-        Deed { verb: "recover", usual: "recovering", danger: Danger::Ordinary, is_dry: args.write.dry_run };
+    let deed = Deed {
+        verb: "recover",
+        usual: "recovering,finalizing",
+        danger: Danger::Ordinary,
+        is_dry: args.write.dry_run,
+    };
     let ids = chosen(&link, &args.which, deed).await?;
-    let line = |task: &Value| standing(task, "it is tried now, not later");
+    let line = |task: &Value| match task["status"].as_str() {
+        Some("finished") => standing(task, "its end adds up now"),
+        Some("finalizing") => format!("{}{}", standing(task, "its end doesn't add up"), because(task)),
+        _ => standing(task, "it is tried now, not later"),
+    };
     plain(&link, &ids, args, Operation::RECOVER, line).await
 }
 

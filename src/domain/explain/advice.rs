@@ -65,7 +65,11 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
         CauseKind::Stall(reason) => vec![others::stall(&case, reason)],
         CauseKind::Retries => vec![others::retries(&case)],
         CauseKind::Late => vec![limits::late(&case)],
-        CauseKind::Returned | CauseKind::Slowed | CauseKind::InFlight | CauseKind::NotRunning(_) => {
+        CauseKind::Returned
+        | CauseKind::Slowed
+        | CauseKind::NoRoom
+        | CauseKind::InFlight
+        | CauseKind::NotRunning(_) => {
             vec![others::passing(&case)]
         }
     }

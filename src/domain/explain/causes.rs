@@ -20,6 +20,8 @@ pub enum CauseKind {
     Late,
     /// The handler asked for a lower rate.
     Slowed,
+    /// A node has no room for the part of the rate that a run should have.
+    NoRoom,
     /// It was used, and the item has no final verdict yet; negative when more was settled than left.
     InFlight,
     /// Nothing of the task ran.
@@ -46,6 +48,7 @@ impl CauseKind {
             CauseKind::Returned => "returned",
             CauseKind::Late => "late",
             CauseKind::Slowed => "slowed",
+            CauseKind::NoRoom => "no_room",
             CauseKind::InFlight => "in_flight",
             // It runs now, and didn't for a part of the span.
             CauseKind::NotRunning(Status::Running) => "not_running",
@@ -61,6 +64,7 @@ impl CauseKind {
             CauseKind::Returned => "came back unused",
             CauseKind::Late => "node too late",
             CauseKind::Slowed => "handler slow-down",
+            CauseKind::NoRoom => "no room on node",
             CauseKind::InFlight => "not settled yet",
             CauseKind::NotRunning(_) => "not running",
         }
@@ -110,6 +114,9 @@ pub(super) fn of(facts: &Facts) -> Vec<Cause> {
     let known: i64 = parts.iter().map(|(_, micros)| micros).sum();
     parts.push((CauseKind::InFlight, signed(permits.due) - known - micros(facts.settled)));
     parts.push((CauseKind::NotRunning(facts.standing.status), idle(facts)));
+    // A run is given permits at the rate that it may have, so these are not among those that were due.
+    let no_room = facts.held_back.iter().map(|run| run.lost(facts.covered)).sum();
+    parts.push((CauseKind::NoRoom, signed(no_room)));
     parts.retain(|(_, micros)| *micros != 0);
     parts.sort_by_key(|(_, micros)| std::cmp::Reverse(*micros));
     let cause = |(kind, micros)| Cause { kind, micros, text: hints::of(kind, facts) };

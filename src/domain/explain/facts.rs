@@ -34,6 +34,33 @@ pub struct Facts {
     pub worst_code: Option<(String, u64)>,
     /// What this node has left for other rates; none without a bound. Unit: items per second.
     pub free_rate: Option<f64>,
+    /// The runs that go slower than they should, for lack of room.
+    pub held_back: Vec<HeldBack>,
+}
+
+/// A run goes slower than its part of the rate allows, since its node has no room for more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldBack {
+    /// How fast it may go.
+    pub rate: RateLimit,
+    /// Its part of the task's rate.
+    pub wanted: RateLimit,
+    /// For how long.
+    pub age: Duration,
+    /// What the node said when it was last asked.
+    pub why: String,
+}
+
+impl HeldBack {
+    /// What the node's room has cost in a span that ends now. Unit: millionths of an item.
+    pub(super) fn lost(&self, span: Duration) -> u64 {
+        let (RateLimit::Limited(rate), RateLimit::Limited(wanted)) = (self.rate, self.wanted) else {
+            return 0;
+        };
+        let missing = wanted.micros_per_second().saturating_sub(rate.micros_per_second());
+        let micros = u128::from(missing) * self.age.min(span).as_millis() / 1000;
+        u64::try_from(micros).unwrap_or(u64::MAX)
+    }
 }
 
 /// How long calls took; none of them when none was answered.

@@ -14,6 +14,10 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
         CauseKind::Returned => "granted, but the node could not send them in time".to_owned(),
         CauseKind::Late => "nothing was in the way: the node came round too late".to_owned(),
         CauseKind::Slowed => "the handler asked for a lower rate for a while".to_owned(),
+        CauseKind::NoRoom => facts
+            .held_back
+            .first()
+            .map_or_else(String::new, |run| format!("{} instead of {}", run.rate, run.wanted)),
         CauseKind::InFlight => "left, and without a final verdict so far".to_owned(),
         CauseKind::NotRunning(Status::Running) => format!("nothing of it ran for {}", time(facts.idle)),
         CauseKind::NotRunning(status) => match &facts.standing.reason {

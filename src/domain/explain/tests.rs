@@ -34,6 +34,7 @@ fn minute(settled: u64, change: &str) -> Facts {
         live: Some(live),
         worst_code: None,
         free_rate: None,
+        held_back: Vec::new(),
     }
 }
 
@@ -64,6 +65,38 @@ fn explained(facts: &Facts) -> Explanation {
         assert!(!advice.text.is_empty() && (advice.change.is_some() || advice.hindrance.is_some()));
     }
     explanation
+}
+
+#[test]
+fn what_a_node_has_no_room_for_is_missing_as_long_as_it_was_refused() {
+    let mut facts = minute(30_000, "{}");
+    let limit = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
+    let held = |age| HeldBack {
+        rate: limit("500/s"),
+        wanted: limit("1000/s"),
+        age: Duration::from_secs(age),
+        why: "it needs 1000/s".to_owned(),
+    };
+    facts.held_back = vec![held(20)];
+    let explanation = explained(&facts);
+    assert_eq!((explanation.target, explanation.missing()), (Some(40_000_000_000), Some(10_000_000_000)));
+    assert_eq!(
+        (explanation.causes[0].kind, explanation.causes[0].kind.slug()),
+        (CauseKind::NoRoom, "no_room")
+    );
+    assert_eq!(explanation.causes[0].text, "500/s instead of 1000/s");
+    assert!(
+        explanation.why.contains("no room") && explanation.why.contains("it needs 1000/s"),
+        "{}",
+        explanation.why
+    );
+    assert!(explanation.advice[0].text.starts_with("move the shard"), "{:?}", explanation.advice);
+    facts.held_back = vec![held(600), HeldBack { rate: RateLimit::Unlimited, ..held(9) }];
+    assert_eq!(
+        explained(&facts).missing(),
+        Some(30_000_000_000),
+        "of this minute; what has no rate misses none"
+    );
 }
 
 #[test]

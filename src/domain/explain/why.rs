@@ -100,6 +100,7 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
         CauseKind::Stall(_) | CauseKind::Returned | CauseKind::Late | CauseKind::Slowed => {
             format!("{}: {}", cause.kind.title(), cause.text)
         }
+        CauseKind::NoRoom => no_room(facts),
         CauseKind::InFlight => {
             let (in_flight, troubled) = (count(live.in_flight), count(live.troubled));
             format!(
@@ -108,6 +109,12 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
         }
         CauseKind::NotRunning(_) => format!("for {} nothing of the task ran", time(facts.idle)),
     }
+}
+
+/// A run of a task that another shard left a part to.
+fn no_room(facts: &Facts) -> String {
+    let said = facts.held_back.first().map(|run| run.why.as_str()).unwrap_or_default();
+    format!("a run got a larger part of the rate, for which its node has no room: {said}")
 }
 
 fn little(rate: f64, latency: Duration, but: &str) -> String {

@@ -23,11 +23,11 @@ pub enum Verb {
     Tune,
     /// Change what it is called and when it goes: name, labels, priority, deadline.
     Describe,
-    /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head.
+    /// Change what it means, fixed while it runs: parameters, source, total, items left out at the head, shards.
     Edit,
     /// End early: what was not dispatched is excluded.
     Finish,
-    /// Try it now, not when its waiting time is over.
+    /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
     Recover,
     /// A node claimed a shard.
     Claimed,
@@ -133,6 +133,8 @@ const EDGES: &[Edge] = &[
     edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, None, None),
     edge(Verb::Finish, &[Queued, Running, Recovering, Stopped], None, None, None),
     edge(Verb::Recover, &[Recovering], None, Some(Queued), None),
+    // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
+    edge(Verb::Recover, &[Finalizing], None, None, None),
     edge(Verb::Claimed, &[Queued, Running, Recovering], None, Some(Running), Some(Running)),
     // A stopped task whose owner died is claimed only to commit `stopped`.
     edge(Verb::Claimed, &[Stopping], None, None, None),

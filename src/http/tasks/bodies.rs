@@ -167,6 +167,9 @@ with_settings! {
         /// Where its items come from; only before it has run.
         #[serde(default, deserialize_with = "crate::domain::settings_serde::object_option")]
         source: Option<SourceBody>,
+        /// Parts that different nodes can own: a number, or `auto`; only before it has run, and while it isn't queued.
+        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        shards: Option<crate::domain::settings::Auto<std::num::NonZeroU32>>,
         /// Why, for the audit.
         #[serde(default, deserialize_with = "reason")]
         #[schema(max_length = 1000)]
@@ -253,6 +256,7 @@ impl EditBody {
             total: self.total.map(ItemCount),
             skip_first: self.skip_first.map(ItemIndex),
             source: self.source.map(SourceBody::read).transpose()?,
+            shards: self.shards,
         };
         Ok((change, self.reason))
     }

@@ -204,6 +204,9 @@ async fn finish(
 }
 
 /// Try a recovering task now.
+///
+/// Of a task that stays `finalizing` since its end doesn't add up, the end is proved again: once what its `status_text` names
+/// was mended.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
     params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),

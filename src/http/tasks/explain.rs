@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 
 use super::explain_text::text;
+use super::shards::PlaceJson;
 use super::shown::{NextJson, next};
 use super::{Answer, Steer};
 use crate::domain::explain::{Advice, Cause, CauseKind, Explanation};
@@ -67,6 +68,8 @@ pub(super) struct ExplanationJson {
     pub(super) advice: Vec<AdviceJson>,
     /// The nodes that run it.
     pub(super) nodes: Vec<PartJson>,
+    /// Its shards, and where they stand.
+    pub(super) shards: Vec<PlaceJson>,
     /// Nodes that run a part of it and can't be asked: this is about the other parts.
     pub(super) unreachable: Vec<SilentJson>,
 }
@@ -194,6 +197,7 @@ impl ExplanationJson {
             why: explanation.why.clone(),
             advice: explanation.advice.iter().map(AdviceJson::new).collect(),
             nodes: explained.nodes.iter().map(node).collect(),
+            shards: explained.shards.iter().map(PlaceJson::new).collect(),
             unreachable: silent(&explained.silent),
         }
     }

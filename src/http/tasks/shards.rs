@@ -7,6 +7,7 @@ use crate::domain::ids::ShardId;
 use crate::domain::lifecycle::ShardState;
 use crate::http::time::rfc3339;
 use crate::ports::task_store::{ShardView, TaskView};
+use crate::service::explain::ExplainedShard;
 
 /// One part of a task, that one node owns at a time.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,5 +56,47 @@ impl ShardJson {
             rate_share: shard.share.map_or(0.0, |share| 1.0 / f64::from(share.parts())),
             next_at: shard.next_at.map(rfc3339),
         }
+    }
+}
+
+/// Where a shard of a task stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExplainedShard)]
+pub(super) struct PlaceJson {
+    /// Its name, `t42.0`.
+    pub(super) shard: String,
+    /// `idle`, `running`, `recovering`, `stopped` or `done`.
+    #[schema(value_type = String)]
+    pub(super) state: &'static str,
+    /// The node that runs it; null where none does.
+    pub(super) node: Option<String>,
+    /// The part of the rate that this node has no room for; null where it has what it should have.
+    pub(super) held_back: Option<HeldBackJson>,
+}
+
+/// A part of the rate that a node has no room for. It is asked for again every few seconds.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExplainedHeldBack)]
+pub(super) struct HeldBackJson {
+    /// How fast the shard may go meanwhile.
+    pub(super) rate: String,
+    /// How fast it should go.
+    pub(super) wanted: String,
+    /// For how long it has been refused.
+    pub(super) for_seconds: f64,
+    /// What the node said last.
+    pub(super) why: String,
+}
+
+impl PlaceJson {
+    pub(super) fn new(place: &ExplainedShard) -> PlaceJson {
+        let held_back = place.held_back.as_ref().map(|held| HeldBackJson {
+            rate: held.rate.to_string(),
+            wanted: held.wanted.to_string(),
+            for_seconds: (held.age.as_secs_f64() * 1e3).round() / 1e3,
+            why: held.why.clone(),
+        });
+        let (shard, node) = (place.shard.to_string(), place.node.clone());
+        PlaceJson { shard, state: place.state.as_str(), node, held_back }
     }
 }

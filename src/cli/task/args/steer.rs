@@ -149,6 +149,9 @@ pub struct SetArgs {
     /// Leave out so many items at the head; only before it has run
     #[arg(long, value_name = "N", help_heading = "Content")]
     pub skip_first: Option<u64>,
+    /// Cut it into so many shards when it starts, or "auto"; only before it has run
+    #[arg(long, value_name = "N|auto", help_heading = "Content")]
+    pub shards: Option<String>,
     /// Stop it at this time (RFC 3339)
     #[arg(long, value_name = "TIME", help_heading = "Content")]
     pub deadline: Option<String>,

@@ -118,6 +118,10 @@ pub(super) fn passing(case: &Case<'_>) -> Advice {
         CauseKind::Slowed => {
             ("ask the business", "its handler asked for the lower rate; that ends by itself")
         }
+        CauseKind::NoRoom => (
+            "move the shard to a node with more room, raise the node's capacity, or stop another task there",
+            "what doesn't fit is asked for again every 5 s; no setting of the task makes room",
+        ),
         CauseKind::NotRunning(_) => {
             ("look at the task's runs and its log", "no setting brings back time without a run")
         }
