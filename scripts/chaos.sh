@@ -16,16 +16,19 @@ scripts/chaos.sh --measure redis-outage [--minutes 10] …
 scripts/chaos.sh --measure db-outage|cpu [--seconds 60] …
 scripts/chaos.sh --measure rate [--rate 3000] [--shards 4] …
 
+--release builds it as it is shipped: for figures.
 Without --scenario the dice choose one for each round; `all` plays one after the other; `random` mixes three.
 Round k has seed S + k; the line that plays one again is printed with what was found. --out gets a line of JSON a round.
 TEXT
 }
 
 test=rounds
+profile=()
 export CHAOS_ROUNDS="${CHAOS_ROUNDS:-1}"
 while [ $# -gt 0 ]; do
     case "$1" in
     --help | -h) usage && exit 0 ;;
+    --release) profile=(--release) && shift ;;
     --rounds | --seed | --scenario | --store | --witness | --nodes | --shards | --rate | --items | --out | --minutes | --seconds | --ttl-ms | --measure)
         [ $# -ge 2 ] || { printf '%s needs a value\n' "$1" >&2; exit 2; }
         name="${1#--}"
@@ -43,5 +46,5 @@ while [ $# -gt 0 ]; do
 done
 
 # Not nextest: it would end a long run by its own clock.
-exec cargo test --workspace --locked --test chaos -- --nocapture --exact \
+exec cargo test "${profile[@]}" --workspace --locked --test chaos -- --nocapture --exact \
     "$([ "$test" = rounds ] && echo long::rounds || echo measure::measurement)"
