@@ -43,6 +43,7 @@ async fn a_store_that_is_down_for_a_minute_holds_dispatch_at_unsaved_max_and_los
         .await;
     world.until_in_flight(task, 50).await;
     world.store.faults().hold(Call::Checkpoint);
+    // The minute of the name.
     tokio::time::sleep(Duration::from_secs(60)).await;
     let (_, progress) = world.node().progress(task).pop().expect("it lives");
     assert!(progress.unsaved <= 200 + 50, "{progress:?}");
@@ -63,6 +64,7 @@ async fn heartbeats_that_fail_for_longer_than_the_trust_stop_dispatch_until_they
     tokio::time::sleep(Duration::from_secs(16)).await;
     let before = world.handler.calls.lock().expect("ok").len();
     assert!(before < 15_000, "the test is about a task that isn't done");
+    // Two more promises.
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(world.handler.calls.lock().expect("ok").len(), before, "no dispatch without trust");
     world.store.faults().let_go(Call::Beat);

@@ -27,6 +27,7 @@ async fn the_name_of_a_live_node_is_taken_and_that_of_a_dead_one_is_free_after_a
     let beating = tokio::spawn(async move {
         loop {
             store.beat(rival).await.expect("memory");
+            // As often as a heart beats.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     });
