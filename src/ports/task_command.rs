@@ -54,6 +54,24 @@ pub enum TaskCommand {
     },
 }
 
+impl TaskCommand {
+    /// The command as the audit names it.
+    pub fn action(&self) -> &'static str {
+        match self {
+            TaskCommand::Start | TaskCommand::StartAt(_) => "task.start",
+            TaskCommand::Stop { .. } => "task.stop",
+            TaskCommand::StopNow => "task.stop_now",
+            TaskCommand::Cancel => "task.cancel",
+            TaskCommand::Tune(_) => "task.tune",
+            TaskCommand::Finish { .. } => "task.finish",
+            TaskCommand::Recover => "task.recover",
+            TaskCommand::Edit(_) => "task.edit",
+            TaskCommand::Ready { .. } => "task.ready",
+            TaskCommand::NotReady { .. } => "task.not_ready",
+        }
+    }
+}
+
 /// What a change of a task names; what is none stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskEdit {

@@ -28,7 +28,7 @@ pub(super) fn obey(
     task.version += 1;
     let status = task.status;
     let statuses = (Some(progress::status_json(standing.status)), Some(progress::status_json(status)));
-    state.record(Some(id), actor, now, action(command).to_owned(), settings.unwrap_or(statuses));
+    state.record(Some(id), actor, now, command.action().to_owned(), settings.unwrap_or(statuses));
     if status == Status::Stopped && standing.status != Status::Stopped {
         hooks::announce(state, id, status, now);
     }
@@ -37,21 +37,6 @@ pub(super) fn obey(
     }
     let task = state.tasks.get(&id).ok_or(CommandError::NotFound(id))?;
     Ok(shown::view_with_owners(state, id, task))
-}
-
-fn action(command: &TaskCommand) -> &'static str {
-    match command {
-        TaskCommand::Start | TaskCommand::StartAt(_) => "task.start",
-        TaskCommand::Stop { .. } => "task.stop",
-        TaskCommand::StopNow => "task.stop_now",
-        TaskCommand::Cancel => "task.cancel",
-        TaskCommand::Tune(_) => "task.tune",
-        TaskCommand::Finish { .. } => "task.finish",
-        TaskCommand::Recover => "task.recover",
-        TaskCommand::Edit(_) => "task.edit",
-        TaskCommand::Ready { .. } => "task.ready",
-        TaskCommand::NotReady { .. } => "task.not_ready",
-    }
 }
 
 /// What a change was and is, as the audit has it.

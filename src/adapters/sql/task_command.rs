@@ -28,7 +28,7 @@ pub(super) async fn command(
     let status = words::status(&row)?;
     let statuses = || (task_record::status_json(standing.status), task_record::status_json(status));
     let (before, after) = settings.unwrap_or_else(statuses);
-    let action = action(command).to_owned();
+    let action = command.action().to_owned();
     let change = Change { task: Some(id), business: None, action, before: Some(before), after: Some(after) };
     task_record::audit(&transaction, actor, change, now).await?;
     if status == Status::Stopped && standing.status != Status::Stopped {
@@ -59,7 +59,7 @@ pub(super) async fn start_new(
     }
     task_record::save(transaction, &row, now).await?;
     let (id, status) = (TaskId(row.id), words::status(&row)?);
-    let action = action(&TaskCommand::Start).to_owned();
+    let action = TaskCommand::Start.action().to_owned();
     let (before, after) =
         (Some(task_record::status_json(standing.status)), Some(task_record::status_json(status)));
     let change = Change { task: Some(id), business: None, action, before, after };
@@ -83,22 +83,6 @@ async fn standing(transaction: &Transaction, row: &task::Model) -> Result<Standi
     let shards = task_record::shards(transaction, TaskId(row.id)).await?;
     let owned = shards.iter().any(|shard| shard.state == ShardState::Running.as_str());
     Ok(Standing { wish: words::wish(&row.wish)?, status: words::status(row)?, owned })
-}
-
-/// The command as the audit names it.
-fn action(command: &TaskCommand) -> &'static str {
-    match command {
-        TaskCommand::Start | TaskCommand::StartAt(_) => "task.start",
-        TaskCommand::Stop { .. } => "task.stop",
-        TaskCommand::StopNow => "task.stop_now",
-        TaskCommand::Cancel => "task.cancel",
-        TaskCommand::Tune(_) => "task.tune",
-        TaskCommand::Finish { .. } => "task.finish",
-        TaskCommand::Recover => "task.recover",
-        TaskCommand::Edit(_) => "task.edit",
-        TaskCommand::Ready { .. } => "task.ready",
-        TaskCommand::NotReady { .. } => "task.not_ready",
-    }
 }
 
 /// Changes the row and the shards; says what was and what is where that isn't the status.
