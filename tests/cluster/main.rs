@@ -20,7 +20,7 @@ mod view_tasks;
 mod world;
 
 use judge::Tally;
-use world::play;
+use world::{Outcome, play};
 
 const SEEDS: u64 = 250;
 /// After so many failed scenarios of a part, more of them would tell the same.
@@ -101,10 +101,21 @@ fn replay() {
     assert!(outcome.failures.is_empty(), "{:#?}", outcome.failures);
 }
 
+/// Actors of a node that is killed go in no order: calls that are dropped in the same moment are told in that of their
+/// names.
+fn in_order(mut outcome: Outcome) -> Outcome {
+    let is_dropped = |line: &String| line.contains(" hears [] of ");
+    let moment = |line: &String| line.split_whitespace().next().map(str::to_owned);
+    let go_together =
+        |one: &String, other: &String| is_dropped(one) && is_dropped(other) && moment(one) == moment(other);
+    outcome.log.chunk_by_mut(go_together).for_each(|lines| lines.sort());
+    outcome
+}
+
 #[test]
 fn the_same_seed_gives_the_same_log() {
-    for seed in 1..=5 {
-        let (one, other) = (play(seed, true), play(seed, true));
+    for seed in 1..=10 {
+        let (one, other) = (in_order(play(seed, true)), in_order(play(seed, true)));
         let differs = one.log.iter().zip(&other.log).position(|(one, other)| one != other);
         let at = differs.unwrap_or_else(|| one.log.len().min(other.log.len()));
         let both = (one.log.get(at), other.log.get(at));
