@@ -157,10 +157,21 @@ fn keep(cluster: &Cluster, evidence: &Evidence, name: &str, seed: u64) {
 }
 
 impl Round<'_> {
-    /// Waits until so many more deliveries came.
+    /// Waits until so many more deliveries came, or there are no more to come: what happens may take longer than the task.
     pub(crate) async fn flows(&self, count: u64) {
         let wanted = self.cluster.business.count() + count;
-        let flowing = tokio::time::timeout(PATIENCE, self.cluster.business.reaches(wanted)).await;
+        let ended = async {
+            while !is_told(self.cluster, self.task) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let flowing = async {
+            tokio::select! {
+                () = self.cluster.business.reaches(wanted) => {}
+                () = ended => {}
+            }
+        };
+        let flowing = tokio::time::timeout(PATIENCE, flowing).await;
         assert!(flowing.is_ok(), "nothing flows: {}", self.said());
     }
 

@@ -26,7 +26,7 @@ impl RunStore for Store {
     }
 
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
-        let storing = settled(|| run_checkpoint::checkpoint(self, checkpoints));
+        let storing = Box::pin(settled(|| run_checkpoint::checkpoint(self, checkpoints)));
         self.writer.answers_within(CHECKPOINT_MAX, storing).await
     }
 

@@ -98,7 +98,9 @@ pub(crate) fn runs<'a>(writes: &[&'a ShardWrite]) -> Vec<Run<'a>> {
         }
         let had_owner = before.is_some_and(|before| before.session.is_some());
         if let Some(run) = runs.last_mut().filter(|_| had_owner && write.session.is_none()) {
-            run.is_released = write.who == run.claim.who;
+            // A node's next life has its name too; but only the run itself counts its writes.
+            let is_its_own = before.is_some_and(|before| write.seq > before.seq);
+            run.is_released = is_its_own && write.who == run.claim.who;
         }
         before = Some(write);
     }

@@ -73,6 +73,13 @@ impl Rows {
             row.blob = hex(&encode(ItemIndex(low), &[], &[]));
         });
     }
+
+    fn release(&mut self, at: i64) {
+        self.add(at, |row| {
+            row.seq += 1;
+            row.session = None;
+        });
+    }
 }
 
 /// n1 delivers 0 to 109 and dies with 100 saved; n2 goes on from 100, is told to stop at 150, and ends it.
@@ -90,14 +97,14 @@ fn sound() -> Evidence {
     deliveries.extend((100..150).map(|index| delivery(index, 101, "n2", later(index))));
     let stop = later(150);
     rows.checkpoint(stop + STEP, 150);
-    rows.add(stop + STEP, |row| row.session = None);
+    rows.release(stop + STEP);
     let started = stop + SECOND;
     rows.claim(started, 102, "n2");
     let last = |index: u64| started + (index - 149).cast_signed() * STEP;
     deliveries.extend((150..ITEMS).map(|index| delivery(index, 102, "n2", last(index))));
     let ended = last(ITEMS) + STEP;
     rows.checkpoint(ended, ITEMS);
-    rows.add(ended, |row| row.session = None);
+    rows.release(ended);
     let command = |order, at| Command { sent: at - 5_000, acked: at, task: 1, node: "n3".to_owned(), order };
     let task =
         |id, at, status: &str| TaskWrite { id, at, task: 1, status: status.to_owned(), wish: String::new() };
@@ -253,6 +260,12 @@ fn repeats_beyond_the_bound_are_found_and_so_is_any_after_a_hand_over() {
         life.deliveries.push(delivery(149, 102, "n2", began + STEP / 2));
     };
     assert_eq!(broken(after_release), ["bounded repeats"]);
+    let after_the_next_life_gave_it_up = |life: &mut Evidence| {
+        after_release(life);
+        let release = row(life, |row| row.epoch == 101 && row.session.is_none());
+        life.writes[release].seq -= 1;
+    };
+    assert_eq!(broken(after_the_next_life_gave_it_up), [""; 0]);
     let twice = |life: &mut Evidence| {
         life.faults.clear();
         let again = delivery(3, 100, "n1", BEGUN + 50 * STEP + 5_000);

@@ -39,7 +39,7 @@ impl<C> Bounded<C> {
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let limit = self.limit.map(|_| limit);
-        within(limit, work, |text| StoreError::Unavailable(text)).await
+        within(limit, work, StoreError::Unavailable).await
     }
 
     async fn within<T>(
