@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::task::JoinHandle;
 
 use super::context::NodeContext;
 use super::policy::Kind;
@@ -74,7 +75,7 @@ pub(crate) struct State {
     me: Address<Msg>,
     leaf: Leaf,
     waiting: Vec<Question>,
-    on_trip: bool,
+    on_trip: Option<JoinHandle<()>>,
 }
 
 pub(crate) struct LeaseKeeper;
@@ -92,7 +93,7 @@ impl Actor for LeaseKeeper {
         let leaf = node.tree.enter(&format!("{}/lease-keeper", node.node), Kind::LeaseKeeper);
         let me = Address::new(me, leaf.clone());
         line.plug(me.clone());
-        Ok(State { node, me, leaf, waiting: Vec::new(), on_trip: false })
+        Ok(State { node, me, leaf, waiting: Vec::new(), on_trip: None })
     }
 
     async fn handle(
@@ -104,13 +105,15 @@ impl Actor for LeaseKeeper {
         state.leaf.handled();
         match message {
             Msg::Ask { key, wanted, answer } => state.waiting.push(Question { key, wanted, answer }),
-            Msg::TripDone => state.on_trip = false,
+            Msg::TripDone => state.on_trip = None,
         }
         state.travel();
         Ok(())
     }
 
+    /// What the last runs gave back is told, or who takes their shards would wait until the leases run out.
     async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.finish().await;
         state.leaf.leave();
         Ok(())
     }
@@ -118,7 +121,7 @@ impl Actor for LeaseKeeper {
 
 impl State {
     fn travel(&mut self) {
-        if self.on_trip || self.waiting.is_empty() {
+        if self.on_trip.is_some() || self.waiting.is_empty() {
             return;
         }
         let questions = std::mem::take(&mut self.waiting);
@@ -126,13 +129,22 @@ impl State {
             questions.into_iter().for_each(|question| (question.answer)(LeaseAnswer::SessionOnly));
             return;
         }
-        self.on_trip = true;
         self.leaf.say(Activity::Ok, format!("{} leases on a trip", questions.len()));
         let (node, me) = (self.node.clone(), self.me.clone());
-        self.node.vital.spawn(self.me.guard(async move {
+        self.on_trip = Some(self.node.vital.spawn(self.me.guard(async move {
             trip(&node, questions).await;
             me.tell(Msg::TripDone);
-        }));
+        })));
+    }
+
+    async fn finish(&mut self) {
+        if let Some(trip) = self.on_trip.take() {
+            // A panic of its own has been told.
+            trip.await.ok();
+        }
+        let mut last = std::mem::take(&mut self.waiting);
+        last.retain(|question| matches!(question.wanted, Wanted::Release));
+        trip(&self.node, last).await;
     }
 }
 

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
@@ -32,9 +31,6 @@ use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
-
-/// How long the ordered end of one child may take.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) enum Msg {
     /// Everything that waits to run here, as one scan found it.
@@ -229,9 +225,8 @@ impl Actor for Supervisor {
             Kind::Session,
         ];
         for kind in order {
-            let Some((child, _)) = state.children.remove(&kind) else { continue };
-            if let Err(error) = child.stop_and_wait(None, Some(STOP_PATIENCE)).await {
-                tracing::warn!(actor = kind.as_str(), %error, "child did not end in time");
+            if let Some((child, _)) = state.children.remove(&kind) {
+                super::supervisor_children::end(kind, &child).await;
             }
         }
         state.leaf.leave();

@@ -33,6 +33,23 @@ async fn on<M: ractor::Message>(
     }
 }
 
+/// How long the ordered end of one child may take.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Ends a child, and waits for that.
+pub(super) async fn end(kind: Kind, child: &ActorCell) {
+    let patience = Some(STOP_PATIENCE);
+    let fault = if kind == Kind::LeaseKeeper {
+        // What runs told it as they ended may be in its mailbox.
+        child.drain_and_wait(patience).await.err().map(|fault| fault.to_string())
+    } else {
+        child.stop_and_wait(None, patience).await.err().map(|fault| fault.to_string())
+    };
+    if let Some(error) = fault {
+        tracing::warn!(actor = kind.as_str(), error, "child did not end in time");
+    }
+}
+
 impl State {
     pub(super) async fn spawn(&self, kind: Kind, me: &ActorCell) -> Result<ActorCell, SpawnErr> {
         let (node, lines, me) = (self.node.clone(), self.lines.clone(), me.clone());

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use windrow::domain::ids::{ClaimId, ShardId};
 use windrow::domain::lifecycle::Status;
+use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow::ports::session_store::SessionStore;
 use windrow::ports::task_store::{CommandError, MoveRefusal, TaskStore};
 
-use super::{finishes, two};
+use super::{TTL, finishes, two};
+use crate::link::Way;
 use crate::tasks::actor;
 
 async fn hands_over(prefix: &str, with_leases: bool) {
@@ -29,6 +32,25 @@ async fn a_node_that_ends_hands_over_at_the_next_scan_and_nothing_is_repeated() 
 #[tokio::test(start_paused = true)]
 async fn with_leases_too_a_hand_over_takes_a_scan_at_most() {
     hands_over("hand-l", true).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_ends_has_given_its_leases_back_however_slow_their_store_is() {
+    let (mut cluster, task) = two("hand-slow", true).await;
+    let leaving = cluster.nodes.remove("a").expect("it runs");
+    let slow = async {
+        leaving.link.redis(Way::Hangs);
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        leaving.link.redis(Way::Open);
+    };
+    let (drained, ()) = tokio::join!(leaving.handle.drain(Duration::from_secs(60)), slow);
+    assert!(drained, "everything ended in time");
+    let key = LeaseKey { shard: ShardId { task, no: 0 }, claim: ClaimId(uuid::Uuid::new_v4()) };
+    let leases = cluster.leases.as_ref().expect("with leases");
+    assert_eq!(leases.acquire(&[key], TTL).await, Ok(vec![LeaseReply::Held]), "nobody holds it");
+    leases.release(&[key]).await.expect("memory");
+    cluster.until_works("b").await;
+    finishes(&cluster, task, 0).await;
 }
 
 #[tokio::test(start_paused = true)]
