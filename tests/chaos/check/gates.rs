@@ -11,7 +11,7 @@ const STOP: i64 = 3 * SECOND;
 /// No delivery of an epoch that was never granted, none of another node's, none after a newer claim.
 pub(super) fn judge_owners(evidence: &Evidence, writes: &[&ShardWrite], judgement: &mut Judgement) {
     let Some(first) = writes.first() else { return };
-    let runs = runs(writes);
+    let runs = runs(evidence, writes);
     for delivery in evidence.deliveries.iter().filter(|delivery| delivery.shard == first.shard) {
         let Some(at) = runs.iter().position(|run| run.epoch == delivery.epoch) else {
             judgement.find("one owner", format!("epoch {} was granted to nobody", delivery.epoch));

@@ -89,7 +89,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// The runs of a shard in their order.
-pub(crate) fn runs<'a>(writes: &[&'a ShardWrite]) -> Vec<Run<'a>> {
+pub(crate) fn runs<'a>(evidence: &Evidence, writes: &[&'a ShardWrite]) -> Vec<Run<'a>> {
     let mut runs: Vec<Run<'a>> = Vec::new();
     let mut before: Option<&ShardWrite> = None;
     for write in writes {
@@ -98,11 +98,17 @@ pub(crate) fn runs<'a>(writes: &[&'a ShardWrite]) -> Vec<Run<'a>> {
         }
         let had_owner = before.is_some_and(|before| before.session.is_some());
         if let Some(run) = runs.last_mut().filter(|_| had_owner && write.session.is_none()) {
-            // A node's next life has its name too; but only the run itself counts its writes.
-            let is_its_own = before.is_some_and(|before| write.seq > before.seq);
-            run.is_released = is_its_own && write.who == run.claim.who;
+            // A node's next life has its name too.
+            let has_died = was_killed(evidence, &run.claim.who, run.claim.at, write.at);
+            run.is_released = write.who == run.claim.who && !has_died;
         }
         before = Some(write);
     }
     runs
+}
+
+/// Whether this node was killed in between.
+fn was_killed(evidence: &Evidence, node: &str, from: i64, until: i64) -> bool {
+    let name = format!("kill -9 {node}");
+    evidence.faults.iter().any(|fault| fault.name == name && (from..=until).contains(&fault.from))
 }

@@ -7,7 +7,7 @@ use crate::evidence::{Delivery, Evidence, Harm, ShardWrite};
 
 pub(super) fn judge(evidence: &Evidence, writes: &[&ShardWrite], judgement: &mut Judgement) {
     let Some(first) = writes.first() else { return };
-    let runs = runs(writes);
+    let runs = runs(evidence, writes);
     let deliveries: Vec<&Delivery> =
         evidence.deliveries.iter().filter(|delivery| delivery.shard == first.shard).collect();
     let allowed = evidence.bounds.concurrency + evidence.bounds.unsaved;
