@@ -71,7 +71,7 @@ async fn readyz(State(app): State<App>) -> Response {
     let mut reasons: Vec<Reason> = Vec::new();
     if app.front.is_ending() {
         reasons.push(Reason { reason: "draining", text: "the node is shutting down".to_owned() });
-    } else if app.front.is_drained() || app.service.is_wished_drained().await {
+    } else if app.front.is_drained() || app.service.stands_by().await {
         reasons.push(Reason { reason: "drained", text: "an administrator drained the node".to_owned() });
     }
     let reason = |fault: NotReady| Reason { reason: fault.slug, text: fault.text };

@@ -106,13 +106,15 @@ impl Service {
         if is_live { Ok(()) } else { Err(missing()) }
     }
 
-    /// Whether people want this node drained, by a wish in the store.
-    pub async fn is_wished_drained(&self) -> bool {
+    /// Whether people want this node drained, by a wish in the store, or it has yet to hear that they no longer do: others
+    /// may not move anything here before.
+    pub async fn stands_by(&self) -> bool {
         if !self.is_shared() {
             return false;
         }
         let sessions = self.sessions().await.unwrap_or_default();
-        super::cluster::live_session(&sessions, &self.parts.cluster.node).is_some_and(|own| own.drain)
+        super::cluster::live_session(&sessions, &self.parts.cluster.node)
+            .is_some_and(|own| own.drain || own.face.draining)
     }
 
     /// How long this node's heart has not beaten, as it saw itself; none where it doesn't look.

@@ -84,9 +84,9 @@ pub(in crate::http) async fn face(app: &App) -> NodeFace {
     let (config, supervisor) = (app.service.config(), app.service.supervisor());
     let room = supervisor.room();
     let runs: Vec<(ShardId, u32)> = supervisor.runs().iter().map(|run| (run.shard, run.run.0)).collect();
-    let is_wished = app.service.is_wished_drained().await;
+    let stands_by = app.service.stands_by().await;
     NodeFace {
-        state: match (app.front.is_ending(), is_wished) {
+        state: match (app.front.is_ending(), stands_by) {
             (false, true) => drained_word(runs.len()),
             _ => app.front.state(),
         }
