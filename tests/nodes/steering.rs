@@ -47,8 +47,8 @@ async fn a_node_is_drained_and_a_task_moved_from_elsewhere() {
     assert!(ready.status == 503 && ready.text().contains("drained"), "{}", ready.text());
     let told = person.windrow(&format!("task move {task} --to {owner}")).await.refused(4, &["drains"]);
     assert!(told.stderr.contains("undrain"), "{}", told.stderr);
-    person.windrow(&format!("node undrain {owner}")).await.expect(0);
-    until(&there, &format!("/v1/nodes/{owner}"), "serving", |node| node["state"] == "serving").await;
+    let told = person.windrow(&format!("node undrain {owner}")).await.expect(0).stdout;
+    assert_eq!(told.trim(), format!("{owner}: serving"), "and so it takes what is moved to it");
     let told = person.windrow(&format!("task move {task} --to {owner} --wait")).await.expect(0).stdout;
     assert!(told.contains(&format!("runs on {owner}")), "{told}");
     there.admin.post(&format!("/v1/tasks/{task}/move"), json!({"to": owner})).await.problem(409, "conflict");

@@ -17,6 +17,8 @@ use crate::client::Request;
 
 /// Between two looks at a node that drains.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// So many for one that is wanted again: some heartbeats. One that is silent is shown as it is.
+const LOOKS_MAX: u32 = 15;
 
 /// Lets a node hand its tasks over and take none.
 ///
@@ -70,6 +72,10 @@ fn drained(name: &str, node: &Value) -> String {
     format!("{name}: {state}; {what}")
 }
 
+fn is_drained(node: &Value) -> bool {
+    matches!(node["state"].as_str(), Some("drained" | "draining"))
+}
+
 /// Lets a node take tasks again.
 ///
 /// # Errors
@@ -77,7 +83,15 @@ fn drained(name: &str, node: &Value) -> String {
 pub(super) async fn undrain(args: &ChangeArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let request = args.write.request(Request::post(&format!("{}/undrain", path(&args.node))), Map::new());
-    let Some(answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    let Some(mut answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
+    // It hears of it with its next heartbeat; nothing can be moved to it before.
+    for _ in 0..LOOKS_MAX {
+        if !is_drained(&answer.json()?) {
+            break;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+        answer = link.get(&path(&args.node)).await?;
+    }
     if !matches!(link.look.form, Form::Table | Form::Wide) {
         return link.show_one(&NODES, &answer, card);
     }
