@@ -119,7 +119,7 @@ impl Heartbeats {
         self.board().watch.forget(id);
     }
 
-    /// When the next watched session's time is up, if nothing more is heard of it.
+    /// When a watched session must be looked at next: its time may be up.
     pub(crate) fn next_due(&self, now: Moment) -> Option<Moment> {
         self.board().watch.next_due(now)
     }
