@@ -13,6 +13,8 @@
 mod bare;
 #[path = "executor/engine.rs"]
 mod engine;
+#[path = "shared/smoke.rs"]
+mod smoke;
 
 use std::time::Instant;
 
@@ -32,8 +34,8 @@ fn rate(items: u64, run: impl FnOnce()) -> f64 {
 
 fn main() {
     let mut arguments = std::env::args().skip(1).filter_map(|text| text.parse::<u64>().ok());
-    let items = arguments.next().unwrap_or(10_000_000);
-    let rounds = arguments.next().unwrap_or(5) as usize;
+    let items = arguments.next().unwrap_or_else(|| smoke::sized(10_000_000, 20_000));
+    let rounds = arguments.next().unwrap_or_else(|| smoke::sized(5, 1)) as usize;
     let engine = Engine::start();
     let mut rows: Vec<(&str, Vec<f64>)> =
         ["bare claim 1", "  on one thread", "bare claim 64", "windrow", "windrow batch 64"]
@@ -73,7 +75,7 @@ fn main() {
 
 /// 100,000 items that sleep at once: where a single future queue collapses under tokio's cooperative budget.
 fn sleeping(engine: &Engine) {
-    for (concurrency, items) in [(10_000, 1_000_000), (100_000, 3_000_000)] {
+    for (concurrency, items) in smoke::sized([(10_000, 1_000_000), (100_000, 3_000_000)], [(100, 1_000); 2]) {
         let started = Instant::now();
         engine.run(Job { concurrency, ..Job::new(Work::Sleep, items) });
         let per_second = items as f64 / started.elapsed().as_secs_f64();
@@ -88,12 +90,13 @@ fn sleeping(engine: &Engine) {
 
 /// Memory must not grow with the number of items.
 fn memory(engine: &Engine) {
-    engine.run(Job::new(Work::Nothing, 100_000));
+    let (few, many) = smoke::sized((100_000, 100_000_000), (1_000, 10_000));
+    engine.run(Job::new(Work::Nothing, few));
     let small = resident_kib();
-    engine.run(Job::new(Work::Nothing, 100_000_000));
+    engine.run(Job::new(Work::Nothing, many));
     let large = resident_kib();
     println!(
-        "RSS after 10^5 items {small} KiB, after 10^8 {large} KiB: × {:.3} (aim ≤ 1.1)",
+        "RSS after {few} items {small} KiB, after {many} {large} KiB: × {:.3} (aim ≤ 1.1)",
         large as f64 / small as f64
     );
 }

@@ -5,6 +5,14 @@
 //! is shared; absolute numbers are only orientation. Goals: single ≥ 0.75, batched no worse.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a benchmark exports nothing, and doesn't use all that is shared"
+)]
+
+#[path = "shared/smoke.rs"]
+mod smoke;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -52,8 +60,7 @@ const CASES: [Case; 3] = [
 ];
 
 fn main() {
-    let is_bench = std::env::args().any(|arg| arg == "--bench");
-    let (rounds, share) = if is_bench { (7, 1) } else { (1, 100) };
+    let (rounds, share) = smoke::sized((7, 1), (1, 100));
     let address = serve();
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let title = "calls/s (median of rounds)";

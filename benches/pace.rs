@@ -4,23 +4,28 @@
 //! `over` is the most by which any interval exceeded rate × its length, in items; the promise is `over ≤ burst`.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
-#![allow(unreachable_pub, reason = "a benchmark exports nothing")]
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a benchmark exports nothing, and doesn't use all that is shared"
+)]
 #![allow(clippy::unwrap_used, reason = "a benchmark ends where something is wrong")]
 
 #[path = "executor/engine.rs"]
 mod engine;
+#[path = "shared/smoke.rs"]
+mod smoke;
 
 use engine::{Engine, Job, Work};
 use windrow::domain::pace::burst_items;
 use windrow::domain::settings::{Burst, Rate, RateLimit};
 
-const SECONDS: u64 = 10;
-
 fn main() {
     let engine = Engine::start();
-    for per_second in [10, 100, 1_000, 10_000, 100_000] {
+    let (rates, seconds) = smoke::sized((&[10, 100, 1_000, 10_000, 100_000][..], 10), (&[1_000][..], 1));
+    for &per_second in rates {
         let rate = Rate::per_second(per_second).unwrap();
-        let items = per_second * SECONDS;
+        let items = per_second * seconds;
         engine.run(Job { rate: RateLimit::Limited(rate), ..Job::new(Work::Record, items) });
         let times = engine.gate_times();
         assert_eq!(times.len() as u64, items);

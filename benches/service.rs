@@ -13,6 +13,8 @@
 
 #[path = "../tests/api/business.rs"]
 mod business;
+#[path = "shared/smoke.rs"]
+mod smoke;
 #[path = "../tests/api/support.rs"]
 mod support;
 
@@ -44,7 +46,7 @@ async fn knobs() {
     node.business("push", &business.url(), json!({})).await;
     let task = node.task("push", 100_000_000, json!({"rate": "1000/s", "start": true})).await;
     let (mut acks, mut lasts, mut drains) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..10 {
+    for _ in 0..smoke::sized(10, 2) {
         node.status(&task, "running").await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let asked = Instant::now();
@@ -64,14 +66,15 @@ async fn knobs() {
     for (text, rate) in [("100/s", 100.0), ("1000/s", 1000.0), ("50/s", 50.0)] {
         node.admin.patch(&format!("/v1/tasks/{task}"), json!({"rate": text})).await.expect(200);
         let changed = Instant::now();
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        let whole = smoke::sized(5000, 1500);
+        tokio::time::sleep(Duration::from_millis(whole)).await;
         let seen = business.seen();
         let within = |from: u64, to: u64| {
             let (from, to) = (changed + Duration::from_millis(from), changed + Duration::from_millis(to));
             let calls = seen.iter().filter(|seen| seen.at >= from && seen.at < to).count();
             calls as f64 / to.duration_since(from).as_secs_f64()
         };
-        let (first, rest) = (within(0, 1000), within(1000, 5000));
+        let (first, rest) = (within(0, 1000), within(1000, whole));
         println!(
             "rate {text}: {first:.0}/s in the first second, {rest:.1}/s then ({:.3} of it)",
             rest / rate
@@ -102,7 +105,7 @@ fn millis(time: Duration) -> f64 {
 /// Tasks created and started at once, four fifths of which fit.
 async fn tasks() {
     let number = std::env::var("WINDROW_BENCH_TASKS").ok().and_then(|text| text.parse().ok());
-    let number: u64 = number.unwrap_or(10_000);
+    let number: u64 = number.unwrap_or_else(|| smoke::sized(10_000, 50));
     let business = Business::start(|_| Act::ok()).await;
     let fits = number * 4 / 5;
     let recipe = Recipe::new()
@@ -135,7 +138,7 @@ async fn tasks() {
         "all owned ({running}) or queued with a reason ({explained}) after {:.1} s",
         begun.elapsed().as_secs_f64()
     );
-    tokio::time::sleep(Duration::from_secs(20)).await;
+    tokio::time::sleep(smoke::sized(Duration::from_secs(20), Duration::from_secs(1))).await;
     done.store(true, Ordering::Relaxed);
     let mut times = prober.await.unwrap();
     times.sort();
@@ -150,7 +153,7 @@ async fn tasks() {
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
     println!("RSS {:.0} MiB ({:.0} MiB before)", mib(resident(&node)), mib(idle));
     let (before, looked) = (business.seen().len(), Instant::now());
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    tokio::time::sleep(smoke::sized(Duration::from_secs(10), Duration::from_secs(1))).await;
     let span = looked.elapsed().as_secs_f64();
     let rate = (business.seen().len() - before) as f64 / span;
     println!("{rate:.0} items/s of {:.0} that the running tasks may do", running as f64 / 10.0);

@@ -3,6 +3,14 @@
 //! `WINDROW_BENCH_ROWS` sets the number of rows (default 1,000,000).
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a benchmark exports nothing, and doesn't use all that is shared"
+)]
+
+#[path = "shared/smoke.rs"]
+mod smoke;
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write};
@@ -16,8 +24,8 @@ use windrow::domain::ids::ItemIndex;
 use windrow::ports::source::Source;
 
 fn main() {
-    let rows =
-        std::env::var("WINDROW_BENCH_ROWS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    let rows = std::env::var("WINDROW_BENCH_ROWS").ok().and_then(|text| text.parse().ok());
+    let rows = rows.unwrap_or_else(|| smoke::sized(1_000_000, 5_000));
     let dir = tempfile::tempdir().expect("a directory can be made");
     let csv = dir.path().join("users.csv");
     write(&csv, rows, Some("user_id,name,locale,device,note\n"), |n| {

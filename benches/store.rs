@@ -1,20 +1,33 @@
 //! How fast SQLite takes checkpoints, each a durable commit (`synchronous = FULL`): small ones in a row, and large ones
-//! full of side records. `cargo bench --bench store` prints one line a case; the database lies in the system's
+//! full of side records or of log lines. `cargo bench --bench store` prints one line a case; the database lies in the system's
 //! temporary directory unless `TMPDIR` says otherwise.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a benchmark exports nothing, and doesn't use all that is shared"
+)]
 
+#[path = "shared/smoke.rs"]
+mod smoke;
+
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use uuid::Uuid;
 use windrow::adapters::sql::Store;
+use windrow::config::Config;
 use windrow::domain::counters::Counters;
 use windrow::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, WallMs};
 use windrow::domain::shards::Told;
-use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
-use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint};
+use windrow::ports::data_log::{DataLogLine, LogOrigin};
+use windrow::ports::handler::{LogLevel, LogLine};
+use windrow::ports::run_store::{
+    ClaimOutcome, ClaimRequest, ClaimedShard, ReplyLines, RunStore, ShardCheckpoint,
+};
 use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
 
@@ -34,14 +47,15 @@ async fn main() -> Result<()> {
 async fn measure(place: &std::path::Path) -> Result<()> {
     let store = Store::open(&place.join("windrow.db")).await?;
     let mut runs = Vec::new();
+    let session = session(&store).await?;
     for _ in 0..100 {
-        runs.push(run(&store).await?);
+        runs.push(run(&store, session).await?);
     }
     let mut seq = 0;
     for shards in [1, 10, 100] {
         let begun = Instant::now();
         let mut commits = 0_u32;
-        while begun.elapsed() < Duration::from_secs(3) {
+        while begun.elapsed() < smoke::sized(Duration::from_secs(3), Duration::from_millis(50)) {
             seq += 1;
             let batch: Vec<_> = runs[..shards].iter().map(|run| checkpoint(run, seq, Vec::new())).collect();
             store.checkpoint(&batch).await?;
@@ -51,8 +65,8 @@ async fn measure(place: &std::path::Path) -> Result<()> {
         let rate = f64::from(commits) / begun.elapsed().as_secs_f64();
         println!("{shards:>3} shards a commit: {rate:>7.0} commits/s, {each:>10.1?} each");
     }
-    for (records, what) in [(1000, "parked"), (1000, "abandoned"), (20_000, "parked"), (20_000, "abandoned")]
-    {
+    let many = smoke::sized(20_000, 2_000);
+    for (records, what) in [(1000, "parked"), (1000, "abandoned"), (many, "parked"), (many, "abandoned")] {
         seq += 1;
         let first = seq * 100_000;
         let side: Vec<_> = (first..first + records).map(|index| record(what, index)).collect();
@@ -66,7 +80,32 @@ async fn measure(place: &std::path::Path) -> Result<()> {
         store.checkpoint(&[checkpoint(&runs[0], seq, cleared)]).await?;
         println!("{records:>6} side records, cleared  : {:>9.1?}", begun.elapsed());
     }
+    for lines in [1_000, smoke::sized(10_000, 2_000)] {
+        seq += 1;
+        let replies = ReplyLines { since: CheckpointSeq(seq), lines: said(&runs[0], lines), dropped: 0 };
+        let checkpoint = ShardCheckpoint { lines: vec![replies], ..checkpoint(&runs[0], seq, Vec::new()) };
+        let begun = Instant::now();
+        store.checkpoint(&[checkpoint]).await?;
+        println!("{lines:>6} log lines of replies     : {:>9.1?}", begun.elapsed());
+    }
     Ok(store.close().await?)
+}
+
+/// Lines as a handler says them, one an item.
+fn said(run: &ClaimedShard, lines: u64) -> Arc<[DataLogLine]> {
+    let line = |index: u64| DataLogLine {
+        shard: run.shard,
+        at: NOW,
+        origin: LogOrigin::Business,
+        code: None,
+        line: LogLine {
+            index: Some(ItemIndex(index)),
+            level: LogLevel::Info,
+            message: format!("user {index} was told on the second device"),
+            extra: None,
+        },
+    };
+    (0..lines).map(line).collect()
 }
 
 fn record(what: &str, index: u64) -> SideRecord {
@@ -74,6 +113,7 @@ fn record(what: &str, index: u64) -> SideRecord {
     let trouble = ItemTrouble {
         index: ItemIndex(index),
         attempts: 3,
+        charged: 3,
         failure: Some(failure),
         at: NOW,
         history: Vec::new(),
@@ -98,17 +138,15 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
         finish_at: None,
         canary_passed: false,
         told: Told::default(),
+        outage: None,
+        lines: Vec::new(),
         close: None,
         now: NOW,
     }
 }
 
-async fn run(store: &Store) -> Result<ClaimedShard> {
-    let actor =
-        Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false };
-    store.ensure_business("bench", &actor, NOW).await?;
-    let made = store.create(&new_task()?, &actor, NOW).await?;
-    store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;
+/// The life of a node: a name has one at a time.
+async fn session(store: &Store) -> Result<SessionId> {
     let (id, promise) = (SessionId(Uuid::new_v4()), Duration::from_secs(15));
     let session = NewSession {
         id,
@@ -120,26 +158,27 @@ async fn run(store: &Store) -> Result<ClaimedShard> {
         face: SessionFace::default(),
     };
     store.begin(&session).await?;
+    Ok(id)
+}
+
+async fn run(store: &Store, session: SessionId) -> Result<ClaimedShard> {
+    let actor =
+        Actor { name: "bench".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false };
+    store.ensure_business("bench", &actor, NOW).await?;
+    let made = store.create(&new_task(), &actor, NOW).await?;
+    store.command(made.id, &TaskCommand::Start, &actor, NOW).await?;
     let shard = ShardId { task: made.id, no: 0 };
     let claim = ClaimId(Uuid::new_v4());
-    let request = ClaimRequest { shard, seen: Epoch(0), claim, session: id, now: NOW };
+    let request = ClaimRequest { shard, seen: Epoch(0), claim, session, now: NOW };
     match store.claim(request).await? {
         ClaimOutcome::Claimed(run) => Ok(*run),
         ClaimOutcome::Lost | ClaimOutcome::Newer(_) => bail!("a fresh shard was not to be had"),
     }
 }
 
-fn new_task() -> Result<NewTask> {
-    // As the store keeps settings; the values don't matter here.
-    let tuning: Tuning = serde_json::from_str(
-        r#"{"rate":"Unlimited","burst":{"Items":4},"concurrency":"Auto","max_concurrency":64,"window":"Auto",
-        "batch":1,"batch_linger":"0s","timeout":"30s","max_attempts":3,"backoff":{"first":{"secs":1,"nanos":0},
-        "max":{"secs":60,"nanos":0},"factor":2,"jitter_percent":20},"on_exhausted":"Abandon",
-        "error_budget":{"failed_attempts":null,"window":{"secs":60,"nanos":0},"abandoned":null},
-        "checkpoint_interval":"1s","unsaved_max":"Auto","straggler_after":"1s","park_after":"2s",
-        "parked_max":10000,"ordered":false}"#,
-    )?;
-    Ok(NewTask {
+fn new_task() -> NewTask {
+    let tuning = Config::default().task_defaults.tuning;
+    NewTask {
         business: "bench".to_owned(),
         name: None,
         total: ItemCount(1_000_000_000),
@@ -157,5 +196,5 @@ fn new_task() -> Result<NewTask> {
         parent: None,
         priority: 0,
         shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
-    })
+    }
 }

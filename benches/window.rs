@@ -4,6 +4,14 @@
 //! Prints nanoseconds an item, the best of five. It asserts nothing: numbers belong to the machine.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "a benchmark exports nothing, and doesn't use all that is shared"
+)]
+
+#[path = "shared/smoke.rs"]
+mod smoke;
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -14,14 +22,16 @@ use windrow::domain::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::run::IndexRun;
 use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow::domain::task::{ShardRange, Tuning};
-use windrow::domain::verdict::{Failed, Failure, Outcome, Settled, Wish};
+use windrow::domain::verdict::{Failed, Failure, FailureClass, Outcome, Settled, Wish};
 use windrow::domain::window::Window;
 
-const ITEMS: u64 = 4_000_000;
+fn items() -> u64 {
+    smoke::sized(4_000_000, 20_000)
+}
 const ROUNDS: usize = 5;
 
 fn main() {
-    for in_flight in [1_000u64, 10_000, 100_000] {
+    for &in_flight in smoke::sized(&[1_000u64, 10_000, 100_000][..], &[1_000][..]) {
         let inorder: Vec<u64> = (0..in_flight).collect();
         let mixed = shuffled(in_flight);
         row("window, in order, runs of 64", in_flight, || words_in_runs(in_flight));
@@ -62,9 +72,10 @@ fn one(index: u64) -> IndexRun {
 
 /// Waves of as many as are in flight, in a window twice as wide: each wave settles in the given order.
 fn words(order: &[u64]) -> u64 {
+    let items = items();
     let mut window = Window::new(ItemIndex(0), 2 * order.len() as u32);
     let mut first = 0;
-    while first < ITEMS {
+    while first < items {
         for at in order {
             black_box(window.settle(one(first + at)).is_ok());
         }
@@ -74,8 +85,9 @@ fn words(order: &[u64]) -> u64 {
 }
 
 fn words_in_runs(in_flight: u64) -> u64 {
+    let items = items();
     let mut window = Window::new(ItemIndex(0), 2 * in_flight as u32);
-    while window.low_water().0 < ITEMS {
+    while window.low_water().0 < items {
         let run = IndexRun::new(window.low_water(), 64).expect("not empty");
         black_box(window.settle(run).is_ok());
     }
@@ -84,9 +96,10 @@ fn words_in_runs(in_flight: u64) -> u64 {
 
 /// What one would write first: a ring of booleans and a low water that walks.
 fn bools(order: &[u64]) -> u64 {
+    let items = items();
     let mut ring = vec![false; 2 * order.len()];
     let (mut low, len) = (0u64, 2 * order.len() as u64);
-    while low < ITEMS {
+    while low < items {
         let first = low;
         for at in order {
             ring[((first + at) % len) as usize] = true;
@@ -120,13 +133,16 @@ fn tuning() -> Tuning {
         straggler_after: Duration::from_secs(1),
         park_after: Duration::from_secs(2),
         parked_max: 10_000,
+        outage_patience: Duration::from_secs(24 * 3600),
+        judge_after: Duration::from_secs(600),
         ordered: false,
     }
 }
 
 /// A lane that keeps up to 1,000 calls out and lets as many end in each exchange as it asks for.
 fn exchanges(want: u32, fail_every: u64) -> u64 {
-    let range = ShardRange { start: ItemIndex(0), end: ItemIndex(ITEMS) };
+    let items = items();
+    let range = ShardRange { start: ItemIndex(0), end: ItemIndex(items) };
     let shard = ShardId { task: TaskId(1), no: 0 };
     let restored = Restored::fresh(range);
     let now = |ns: u64| Now { moment: Moment(ns), wall: WallMs(0) };
@@ -140,6 +156,7 @@ fn exchanges(want: u32, fail_every: u64) -> u64 {
         run: RunNo(1),
         canary: None,
         shared: Shared::alone(range),
+        first_contact: None,
     };
     let (mut core, mut fx, mut reports) =
         (Execution::new(start, now(0)), Effects::default(), Reports::default());
@@ -165,7 +182,7 @@ fn exchanges(want: u32, fail_every: u64) -> u64 {
             answer(&mut reports, dispatch, fail_every);
         }
     }
-    ITEMS
+    items
 }
 
 fn draft(core: &mut Execution, now: Now) -> Option<u64> {
@@ -185,7 +202,8 @@ fn answer(reports: &mut Reports, dispatch: windrow::domain::verdict::Dispatch, f
     if fails {
         let failure = Failure { code: "E_BENCH".into(), message: String::new(), output: None };
         let (index, attempt) = (last, dispatch.attempt);
-        let took = Duration::from_millis(1);
-        reports.failed.push(Failed { index, attempt, failure, wish: Wish::Retry { after: None }, took });
+        let (class, wish) = (FailureClass::Answered, Wish::Retry { after: None });
+        let (departed, took) = (Moment(0), Duration::from_millis(1));
+        reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
     }
 }

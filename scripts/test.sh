@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change goes in: format, lints, tests, documentation.
+# Everything that must hold before a change goes in: format, lints, tests, benches that still run, documentation.
 #
 # Needs rustup's toolchain, git and a C compiler; `scripts/install-tools.sh` fetches what else is missing.
 # Stops at the first step that fails and names it. `scripts/deny.sh` (licences, bans) is a step of its own.
@@ -21,8 +21,9 @@ run tools bash scripts/install-tools.sh
 run format cargo fmt --all --check
 run lints cargo clippy --workspace --all-targets --locked -- -D warnings
 run tests cargo nextest run --workspace --locked --no-fail-fast
+run benches cargo test -p windrow --locked --benches
 run fuzz bash scripts/fuzz-api.sh
 run doctests cargo test --workspace --locked --doc
 run documentation env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --locked --no-deps --document-private-items
 
-printf '\nALL GREEN: format, lints, tests, doctests, documentation (%s s)\n' "$SECONDS"
+printf '\nALL GREEN: format, lints, tests, benches, doctests, documentation (%s s)\n' "$SECONDS"

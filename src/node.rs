@@ -6,7 +6,6 @@ pub mod agreement;
 pub mod bootstrap;
 pub mod database;
 pub mod dev;
-pub mod fair_share;
 pub mod handler_log;
 pub mod handlers;
 mod min_level;
@@ -22,7 +21,7 @@ use std::time::Duration;
 
 use self::one_task::OneTask;
 use crate::actors::context::{
-    Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving,
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving,
 };
 pub use crate::actors::handle::NotStarted;
 use crate::actors::handle::SupervisorHandle;
@@ -184,6 +183,8 @@ impl Node {
             runs: runs_of(&store, options.only),
             tasks: store.clone(),
             sessions: store.clone(),
+            limits: store.clone(),
+            pots: Pots::default(),
             leases,
             hints,
             data_log: beside.data_log.unwrap_or_else(|| store.clone()),

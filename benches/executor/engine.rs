@@ -98,7 +98,7 @@ struct Everything;
 impl Provider for Everything {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let source = Arc::new(RangeSource::new(task.total));
-        Ok(Provision { handler: Arc::new(InProcess { work: Work::Nothing }), source })
+        Ok(Provision { handler: Arc::new(InProcess { work: Work::Nothing }), source, limit: None })
     }
 }
 

@@ -13,6 +13,9 @@ mod m0001_work;
 mod m0002_records;
 mod m0003_service;
 mod m0004_cluster;
+mod m0005_history;
+mod m0006_limits;
+mod m0009_outage;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -25,6 +28,9 @@ impl MigratorTrait for Migrator {
             Box::new(m0002_records::Migration),
             Box::new(m0003_service::Migration),
             Box::new(m0004_cluster::Migration),
+            Box::new(m0005_history::Migration),
+            Box::new(m0006_limits::Migration),
+            Box::new(m0009_outage::Migration),
         ]
     }
 }

@@ -20,6 +20,8 @@ use crate::ports::run_store::{CheckpointAck, ShardCheckpoint};
 /// Shards and side records of one transaction, at most (`design.md` §3); one shard may exceed the latter alone.
 const SHARDS_MAX: usize = 100;
 const SIDE_RECORDS_MAX: usize = 1_000;
+/// Log lines of one transaction; one shard may exceed them alone.
+const LINES_MAX: usize = 10_000;
 /// The wait after a failed transaction, doubled up to the longest.
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(1);
@@ -118,10 +120,12 @@ impl State {
     /// Shards in order of their number, so that two writers never lock them crosswise.
     fn take_jobs(&mut self) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
-        let mut side = 0;
+        let (mut side, mut lines) = (0, 0);
         while let Some((shard, (checkpoint, _))) = self.waiting.first_key_value() {
             side += checkpoint.side.len();
-            if !jobs.is_empty() && (jobs.len() >= SHARDS_MAX || side > SIDE_RECORDS_MAX) {
+            lines += checkpoint.line_count();
+            let full = jobs.len() >= SHARDS_MAX || side > SIDE_RECORDS_MAX || lines > LINES_MAX;
+            if !jobs.is_empty() && full {
                 break;
             }
             let shard = *shard;

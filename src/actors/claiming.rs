@@ -173,6 +173,7 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
         retrying: shard.retrying.clone(),
         parked,
         excluded: shard.finish_at,
+        outage: shard.outage,
     })
 }
 

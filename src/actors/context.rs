@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 
 pub use super::heartbeats::Heartbeats;
 use super::new_ids::NewIds;
+pub use super::pots::Pots;
 use super::run_cell::RunCell;
 pub use super::run_view::{RunSample, RunView};
 use super::tree::Tree;
@@ -21,6 +22,7 @@ use crate::ports::data_log::DataLog;
 use crate::ports::hints::Hints;
 use crate::ports::hook::HookCaller;
 use crate::ports::lease_store::LeaseStore;
+use crate::ports::limit_store::LimitStore;
 use crate::ports::meters::Meters;
 use crate::ports::outbox::OutboxStore;
 use crate::ports::provision::Provider;
@@ -54,6 +56,8 @@ pub struct Times {
     /// Whether shards of a silent owner are taken over, after its promise and a TTL, while the lease store that the
     /// owner may live on can't be reached.
     pub takeover_without_leases: bool,
+    /// A handler that is not reached for so long, or only ever finds fault, ends the run; none waits for it.
+    pub first_contact: Option<Duration>,
 }
 
 impl Default for Times {
@@ -70,6 +74,7 @@ impl Default for Times {
             data_log_flush: seconds(1),
             drain_timeout: seconds(30),
             takeover_without_leases: false,
+            first_contact: None,
         }
     }
 }
@@ -172,6 +177,10 @@ pub struct NodeContext {
     pub tasks: Arc<dyn TaskStore>,
     /// Sessions, over a connection of their own.
     pub sessions: Arc<dyn SessionStore>,
+    /// Limits that several tasks share on all nodes.
+    pub limits: Arc<dyn LimitStore>,
+    /// This node's parts of them.
+    pub pots: Pots,
     /// Leases outside the database, if there are.
     pub leases: Option<Arc<dyn LeaseStore>>,
     /// The way to the other nodes' ears, if there is one.

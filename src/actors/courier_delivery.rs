@@ -40,7 +40,7 @@ pub(super) struct Delivering {
 
 /// The system's own hand, for the audit.
 pub(super) fn system(request_id: Option<String>) -> Actor {
-    Actor { name: "windrow".to_owned(), source: "system", reason: None, request_id, rehearses: false }
+    Actor { request_id, ..Actor::windrow(None) }
 }
 
 impl Delivering {

@@ -1,5 +1,5 @@
-//! Batches data log lines. The way to it is a bounded queue: when it is full lines are dropped and counted, so that
-//! a chatty handler never slows the items.
+//! Batches data log lines of the system. The way to it is a bounded queue: when it is full lines are dropped and
+//! counted, so that a chatty handler never slows the items. Lines of replies go with checkpoints (`reply_lines`).
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::context::NodeContext;
 use super::policy::Kind;
+use super::reply_lines::{LineRoom, ReplyLines};
 use super::run_cell::LogSink;
 use super::tree::{Activity, Address, Leaf};
-use crate::ports::data_log::DataLogLine;
+use crate::ports::data_log::{DataLog, DataLogLine};
 use crate::ports::dropped_lines::DroppedLines;
 
 /// Lines that may wait.
@@ -24,12 +25,19 @@ pub(crate) struct LogQueue {
     sender: mpsc::Sender<DataLogLine>,
     receiver: Arc<Mutex<mpsc::Receiver<DataLogLine>>>,
     dropped: Arc<DroppedLines>,
+    room: Arc<LineRoom>,
 }
 
 impl LogQueue {
     pub(crate) fn new() -> LogQueue {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        LogQueue { sender, receiver: Arc::new(Mutex::new(receiver)), dropped: Arc::default() }
+        let room = Arc::new(LineRoom::new());
+        LogQueue { sender, receiver: Arc::new(Mutex::new(receiver)), dropped: Arc::default(), room }
+    }
+
+    /// What holds the lines of a run's replies until a checkpoint takes them.
+    pub(crate) fn of_replies(&self, log: Arc<dyn DataLog>) -> ReplyLines {
+        ReplyLines::new(Arc::new(move |level| log.keeps(level)), self.room.clone())
     }
 
     /// Where lanes put lines.

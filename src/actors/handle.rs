@@ -17,9 +17,11 @@ use super::tree::{Address, Tree};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::execution::{Progress, WindowPicture};
 use crate::domain::ids::{SessionId, ShardId, TaskId};
-use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::settings::RateLimit;
 use crate::domain::shards::Share;
+use crate::ports::StoreError;
 use crate::ports::hints::Hint;
+use crate::ports::limit_store::PartView;
 
 /// The supervision tree did not come up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -138,9 +140,17 @@ impl SupervisorHandle {
         self.address.tell(Msg::SetCapacity(capacity));
     }
 
-    /// What the running tasks of a business may do together was changed; what runs goes on.
-    pub fn limit_business(&self, slug: &str, rate: Option<Rate>) {
-        self.address.tell(Msg::LimitBusiness(slug.into(), rate));
+    /// What each node may use of a limit that tasks share.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn parts_of_limit(&self, name: &str) -> Result<Vec<PartView>, StoreError> {
+        self.node.limits.parts(name).await
+    }
+
+    /// What the running tasks of a business may do together was changed: this node looks at once, others in a second.
+    pub fn limits_changed(&self) {
+        self.node.pots.hurry();
     }
 
     /// Changes which tasks this node takes; what runs goes on.

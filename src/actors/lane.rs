@@ -113,7 +113,8 @@ impl Round {
     /// Plain success needs no time of day; all else is told with it.
     #[inline]
     fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
-        let time = if matches!(reply, Reply::AllOk) { ReplyTime::default() } else { time(cell, departed) };
+        let plain = ReplyTime { departed, ..ReplyTime::default() };
+        let time = if matches!(reply, Reply::AllOk) { plain } else { time(cell, departed) };
         self.reporter.report(items, reply, time, &mut self.reports);
     }
 }
@@ -122,7 +123,7 @@ impl Round {
 #[cold]
 fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
     let now = cell.clock.now();
-    ReplyTime { wall: WallMs(cell.clock.wall_micros(now) / 1000), took: now.since(departed) }
+    ReplyTime { departed, wall: WallMs(cell.clock.wall_micros(now) / 1000), took: now.since(departed) }
 }
 
 /// Runs a lane to the end of its run.
@@ -165,10 +166,9 @@ pub(crate) async fn run_lane(lane: Lane) -> Result<LaneEnd, Superseded> {
 fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     // Less than a batch would leave only after the linger.
     let want = round.chunk.max(lane.cell.batch.load(Ordering::Relaxed) as u32);
-    let exchanged = lane.cell.exchange(lane.generation, &mut round.reports, want, &mut round.fx)?;
-    if let Some(ask) = exchanged.ask {
-        (lane.note)(LaneNote::Ask(ask));
-    }
+    let said = (&mut round.reports, &mut round.reporter.lines);
+    let exchanged = lane.cell.exchange(lane.generation, said, want, &mut round.fx)?;
+    exchanged.ask.into_iter().for_each(|ask| (lane.note)(LaneNote::Ask(ask)));
     let took = exchanged.moment.since(round.last);
     round.last = exchanged.moment;
     if took < ROUND_SHORT {
@@ -303,7 +303,7 @@ async fn park<'a>(
         Wait::Completion => (!exchanged.gate_open).then(|| exchanged.moment.plus(GATE_RECHECK)),
     };
     let alarm = async {
-        match until {
+        match until.into_iter().chain(exchanged.ask_at).min() {
             Some(moment) => lane.cell.clock.sleep_until(moment).await,
             None => std::future::pending().await,
         }

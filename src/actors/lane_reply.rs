@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use super::run_cell::LogSink;
 use crate::domain::execution::Reports;
-use crate::domain::ids::{ItemCount, ItemIndex, ShardId, WallMs};
+use crate::domain::ids::{ItemCount, ItemIndex, Moment, ShardId, WallMs};
 use crate::domain::run::IndexRun;
-use crate::domain::verdict::{Failed, Failure, HandlerCommand, Outcome, Settled, Signal, Wish};
+use crate::domain::verdict::{
+    Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
+};
 use crate::ports::data_log::{DataLogLine, LogOrigin};
 use crate::ports::handler::{CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 
-/// When a reply came, and how long its call took. Plain success needs neither.
+/// When a call departed, when its reply came, and how long it took. Plain success needs the first only.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReplyTime {
+    pub(crate) departed: Moment,
     pub(crate) wall: WallMs,
     pub(crate) took: Duration,
 }
@@ -21,13 +24,13 @@ pub(crate) struct ReplyTime {
 pub(crate) struct Reporter {
     shard: ShardId,
     logs: LogSink,
-    /// A refusal was reported since the last answer: the next answer must be reported too.
-    owes_answer: bool,
+    /// Lines of replies: they go in with the reports.
+    pub(crate) lines: Vec<DataLogLine>,
 }
 
 impl Reporter {
     pub(crate) fn new(shard: ShardId, logs: LogSink) -> Reporter {
-        Reporter { shard, logs, owes_answer: false }
+        Reporter { shard, logs, lines: Vec::new() }
     }
 
     /// Adds what a call came to.
@@ -35,7 +38,7 @@ impl Reporter {
     pub(crate) fn report(&mut self, items: &CallItems, reply: Reply, at: ReplyTime, reports: &mut Reports) {
         match reply {
             Reply::AllOk => {
-                self.answered(reports);
+                reports.answered.add(at.departed);
                 for dispatch in items.dispatches() {
                     reports.settle(Settled {
                         run: dispatch.run,
@@ -49,65 +52,60 @@ impl Reporter {
         }
     }
 
-    #[inline]
-    fn answered(&mut self, reports: &mut Reports) {
-        if std::mem::take(&mut self.owes_answer) {
-            reports.signals.push(Signal::Answered);
-        }
-    }
-
     fn items(&mut self, items: &CallItems, replies: ItemReplies, at: ReplyTime, reports: &mut Reports) {
-        self.answered(reports);
+        reports.answered.add(at.departed);
         let ItemReplies { verdicts, commands, logs } = replies;
         debug_assert_eq!(verdicts.len(), items.len(), "a handler owes one verdict per item");
         for ((index, attempt), (answered, verdict)) in items.iter().zip(verdicts) {
             debug_assert_eq!(index, answered, "verdicts come in the call's order");
-            match verdict {
+            let (class, failure, wish) = match verdict {
                 ItemVerdict::Settled(outcome) => {
                     reports.settle(Settled { run: IndexRun::one(index), attempt, outcome });
+                    continue;
                 }
-                ItemVerdict::Failed { failure, wish } => {
-                    reports.failed.push(Failed { index, attempt, failure, wish, took: at.took });
+                ItemVerdict::Unclear(failure) => {
+                    (FailureClass::Unclear, failure, Wish::Retry { after: None })
                 }
-            }
+                ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish),
+            };
+            let (departed, took) = (at.departed, at.took);
+            reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
         }
         let highest = items.iter().map(|(index, _)| index).max();
         for command in commands {
             reports.signals.push(Signal::Command(with_total(command, highest)));
         }
-        for line in logs {
-            self.log(None, line, at.wall);
-        }
+        let (shard, at) = (self.shard, at.wall);
+        let own = |line| DataLogLine { shard, at, origin: LogOrigin::Business, code: None, line };
+        self.lines.extend(logs.into_iter().map(own));
     }
 
     fn failed(&mut self, items: &CallItems, failure: CallFailure, at: ReplyTime, reports: &mut Reports) {
-        let took = at.took;
+        let again = |after| Wish::Retry { after };
         match failure {
-            CallFailure::Charged { failure, after } => {
-                charge(items, &failure, Wish::Retry { after }, took, reports)
+            CallFailure::Failed { class, failure, after } => {
+                // A time that the handler names with "not now" is a wish for all.
+                if let (FailureClass::Unavailable, Some(_)) = (class, after) {
+                    reports.signals.push(Signal::BackPressure { after });
+                }
+                charge(items, (class, failure), again(after), at, reports);
             }
             CallFailure::Abandoned(failure) => {
-                self.answered(reports);
-                charge(items, &failure, Wish::Abandon, took, reports);
+                charge(items, (FailureClass::Answered, failure), Wish::Abandon, at, reports);
             }
-            CallFailure::BadReply(failure) => {
-                charge(items, &failure, Wish::Retry { after: None }, took, reports);
-                self.refused(Signal::BadReply(failure), reports);
-            }
-            CallFailure::Rejected(failure) => {
-                charge(items, &failure, Wish::Retry { after: None }, took, reports);
-                self.refused(Signal::Rejected(failure), reports);
+            CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => {
+                charge(items, (FailureClass::Rejected, failure), again(None), at, reports);
             }
             CallFailure::Gone(failure) => {
                 give_back(items, reports);
-                self.refused(Signal::Gone(failure), reports);
+                reports.signals.push(Signal::Gone(failure));
             }
             CallFailure::BackPressure { after, failure } => {
                 reports.refused.extend_from_slice(items.dispatches());
-                self.refused(Signal::BackPressure { after }, reports);
+                reports.signals.push(Signal::BackPressure { after });
                 let message = format!("{}: {}", failure.code, failure.message);
                 let line = LogLine { index: None, level: LogLevel::Warn, message, extra: None };
-                self.log(Some("BACK_PRESSURE"), line, at.wall);
+                self.log("BACK_PRESSURE", line, at.wall);
             }
             CallFailure::Fenced => {
                 give_back(items, reports);
@@ -117,14 +115,9 @@ impl Reporter {
         }
     }
 
-    fn refused(&mut self, signal: Signal, reports: &mut Reports) {
-        self.owes_answer = true;
-        reports.signals.push(signal);
-    }
-
-    fn log(&self, code: Option<&str>, line: LogLine, at: WallMs) {
-        let origin = if code.is_some() { LogOrigin::System } else { LogOrigin::Business };
-        (self.logs)(DataLogLine { shard: self.shard, at, origin, code: code.map(str::to_owned), line });
+    fn log(&self, code: &str, line: LogLine, at: WallMs) {
+        let code = Some(code.to_owned());
+        (self.logs)(DataLogLine { shard: self.shard, at, origin: LogOrigin::System, code, line });
     }
 }
 
@@ -138,10 +131,22 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
     }
 }
 
-fn charge(items: &CallItems, failure: &Failure, wish: Wish, took: Duration, reports: &mut Reports) {
-    let failed =
-        items.iter().map(|(index, attempt)| Failed { index, attempt, failure: failure.clone(), wish, took });
-    reports.failed.extend(failed);
+/// A call that failed as a whole: evidence once, a failed attempt for each of its items.
+fn charge(
+    items: &CallItems,
+    (class, failure): (FailureClass, Failure),
+    wish: Wish,
+    at: ReplyTime,
+    reports: &mut Reports,
+) {
+    let ReplyTime { departed, took, .. } = at;
+    for (index, attempt) in items.iter() {
+        reports.failed.push(Failed { index, attempt, failure: failure.clone(), wish, class, departed, took });
+    }
+    let Some((index, _)) = items.iter().next() else { return };
+    let before = std::mem::take(&mut reports.answered);
+    let after = if let Wish::Retry { after } = wish { after } else { None };
+    reports.calls.push(FailedCall { before, class, index, departed, failure, after });
 }
 
 pub(crate) fn give_back(items: &CallItems, reports: &mut Reports) {

@@ -16,12 +16,13 @@ use super::context::NodeContext;
 use super::launcher_run::Run;
 use super::launcher_share::{BookSink, Part};
 use super::lines::Lines;
+use super::reply_lines::Drafted;
 use super::session::Life;
 use super::sight::Sight;
 use super::tree::{Address, Leaf};
 use super::{checkpoint_writer, data_log_writer};
 use crate::domain::capacity::Refusal;
-use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
+use crate::domain::execution::{Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, Moment, ShardId};
 use crate::ports::run_store::{CheckpointAck, Control, RunClose};
 use crate::ports::session_store::OwnedShard;
@@ -56,7 +57,7 @@ pub(crate) enum LauncherEnd {
 pub(crate) enum Msg {
     Claim,
     Claimed(Box<Result<Claimed, NotClaimed>>),
-    Draft(Box<CheckpointDraft>),
+    Draft(Box<Drafted>),
     Written(checkpoint_writer::Written),
     /// Nothing may have been heard of the checkpoint of this number.
     Resend(CheckpointSeq),

@@ -12,17 +12,19 @@ use super::launcher::{LauncherEnd, Msg, State};
 use super::launcher_share::InForce;
 use super::lease_renewer::{self};
 use super::policy::{Kind, Restarts, policy};
+use super::reply_lines::{DraftLines, Drafted};
 use super::run_cell::RunCell;
 use super::tree::{Activity, Address, Line};
 use super::window_executor::{self};
 use super::{checkpoint_writer, context::NodeContext, lease_keeper};
 use crate::domain::checkpoint;
-use crate::domain::execution::{CheckpointDraft, Command, RunEnd};
+use crate::domain::execution::{Command, RunEnd};
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
 use crate::domain::lifecycle::{StopReason, Wish};
+use crate::ports::data_log::DropReason;
 use crate::ports::gate::Gate;
 use crate::ports::lease_store::LeaseKey;
-use crate::ports::run_store::{Control, RunClose, ShardCheckpoint};
+use crate::ports::run_store::{Control, ReplyLines, RunClose, ShardCheckpoint};
 
 /// How long a handler may take to close before its launcher ends without it.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
@@ -38,6 +40,14 @@ pub(super) struct Pending {
 pub(super) struct Child<M: ractor::Message> {
     pub(super) address: Address<M>,
     pub(super) restarts: Restarts,
+}
+
+/// Counts the log lines of a checkpoint that is stored.
+fn count_lines(checkpoint: &ShardCheckpoint, node: &NodeContext) {
+    for replies in &checkpoint.lines {
+        replies.lines.iter().for_each(|line| node.meters.stored_lines(line.line.level, 1));
+        node.meters.dropped_lines(DropReason::Queue, replies.dropped);
+    }
 }
 
 /// See the module.
@@ -74,13 +84,15 @@ impl Run {
     }
 
     /// Numbers a draft, keeps it and sends it. A newer draft holds all that an unstored older one held.
-    pub(crate) fn on_draft(&mut self, draft: CheckpointDraft, state: &mut State) {
+    pub(crate) fn on_draft(&mut self, drafted: Drafted, state: &mut State) {
+        let Drafted { draft, lines } = drafted;
         let close = draft.end.as_ref().map(|end| self.close_of(end, &state.arguments.node));
         if close.is_some() {
             // Closed for good before the statement that releases the shard is sent.
             self.gate.close();
         }
         self.seq = self.seq.next();
+        let lines = self.carried_lines(lines);
         let version = state.arguments.node.heartbeats.checkpoint_version();
         let checkpoint = ShardCheckpoint {
             shard: self.cell.shard,
@@ -95,11 +107,23 @@ impl Run {
             finish_at: draft.finish_at,
             canary_passed: draft.canary_passed,
             told: draft.told,
+            outage: draft.outage,
+            lines,
             close,
             now: state.arguments.node.clock.wall(),
         };
         self.pending = Some(Pending { checkpoint, draft_no: draft.no });
         self.send(state);
+    }
+
+    /// The lines of a draft, after those that an earlier one carried and of which nobody knows yet whether they are
+    /// stored.
+    fn carried_lines(&mut self, new: DraftLines) -> Vec<ReplyLines> {
+        let mut lines = self.pending.take().map(|pending| pending.checkpoint.lines).unwrap_or_default();
+        if new != DraftLines::default() {
+            lines.push(ReplyLines { since: self.seq, lines: new.lines.into(), dropped: new.dropped });
+        }
+        lines
     }
 
     fn send(&self, state: &State) {
@@ -123,7 +147,8 @@ impl Run {
     /// Hears that a checkpoint is durable; says how the launcher ends if it was the last one.
     pub(crate) fn on_stored(&mut self, seq: CheckpointSeq, state: &State) -> Option<LauncherEnd> {
         let stored = self.pending.take_if(|pending| pending.checkpoint.seq == seq)?;
-        self.cell.on_saved();
+        self.cell.on_saved(stored.draft_no);
+        count_lines(&stored.checkpoint, &state.arguments.node);
         let progress = self.cell.progress();
         let text = format!("{} settled of {}", progress.counters.settled(), progress.total.0);
         state.leaf.say(Activity::Ok, text);

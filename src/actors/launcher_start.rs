@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::Notify;
 
 use super::claiming::{self, Claimed};
 use super::context::NodeContext;
@@ -156,7 +157,13 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         run: shard.run,
         canary: control.canary,
         shared: Shared { share: state.arguments.candidate.share, ..control.shared },
+        first_contact: node.times.first_contact,
     };
+    let wake = Arc::<Notify>::default();
+    let settings = (start.shared.share.of_limit(start.tuning.rate), control.tuning.batch.get());
+    let limit = provision.limit.as_ref();
+    let life = &state.arguments.life;
+    let limit = limit.map(|limit| node.pots.join((life, limit), settings, &node.clock, wake.clone()));
     Ok(Arc::new(RunCell::new(CellParts {
         shard: shard.shard,
         about,
@@ -165,9 +172,12 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         clock: node.clock.clone(),
         rows: has_data.then(|| Arc::new(RowFeed::new(provision.source))),
         logs: state.arguments.logs.sink(),
+        lines: state.arguments.logs.of_replies(node.data_log.clone()),
         execution: Execution::new(start, claiming::now(node)),
         timeout: control.tuning.timeout,
         batch: control.tuning.batch.get(),
+        limit,
+        wake,
     })))
 }
 

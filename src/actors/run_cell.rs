@@ -3,15 +3,23 @@
 //! A lane locks the core once per exchange, never across an await. The generation is compared under that lock: a
 //! lane of an executor that died gets no grant and its reports are dropped.
 
+mod limited;
+mod parts;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+pub(crate) use parts::{CellParts, Refused, RunAbout};
+
+use super::pots::LimitSeat;
+use super::reply_lines::{Drafted, ReplyLines};
 use super::row_feed::RowFeed;
 use crate::domain::counters::Counters;
 use crate::domain::execution::{Effects, Event, Execution, Now, Progress, Reports};
-use crate::domain::ids::{Generation, Moment, RunNo, ShardId, WallMs};
+use crate::domain::handler_journal::Journal;
+use crate::domain::ids::{Generation, Moment, ShardId, WallMs};
 use crate::domain::settings::RateLimit;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLogLine;
@@ -26,12 +34,23 @@ pub(crate) struct Superseded;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CoreBroken;
 
-/// Where lanes put log lines; full means that lines are dropped and counted.
+/// Where lanes put log lines of the system; full means that lines are dropped and counted.
 pub(crate) type LogSink = Arc<dyn Fn(DataLogLine) + Send + Sync>;
 
 struct Guarded {
     execution: Execution,
+    lines: ReplyLines,
     generation: Generation,
+    /// The core was told that a shared limit keeps it from having all that it asked for.
+    is_held: bool,
+}
+
+impl Guarded {
+    /// Whether a checkpoint would hold nothing, and none is on its way.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.execution.is_quiet() && self.lines.is_empty()
+    }
 }
 
 /// See the module.
@@ -50,7 +69,9 @@ pub(crate) struct RunCell {
     /// Lanes that there should be: those of higher numbers retire. At least one.
     lanes_wanted: AtomicUsize,
     core: Mutex<Guarded>,
-    wake: Notify,
+    wake: Arc<Notify>,
+    /// Its place under a limit that it shares with other runs.
+    limit: Option<LimitSeat>,
     lanes: AtomicUsize,
     lanes_gone: Notify,
     checkpoint_asked: AtomicBool,
@@ -65,43 +86,6 @@ pub(crate) struct RunCell {
     saved_at: AtomicU64,
     /// Its part of the rate is larger than what its node has room for.
     held_back: Mutex<Option<Refused>>,
-}
-
-/// A part of the rate that a run's node has no room for.
-#[derive(Clone, Debug)]
-pub(crate) struct Refused {
-    /// How fast the run goes.
-    pub(crate) rate: RateLimit,
-    /// How fast it should go.
-    pub(crate) wanted: RateLimit,
-    /// What was said when it was last asked for.
-    pub(crate) why: String,
-    /// When it was first refused.
-    pub(crate) since: Moment,
-}
-
-/// What people want to know of a run beside its progress.
-#[derive(Clone, Debug)]
-pub(crate) struct RunAbout {
-    pub(crate) run: RunNo,
-    pub(crate) business: String,
-    pub(crate) task_name: Option<String>,
-    /// `http`, `command` or `rust`.
-    pub(crate) kind: &'static str,
-}
-
-/// What a run drives.
-pub(crate) struct CellParts {
-    pub(crate) shard: ShardId,
-    pub(crate) about: RunAbout,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) handler: Arc<dyn Handler>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) rows: Option<Arc<RowFeed>>,
-    pub(crate) logs: LogSink,
-    pub(crate) execution: Execution,
-    pub(crate) timeout: std::time::Duration,
-    pub(crate) batch: u32,
 }
 
 impl RunCell {
@@ -123,8 +107,14 @@ impl RunCell {
             timeout_ns: AtomicU64::new(u64::try_from(parts.timeout.as_nanos()).unwrap_or(u64::MAX)),
             batch: AtomicUsize::new(parts.batch as usize),
             lanes_wanted: AtomicUsize::new(1),
-            core: Mutex::new(Guarded { execution: parts.execution, generation: Generation(0) }),
-            wake: Notify::new(),
+            core: Mutex::new(Guarded {
+                execution: parts.execution,
+                lines: parts.lines,
+                generation: Generation(0),
+                is_held: false,
+            }),
+            wake: parts.wake,
+            limit: parts.limit,
             lanes: AtomicUsize::new(0),
             lanes_gone: Notify::new(),
             checkpoint_asked: AtomicBool::new(false),
@@ -159,11 +149,12 @@ impl RunCell {
         Now { moment, wall: WallMs(self.clock.wall_micros(moment) / 1000) }
     }
 
-    /// Reports what came back and asks for up to `want` items. Says whether a checkpoint should be asked for now.
+    /// Reports what came back, with the log lines that came with it, and asks for up to `want` items. Says whether a
+    /// checkpoint should be asked for now.
     pub(crate) fn exchange(
         &self,
         generation: Generation,
-        reports: &mut Reports,
+        (reports, lines): (&mut Reports, &mut Vec<DataLogLine>),
         want: u32,
         fx: &mut Effects,
     ) -> Result<Exchanged, Superseded> {
@@ -171,12 +162,32 @@ impl RunCell {
         let now = self.at(self.clock.now());
         let gate_open = self.gate.is_open(now.moment);
         let want = if gate_open { want } else { 0 };
+        if let Some(limit) = self.limit.as_ref().filter(|limit| limit.is_limited()) {
+            return self.exchange_limited(limit, (generation, gate_open), (reports, lines), want, now, fx);
+        }
         let mut core = self.core.lock().map_err(|_| Superseded)?;
         if core.generation != generation {
             return Err(Superseded);
         }
+        if core.is_held {
+            core.hold(false, now, fx);
+        }
         core.execution.step(Event::Exchange { reports, want }, now, fx);
-        let stirs = self.quiet.load(Ordering::Relaxed) && !core.execution.is_quiet();
+        Ok(self.exchanged(core, lines, (now, gate_open), fx))
+    }
+
+    fn exchanged(
+        &self,
+        mut core: MutexGuard<'_, Guarded>,
+        lines: &mut Vec<DataLogLine>,
+        (now, gate_open): (Now, bool),
+        fx: &mut Effects,
+    ) -> Exchanged {
+        if !lines.is_empty() {
+            core.lines.take_in(lines);
+            fx.checkpoint_due |= core.lines.is_checkpoint_due();
+        }
+        let stirs = self.quiet.load(Ordering::Relaxed) && !core.is_quiet();
         drop(core);
         if !fx.violations.is_empty() {
             self.on_violations(fx);
@@ -187,33 +198,50 @@ impl RunCell {
         let is_due = fx.checkpoint_due && !self.checkpoint_asked.swap(true, Ordering::AcqRel);
         let stirs = stirs && self.quiet.swap(false, Ordering::AcqRel);
         let ask = if is_due { Some(Ask::Checkpoint) } else { stirs.then_some(Ask::Tick) };
-        Ok(Exchanged { moment: now.moment, gate_open, ask })
+        Exchanged { moment: now.moment, gate_open, ask, ask_at: None }
+    }
+
+    /// The limit that it shares with other runs.
+    pub(crate) fn limit(&self) -> Option<&LimitSeat> {
+        self.limit.as_ref()
     }
 
     /// One event from outside the lanes; wakes them, since it may change what they may do.
     pub(crate) fn tell(&self, event: Event<'_>, fx: &mut Effects) -> Result<(), CoreBroken> {
         fx.clear();
-        let is_draft = matches!(event, Event::DraftCheckpoint);
-        if is_draft {
-            self.checkpoint_asked.store(false, Ordering::Release);
-        }
         let now = self.now();
         self.core.lock().map_err(|_| CoreBroken)?.execution.step(event, now, fx);
         self.on_violations(fx);
+        self.wake.notify_waiters();
+        Ok(())
+    }
+
+    /// A draft, if there is something to save: the reports that came in, and the log lines that came with them.
+    pub(crate) fn draft(&self, fx: &mut Effects) -> Result<Option<Drafted>, CoreBroken> {
+        fx.clear();
+        self.checkpoint_asked.store(false, Ordering::Release);
+        let now = self.now();
+        let mut core = self.core.lock().map_err(|_| CoreBroken)?;
+        core.execution.step(Event::DraftCheckpoint, now, fx);
+        let drafted = fx.checkpoint.take().map(|draft| {
+            let lines = core.lines.take_for(draft.no);
+            Drafted { draft, lines }
+        });
+        drop(core);
+        self.on_violations(fx);
         // A draft gives room only by what it takes away.
-        if !is_draft || fx.checkpoint.is_some() {
+        if drafted.is_some() {
             self.wake.notify_waiters();
         }
-        Ok(())
+        Ok(drafted)
     }
 
     /// Whether there is nothing to save. From then on, an exchange that changes that says so, once.
     pub(crate) fn fall_quiet(&self) -> bool {
-        self.peek(|execution| {
-            let is_quiet = execution.is_quiet();
-            self.quiet.store(is_quiet, Ordering::Relaxed);
-            is_quiet
-        })
+        let core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_quiet = core.is_quiet();
+        self.quiet.store(is_quiet, Ordering::Relaxed);
+        is_quiet
     }
 
     /// Silences every lane of earlier generations and tells the core that they are lost.
@@ -243,8 +271,19 @@ impl RunCell {
         self.peek(|execution| execution.progress(now))
     }
 
-    /// Progress was saved.
-    pub(crate) fn on_saved(&self) {
+    /// Writes into the data log what is new of the handler.
+    pub(crate) fn tell_of_handler(&self, journal: &mut Journal) {
+        let now = self.now();
+        let look =
+            |execution: &Execution| journal.look(&execution.handler(now), execution.errors(), now.wall);
+        for entry in self.peek(look) {
+            (self.logs)(DataLogLine::of_handler(self.shard, now.wall, entry));
+        }
+    }
+
+    /// Progress was saved, up to the draft of this number.
+    pub(crate) fn on_saved(&self, draft_no: u64) {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner).lines.on_stored(draft_no);
         self.saved_at.store(self.clock.now().0, Ordering::Relaxed);
     }
 
@@ -320,6 +359,8 @@ pub(crate) struct Exchanged {
     pub(crate) gate_open: bool,
     /// What the executor should be told, each once.
     pub(crate) ask: Option<Ask>,
+    /// When a shared limit may let more leave.
+    pub(crate) ask_at: Option<Moment>,
 }
 
 /// What an exchange asks its executor for.

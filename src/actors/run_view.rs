@@ -6,6 +6,7 @@ use super::run_cell::RunCell;
 use crate::domain::counters::Counters;
 use crate::domain::execution::Progress;
 use crate::domain::explain::HeldBack;
+use crate::domain::failed_calls::FailedCalls;
 use crate::domain::histogram::Histogram;
 use crate::domain::ids::{Moment, RunNo, ShardId};
 use crate::domain::permits::Permits;
@@ -34,6 +35,8 @@ pub struct RunView {
     pub kind: &'static str,
     /// What was counted since it began.
     pub tally: Tally,
+    /// Calls that failed since it began.
+    pub failed_calls: FailedCalls,
     /// For how long its newest completions have not been saved; zero when all are.
     pub unsaved_for: Duration,
     /// How long ago it began.
@@ -48,6 +51,7 @@ impl RunView {
         let unsaved_for =
             if progress.unsaved == 0 { Duration::ZERO } else { cell.clock.now().since(cell.saved_at()) };
         let (tuning, tally) = cell.peek(|execution| (execution.tuning().clone(), execution.tally().clone()));
+        let failed_calls = cell.peek(|execution| execution.failed_calls().clone());
         RunView {
             shard: cell.shard,
             run: cell.about.run,
@@ -58,6 +62,7 @@ impl RunView {
             began: cell.began,
             kind: cell.about.kind,
             tally,
+            failed_calls,
             unsaved_for,
             age: cell.clock.now().since(cell.began_at),
             held_back: cell.held_back().map(|refused| HeldBack {

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::context::NodeContext;
+use super::dealer;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
 use crate::domain::checkpoint;
@@ -67,6 +68,7 @@ pub(crate) struct State {
     life: Option<Life>,
     draining: bool,
     beating: Option<AbortHandle>,
+    dealing: Option<AbortHandle>,
     hurry: Arc<Notify>,
 }
 
@@ -88,7 +90,8 @@ impl Actor for Session {
         let me = Address::new(me, leaf.clone());
         line.plug(me.clone());
         let hurry = Arc::<Notify>::default();
-        let mut state = State { node, news, me, leaf, life: None, draining: false, beating: None, hurry };
+        let mut state =
+            State { node, news, me, leaf, life: None, draining: false, beating: None, dealing: None, hurry };
         match life.filter(|life| !life.trust.is_fenced()) {
             Some(life) => state.live(life),
             None => state.begin(),
@@ -164,6 +167,9 @@ impl State {
     fn live(&mut self, life: Life) {
         self.life = Some(life.clone());
         let (node, me, hurry) = (self.node.clone(), self.me.clone(), self.hurry.clone());
+        let (dealing_node, dealing_life) = (self.node.clone(), life.clone());
+        let deal = async move { dealer::deal_on(&dealing_node, &dealing_life).await };
+        self.dealing = Some(self.node.vital.spawn(self.me.guard(deal)).abort_handle());
         let beat = async move { beat_on(&node, &life, &me, &hurry).await };
         let beating = self.node.vital.spawn(self.me.guard(beat));
         self.beating = Some(beating.abort_handle());
@@ -183,6 +189,7 @@ impl State {
                 self.node.meters.renewed(Renewal::Fenced);
                 tracing::error!(actor = self.leaf.path(), "session fenced: another node took over");
                 self.life = None;
+                self.end_beating();
                 (self.news)(News::Fenced(id));
                 self.begin();
             }
@@ -195,7 +202,7 @@ impl State {
     }
 
     fn end_beating(&mut self) {
-        self.beating.take().iter().for_each(AbortHandle::abort);
+        self.beating.take().iter().chain(&self.dealing.take()).for_each(AbortHandle::abort);
     }
 }
 

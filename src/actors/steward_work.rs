@@ -6,7 +6,7 @@ use super::context::{Keep, NodeContext};
 use super::courier_delivery::system;
 use super::estates;
 use crate::domain::ids::{TaskId, WallMs};
-use crate::domain::lifecycle::StopReason;
+use crate::domain::lifecycle::{DORMANT, StopReason, dormant_text};
 use crate::ports::StoreError;
 use crate::ports::data_log::{EXPIRE_MAX, LogRetention};
 use crate::ports::task_store::{CommandError, TaskCommand, WaitNote};
@@ -62,6 +62,7 @@ pub(super) async fn work(node: &NodeContext, round: &Round) -> Done {
         Err(error) => tell("starts", Err(error)),
     }
     if round.looks_for_unserved {
+        tell("dormant tasks", dormant(node, round.now).await);
         tell("tasks without a node", unserved(node, round.now).await);
     }
     if let Some(keep) = node.keep.filter(|_| round.sweeps) {
@@ -106,6 +107,18 @@ async fn obey(
         Err(error) => tracing::debug!(%task, %error, "somebody was first"),
     }
     Ok(())
+}
+
+/// Says of waiting tasks that they rested too long for any node to restore them.
+async fn dormant(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
+    let window = node.times.restore_window;
+    let found = node.upkeep.dormant(now.minus(window), TASKS_MAX).await?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let note = |task| WaitNote { task, reason: DORMANT.to_owned(), text: dormant_text(window) };
+    let notes: Vec<WaitNote> = found.into_iter().map(note).collect();
+    node.tasks.explain_waits(&notes, now).await
 }
 
 /// Says of waiting tasks that no live node takes them. Whoever begins to take them says something else, or runs them.

@@ -25,7 +25,7 @@ use super::supervisor_waits::{Wait, Waits};
 use super::tree::{Activity, Address, Leaf};
 use crate::domain::capacity::{Capacity, Ledger, Refusal};
 use crate::domain::ids::{Moment, ShardId, TaskId};
-use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::settings::RateLimit;
 use crate::domain::shards::Share;
 use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
@@ -46,8 +46,6 @@ pub(crate) enum Msg {
     /// A launcher asks for another part of its task's rate.
     Book(ShardId, Part, Booked),
     SetCapacity(Capacity),
-    /// What a business's running tasks may do together was changed.
-    LimitBusiness(Arc<str>, Option<Rate>),
     News(News),
     Restart(Kind),
     /// Something was started, stopped or changed: look for work and for hook calls.
@@ -160,10 +158,6 @@ impl Actor for Supervisor {
                 state.ledger.set_capacity(capacity);
                 state.look_for_work();
                 state.show_face();
-            }
-            Msg::LimitBusiness(slug, rate) => {
-                state.ledger.set_business_rate(&slug, rate);
-                state.look_for_work();
             }
             Msg::News(news) => state.on_news(news),
             Msg::Restart(kind) => state.restart(kind, &me.get_cell()).await,

@@ -256,7 +256,5 @@ fn request(candidate: &Candidate) -> Request {
         share: candidate.share,
         priority: candidate.priority,
         waiting_since: candidate.waiting_since,
-        business: candidate.business.clone(),
-        business_rate: candidate.business_rate,
     }
 }

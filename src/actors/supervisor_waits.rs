@@ -65,7 +65,6 @@ impl Waits {
 fn slug(obstacle: Obstacle) -> &'static str {
     match obstacle {
         Obstacle::TooBig => "too_big",
-        Obstacle::BusinessFull | Obstacle::BusinessTooBig => "business_limit",
         Obstacle::Behind(_) => "behind",
         Obstacle::Full | Obstacle::Held | Obstacle::NotHeld => "capacity",
     }

@@ -12,9 +12,11 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::lane::{Lane, LaneEnd, LaneNote, REREAD_AFTER, run_lane};
+use super::reply_lines::Drafted;
 use super::run_cell::{Ask, CoreBroken, RunCell, Superseded};
 use super::tree::{Activity, Address, Leaf};
-use crate::domain::execution::{CheckpointDraft, Command, Effects, Event, RunEnd};
+use crate::domain::execution::{Command, Effects, Event, RunEnd};
+use crate::domain::handler_journal::Journal;
 use crate::domain::ids::Generation;
 use crate::domain::lifecycle::StopReason;
 use crate::ports::ErrorClass;
@@ -49,7 +51,7 @@ pub(crate) enum Msg {
 }
 
 /// Where drafts go.
-pub(crate) type DraftSink = Arc<dyn Fn(CheckpointDraft) + Send + Sync>;
+pub(crate) type DraftSink = Arc<dyn Fn(Drafted) + Send + Sync>;
 /// Who hears that the handler has seen a newer run.
 pub(crate) type StaleSink = Arc<dyn Fn() + Send + Sync>;
 
@@ -73,6 +75,8 @@ pub(crate) struct State {
     /// The series of ticks that counts.
     ticks: u64,
     wait: Duration,
+    /// What the log was told of the handler.
+    journal: Journal,
     fx: Effects,
     ended: bool,
 }
@@ -101,6 +105,7 @@ impl Actor for WindowExecutor {
             lanes_open: BTreeSet::new(),
             ticks: 0,
             wait: FIRST_TICK,
+            journal: Journal::default(),
             fx,
             ended: false,
         };
@@ -262,6 +267,7 @@ impl State {
             progress.counters.in_flight, progress.concurrency, progress.low_water.0
         );
         self.leaf.say(activity, text);
+        self.arguments.cell.tell_of_handler(&mut self.journal);
         self.draft()?;
         let is_quiet = !self.ended && self.arguments.cell.fall_quiet();
         self.tick_after(if is_quiet { self.arguments.interval * QUIET_INTERVALS } else { self.wait });
@@ -275,7 +281,7 @@ impl State {
     }
 
     fn draft(&mut self) -> Result<(), CoreBroken> {
-        self.tell(Event::DraftCheckpoint)?;
+        let drafted = self.arguments.cell.draft(&mut self.fx)?;
         if self.arguments.cell.violations() > 0 {
             // What the core says is no longer to be believed: nothing of it is saved, the run is restored.
             return Err(CoreBroken);
@@ -285,9 +291,12 @@ impl State {
             (self.arguments.on_stale)();
             return Ok(());
         }
-        if let Some(draft) = self.fx.checkpoint.take() {
-            self.ended |= draft.end.is_some();
-            (self.arguments.drafts)(draft);
+        if let Some(drafted) = drafted {
+            self.ended |= drafted.draft.end.is_some();
+            if self.ended {
+                self.arguments.cell.tell_of_handler(&mut self.journal);
+            }
+            (self.arguments.drafts)(drafted);
         }
         Ok(())
     }

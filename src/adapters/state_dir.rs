@@ -9,6 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Access;
+
 /// The file that is locked.
 const LOCK_FILE: &str = "windrow.lock";
 /// Text read of another process's lock file. Unit: bytes.
@@ -82,6 +84,21 @@ impl StateDir {
         }
         sign(&mut file).map_err(fail)?;
         Ok(StateDir { path: path.to_owned(), _lock: file })
+    }
+
+    /// Whether the directory could be held, if nobody else holds it; makes nothing.
+    ///
+    /// # Errors
+    /// See [`LockError`].
+    pub fn look(path: &Path) -> Result<(), LockError> {
+        // It would be made below the nearest directory that is there.
+        let there = path.ancestors().find(|place| place.exists());
+        let there = there.filter(|place| !place.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+        if !there.is_dir() {
+            return Err(LockError::NotADirectory { path: there.to_owned() });
+        }
+        rustix::fs::access(there, Access::WRITE_OK | Access::EXEC_OK)
+            .map_err(|cause| refuse(path, cause.into()))
     }
 
     /// The directory.

@@ -83,6 +83,19 @@ impl KeyVault {
         read(&path)
     }
 
+    /// Whether [`KeyVault::open`] would find a key that it can use, or make one; makes none.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
+    pub fn look(key_file: Option<&Path>, data_dir: &Path) -> Result<(), KeyError> {
+        let made = data_dir.join(KEY_FILE_DEFAULT);
+        match key_file {
+            Some(path) => read(path).map(drop),
+            None if made.exists() => read(&made).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// A vault with this key.
     pub fn with_key(key: [u8; 32]) -> KeyVault {
         let hash = Sha256::new().chain_update(b"windrow key id").chain_update(key).finalize();

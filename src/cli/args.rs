@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-pub use super::run::args::{Output, RunArgs, Tunes};
+pub use super::run::args::{IfFinished, Output, RunArgs, Tunes};
 pub use super::serve::args::ServeArgs;
 pub use super::settings::args::{ConfigArgs, ConfigVerb};
 pub use super::trial::args::TryArgs;

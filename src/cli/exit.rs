@@ -45,12 +45,15 @@ impl Exit {
         (Exit::Failed, "failed in a way that has no code of its own"),
         (Exit::Usage, "the command line is wrong"),
         (Exit::NotFound, "there is no such thing"),
-        (Exit::Conflict, "conflict: state, capacity, or a state directory that another process holds"),
+        (
+            Exit::Conflict,
+            "conflict: state, capacity, or a state directory that another process holds; run: finished already, with --if-finished error",
+        ),
         (Exit::NotAllowed, "not signed in, or not allowed"),
         (Exit::Unreachable, "the server can't be reached (safe to try again)"),
         (
             Exit::Rejected,
-            "rejected: unusable input, a command that can't be started, or the business said no",
+            "rejected: unusable input, a handler that was never reached or never understood, or the business said no",
         ),
         (Exit::WithFailures, "run, wait, watch: finished with failures"),
         (

@@ -5,6 +5,7 @@ mod client;
 use std::fmt;
 
 use super::exit::Exit;
+use super::run::resume::{command, is_piped};
 use crate::config;
 use crate::node::handlers::COMMAND_NOT_STARTED;
 use crate::node::sources::OpenSourceError;
@@ -192,8 +193,21 @@ impl From<JobError> for Fault {
                     "{name} is {} with {} items of another content, or read otherwise",
                     task.id, task.total.0
                 );
+                let beside = "or --name NAME to begin beside it";
+                let hint = if task.status.is_terminal() {
+                    format!(
+                        "--restart to forget that job, which has ended (in a script --if-finished restart), {beside}"
+                    )
+                } else if is_piped(&task) {
+                    let resume = command(name);
+                    format!(
+                        "{resume} goes on with the old items, which are kept; --restart to forget that job, {beside}"
+                    )
+                } else {
+                    format!("bring the old items back, --restart to forget that job, {beside}")
+                };
                 Fault::new(Exit::Rejected, "this is another job under a name that is taken", because)
-                    .hint("bring the old items back, --restart to forget that job, or --name NAME to begin beside it")
+                    .hint(hint)
             }
             JobError::Create(_) | JobError::Command(_) => {
                 Fault::new(Exit::Conflict, "the task can't be begun", error.to_string())

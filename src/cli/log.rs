@@ -15,12 +15,10 @@ use self::lines::{LINES, told};
 use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;
+use super::moment::{self, Lean};
 use super::remote::{Form, Link, Paging, Remote};
 use super::screen;
 use crate::client::{Request, segment};
-use crate::domain::settings_text::parse_span;
-use crate::node::SystemClock;
-use crate::ports::clock::Clock;
 
 /// How it is used.
 pub(super) const EXAMPLES: &str = "\
@@ -82,10 +80,10 @@ pub struct LogFlags {
     /// Lines with this code, of those that windrow writes
     #[arg(long)]
     pub code: Option<String>,
-    /// Lines of the last 10m, 2h, 3d …, or since a time (RFC 3339)
+    /// Lines of the last 10m, 2h, 3d …, or since a time (22:00, yesterday 18:00, 2026-11-20, RFC 3339)
     #[arg(long, visible_alias = "from", value_name = "SPAN|TIME")]
     pub since: Option<String>,
-    /// Lines before a span ago, or before a time (RFC 3339)
+    /// Lines before a span ago, or before a time (as --since)
     #[arg(long, visible_alias = "to", value_name = "SPAN|TIME", conflicts_with = "follow")]
     pub until: Option<String>,
     /// Go on with what is written from now on, until Ctrl-C
@@ -119,8 +117,8 @@ pub(super) async fn show(flags: &LogFlags, task: Option<&str>, shell: &Shell) ->
         let fault = Fault::new(Exit::Usage, "a log isn't followed like that", because);
         return Err(fault.hint("-o table or -o ndjson"));
     }
-    let from = flags.since.as_deref().map(|text| moment("--since", text)).transpose()?;
-    let to = flags.until.as_deref().map(|text| moment("--until", text)).transpose()?;
+    let from = moment("--since", flags.since.as_ref(), &link)?;
+    let to = moment("--until", flags.until.as_ref(), &link)?;
     let request = match task {
         Some(task) => Request::get(&format!("/v1/tasks/{}/logs", segment(&link.task(task).await?))),
         None => Request::get("/v1/logs"),
@@ -165,17 +163,9 @@ fn word<T: ValueEnum>(value: &T) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// A time, or a span before now. Unit: milliseconds since 1970.
-fn moment(flag: &str, text: &str) -> Result<i64, Fault> {
-    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-        return Ok(time.timestamp_millis());
-    }
-    let ago = parse_span(text).ok().and_then(|span| i64::try_from(span.as_millis()).ok());
-    let at = ago.map(|ago| SystemClock::new().wall().0.saturating_sub(ago));
-    at.filter(|at| written(*at).is_some()).ok_or_else(|| {
-        Fault::new(Exit::Usage, "this is no time", format!("{flag} {text:?}"))
-            .hint("a span such as 10m, or a time such as 2026-11-20T17:03:40Z")
-    })
+/// The time of a flag. Unit: milliseconds since 1970.
+fn moment(flag: &str, text: Option<&String>, link: &Link<'_>) -> Result<Option<i64>, Fault> {
+    Ok(moment::given_option(flag, text, Lean::Back, link)?.map(|given| given.at_ms))
 }
 
 /// A time as the API reads it; none for a year that it can't write.
@@ -194,14 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_begins_at_a_time_or_a_span_ago() {
-        assert_eq!(moment("--since", "1970-01-01T00:00:01Z"), Ok(1000));
-        let now = SystemClock::new().wall().0;
-        let ago = now - moment("--since", "10m").expect("a span");
-        assert!((590_000..=600_000).contains(&ago), "{ago}");
-        for bad in ["", "yesterday", "-3m", "99999999999999999999d"] {
-            assert_eq!(moment("--since", bad).expect_err("no time").exit, Exit::Usage, "{bad:?}");
-        }
+    fn a_time_is_written_as_the_api_reads_it() {
         assert_eq!(written(1000).as_deref(), Some("1970-01-01T00:00:01.000Z"));
     }
 }

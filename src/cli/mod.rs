@@ -16,6 +16,7 @@
 //! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
 //! | `table` | lists and cards for people, the same for scripts |
 //! | `help`, `completion` | topics; what a word may become |
+//! | `moment` | times as people say them: `22:00`, `tonight`, `8h` |
 //! | `source`, `handler`, `place` | makes what a job needs from flags |
 //! | `screen`, `signals` | standard error, Ctrl-C |
 //! | `fault`, `exit` | errors in three parts, exit codes |
@@ -52,6 +53,7 @@ mod handler;
 mod help;
 mod init;
 pub mod log;
+mod moment;
 pub mod node;
 pub mod openapi;
 mod place;

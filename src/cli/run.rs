@@ -6,6 +6,7 @@ mod failures_out;
 mod outcome;
 pub(super) mod picture;
 mod prepare;
+pub(super) mod resume;
 mod watch;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use self::prepare::Prepared;
 pub(super) use self::prepare::load;
 use self::watch::{End, Watch};
 use super::Shell;
-use super::args::{Output, RunArgs};
+use super::args::{IfFinished, Output, RunArgs};
 use super::exit::Exit;
 use super::fault::Fault;
 use super::screen;
@@ -27,12 +28,13 @@ use super::signals::Signals;
 use super::source::open_shown;
 use crate::domain::capacity::Capacity;
 use crate::domain::ids::{ShardId, TaskId};
+use crate::domain::lifecycle::Status;
 use crate::node::sources::OpenedSource;
 use crate::node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, Times, handler_log, handlers};
 use crate::ports::clock::Clock;
 use crate::ports::provision::{Provider, Provision, ProvisionError};
 use crate::ports::task_store::{Actor, TaskView};
-use crate::service::{self, Found, Job};
+use crate::service::{self, Found, Job, JobError};
 
 /// The business that all jobs of `run` belong to.
 const BUSINESS: &str = "run";
@@ -70,8 +72,18 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
 
 impl Desk<'_> {
     async fn work(&self, signals: &mut Signals) -> Result<Exit, Fault> {
+        let spec = match (&self.prepared.spec, &self.args.resume) {
+            (Some(spec), _) => spec.clone(),
+            (None, name) => {
+                let task = resume::find(&*self.store, name.as_deref().unwrap_or_default()).await?;
+                if task.status.is_terminal() && !self.starts_over(&task) {
+                    return self.tell_ended(task).await;
+                }
+                resume::spec(&task, &self.state)?
+            }
+        };
         let opened = open_shown(
-            &self.prepared.spec,
+            &spec,
             &*self.store,
             &self.state.spool(),
             self.clock.wall(),
@@ -80,12 +92,11 @@ impl Desk<'_> {
         )
         .await?;
         let job = self.job(&opened);
-        let found =
-            service::begin(&*self.store, &job, self.args.restart, &self.actor, self.clock.wall()).await?;
-        match found {
+        match self.begin(&job).await? {
             Found::Ended(task) => self.tell_ended(task).await,
             Found::New(task) => {
                 self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
+                self.tell_of_others(&task).await?;
                 self.drive(task, opened, signals).await
             }
             Found::Resumed(task) => {
@@ -95,8 +106,38 @@ impl Desk<'_> {
         }
     }
 
+    /// Makes the job's task, or finds it; one that has finished begins anew where that is wanted.
+    async fn begin(&self, job: &Job) -> Result<Found, Fault> {
+        let begin =
+            async |restart| service::begin(&*self.store, job, restart, &self.actor, self.clock.wall()).await;
+        let begun = begin(self.args.restart).await;
+        let there = match &begun {
+            Ok(Found::Ended(task)) => Some(task),
+            Err(JobError::OtherMeaning { task }) => Some(&**task),
+            _ => None,
+        };
+        let begun = if there.is_some_and(|task| self.starts_over(task)) { begin(true).await } else { begun };
+        begun.map_err(|error| if self.args.resume.is_some() { resume::refused(error) } else { error.into() })
+    }
+
+    /// Whether a task that has ended makes way for a new one.
+    fn starts_over(&self, task: &TaskView) -> bool {
+        task.status == Status::Finished && self.args.if_finished == Some(IfFinished::Restart)
+    }
+
+    /// A pipe without a name is known by its content: one that brought other items before may wait to be resumed.
+    async fn tell_of_others(&self, begun: &TaskView) -> Result<(), Fault> {
+        if self.args.name.is_none() && resume::is_piped(begun) {
+            for line in resume::others(&*self.store, begun).await? {
+                self.say(&line);
+            }
+        }
+        Ok(())
+    }
+
     fn job(&self, opened: &OpenedSource) -> Job {
-        let name = self.args.name.clone().unwrap_or_else(|| super::source::opened_name(&opened.spec));
+        let name = self.args.name.as_ref().or(self.args.resume.as_ref()).cloned();
+        let name = name.unwrap_or_else(|| super::source::opened_name(&opened.spec));
         Job {
             business: BUSINESS.to_owned(),
             name,
@@ -107,14 +148,18 @@ impl Desk<'_> {
         }
     }
 
-    /// The job was done by an earlier run.
+    /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that
+    /// runs it again and again would never know.
     async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
-        self.say(&format!(
-            "{} {} already; --restart runs the job again, --name NAME runs it beside",
-            task.id, task.status
-        ));
+        self.shell.screen.must_say(&outcome::already(&task, self.args.resume.is_some()));
+        let is_finished = task.status == Status::Finished;
         let outcome = Outcome::gather(&*self.store, task, None).await?;
-        self.tell(&outcome).await
+        let exit = self.tell(&outcome).await?;
+        Ok(match self.args.if_finished.filter(|_| is_finished) {
+            Some(IfFinished::Ok) => Exit::Ok,
+            Some(IfFinished::Error) => Exit::Conflict,
+            Some(IfFinished::Restart) | None => exit,
+        })
     }
 
     async fn drive(
@@ -124,11 +169,12 @@ impl Desk<'_> {
         signals: &mut Signals,
     ) -> Result<Exit, Fault> {
         let shard = ShardId { task: task.id, no: 0 };
+        let how = resume::how(&task);
         let work = self.runtimes.work();
         let (sink, log) = handler_log::open(self.store.clone(), shard, self.clock.clone(), work);
         let making = self.prepared.making(self.shell, work, &self.clock, sink, Some(self.state.workers()));
         let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
-        let provision = Provision { handler, source: opened.source };
+        let provision = Provision { handler, source: opened.source, limit: None };
         let node = self.start(OneJob { task: task.id, provision }).await?;
         let begun = self.clock.now();
         let settled_before = task.counters.settled();
@@ -153,10 +199,10 @@ impl Desk<'_> {
             }
             End::Stopped(_) | End::Cut => {
                 let because = "calls in flight were ended and will be repeated";
-                self.shell.screen.must_say(&format!("cut off: {because}; the same command resumes"));
+                self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
                 if self.args.output == Output::Json {
                     let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
-                    screen::print(&cut.hint("the same command resumes").json().to_string())?;
+                    screen::print(&cut.hint(how).json().to_string())?;
                 }
                 Ok(Exit::Interrupted)
             }
@@ -177,6 +223,7 @@ impl Desk<'_> {
             data_log_flush: config.data_log.flush,
             drain_timeout: config.node.drain_timeout,
             takeover_without_leases: false,
+            first_contact: (!self.args.wait).then_some(self.args.first_contact),
         };
         let only = Some(job.task);
         let options = NodeOptions {

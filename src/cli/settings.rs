@@ -12,7 +12,9 @@ use super::fault::Fault;
 use super::run::load;
 use super::screen;
 use super::serve::serviceable;
-use crate::config::{AuthMode, Config, DOCUMENTED};
+use crate::config::{self, AuthMode, Config, DOCUMENTED};
+use crate::node::serve::ServeError;
+use crate::node::serve::look::{self, Port};
 
 /// What is read when no file is named.
 const FILE_DEFAULT: &str = "config.toml";
@@ -28,8 +30,9 @@ pub(super) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> 
             // What the service manager asks before a start must be what the start itself will find.
             let config =
                 serviceable(load(file.as_deref(), shell)?).map_err(|faults| Fault::of_config(&faults))?;
+            let port = startable(&config)?;
             let name = file.map_or_else(|| "the default".to_owned(), |file| file.display().to_string());
-            format!("{name} is sound\n{}", needs(&config))
+            format!("{name} is sound\n{}", needs(&config, port))
         }
         ConfigVerb::Default => DOCUMENTED.to_owned(),
         ConfigVerb::Show(args) => return shown::show(args, shell),
@@ -43,9 +46,36 @@ fn chosen(file: Option<&Path>) -> Option<PathBuf> {
     file.map(Path::to_owned).or_else(|| here.exists().then(|| here.to_owned()))
 }
 
+/// Whether a start would refuse what the configuration names; whether its port is free now.
+fn startable(config: &Config) -> Result<Port, Fault> {
+    let mut faults = look::faults(config);
+    let port = look::port(config.http.listen).unwrap_or_else(|fault| {
+        faults.push(("http.listen", fault));
+        Port::Taken
+    });
+    if faults.is_empty() {
+        return Ok(port);
+    }
+    let told: Vec<config::Fault> = faults.into_iter().map(told).collect();
+    Err(Fault::of_config(&told))
+}
+
+/// A refusal of a start as a fault of its configuration.
+fn told((key, refusal): (&'static str, ServeError)) -> config::Fault {
+    let what = refusal.to_string();
+    let try_ = match refusal {
+        ServeError::Store(_) => {
+            "a file with the password in its first line, that only the node's user reads".to_owned()
+        }
+        refusal => Fault::from(refusal).hint.unwrap_or_else(|| "windrow help serve".to_owned()),
+    };
+    config::Fault { key: key.to_owned(), origin: config::Origin::Default, what, try_ }
+}
+
 /// What a node with this configuration needs of its machine.
-fn needs(config: &Config) -> String {
+fn needs(config: &Config, port: Port) -> String {
     let listen = config.http.listen;
+    let taken = if port == Port::Taken { "; somebody listens there now" } else { "" };
     let scheme = if config.http.tls_cert_file.is_some() { "https" } else { "http" };
     let data = config.node.data_dir.display();
     let key = config.auth.key_file.as_ref();
@@ -54,7 +84,7 @@ fn needs(config: &Config) -> String {
     let token = config.auth.bootstrap_token_file.as_ref();
     let token = token.map_or_else(|| format!("{data}/admin.token"), |file| file.display().to_string());
     let mut text = format!(
-        "a node needs\n  the port         {listen} ({scheme})\n  to write         {data}\n  the secrets' key {key}\n"
+        "a node needs\n  the port         {listen} ({scheme}){taken}\n  to write         {data}\n  the secrets' key {key}\n"
     );
     text.push_str(&match config.auth.mode {
         AuthMode::Off => {

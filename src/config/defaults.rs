@@ -16,7 +16,7 @@ use super::values::{
 };
 use crate::domain::settings::{Auto, OnExhausted};
 use crate::domain::settings_text::ByteSize;
-use crate::domain::task::Tuning;
+use crate::domain::task::{JUDGE_AFTER_DEFAULT, OUTAGE_PATIENCE_DEFAULT, Tuning};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -142,6 +142,8 @@ fn tuning() -> Tuning {
         park_after: seconds(2),
         parked_max: 10_000,
         ordered: false,
+        outage_patience: OUTAGE_PATIENCE_DEFAULT,
+        judge_after: JUDGE_AFTER_DEFAULT,
     }
 }
 

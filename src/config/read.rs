@@ -280,6 +280,8 @@ fn tuning(read: &mut Reader, default: Tuning) -> Tuning {
         park_after: read.span("task_defaults.park_after", default.park_after),
         parked_max: read.value("task_defaults.parked_max", default.parked_max),
         ordered: read.value("task_defaults.ordered", default.ordered),
+        outage_patience: read.span("task_defaults.outage_patience", default.outage_patience),
+        judge_after: read.span("task_defaults.judge_after", default.judge_after),
     }
 }
 

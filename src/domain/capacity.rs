@@ -3,7 +3,7 @@
 //! Only the supervisor holds a ledger, so admitting and booking are one step and can't race. The ledger never
 //! starts or stops anything, and never books more than the capacity; lowering the capacity takes nothing back.
 //!
-//! What all tasks of a business may have together is booked in the same step, in an account of the business.
+//! What all tasks of a business may have together isn't booked: they share it while they run (`limit`).
 //!
 //! The waiting line (`line`) is what the restorer finds, in each scan anew: nobody waits here who is no longer
 //! runnable. The ledger remembers only since when a candidate has been passed over, because after
@@ -15,7 +15,6 @@ mod refusal;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use refusal::{Obstacle, Refusal};
@@ -91,10 +90,6 @@ pub struct Request {
     pub priority: i32,
     /// Since when it waits; of the same priority, who waited longer goes first.
     pub waiting_since: WallMs,
-    /// Whose task it is.
-    pub business: Arc<str>,
-    /// What all running tasks of the business may do together on this node; none is unlimited.
-    pub business_rate: Option<Rate>,
 }
 
 /// What came of one request of [`Ledger::admit`].
@@ -111,15 +106,6 @@ pub struct Admission {
 struct Booking {
     load: Load,
     share: Share,
-    business: Arc<str>,
-}
-
-/// What the shards of one business have booked.
-#[derive(Clone, Debug, Default)]
-struct Account {
-    held: Load,
-    shards: usize,
-    limit: Option<Load>,
 }
 
 /// The bookings of one node.
@@ -136,8 +122,6 @@ struct Account {
 ///     share: Share::ALL,
 ///     priority: 0,
 ///     waiting_since: WallMs(0),
-///     business: "mail".into(),
-///     business_rate: None,
 /// };
 /// let two = Request { shard: ShardId { task: TaskId(2), no: 0 }, rate: "501/s".parse()?, ..one.clone() };
 /// ledger.reserve(&one)?;
@@ -154,8 +138,6 @@ pub struct Ledger {
     unlimited_reserves: Load,
     held: BTreeMap<ShardId, Booking>,
     held_sum: Load,
-    /// Only businesses with a booking; the limit is the one that was heard of last.
-    accounts: HashMap<Arc<str>, Account>,
     passed_over_since: HashMap<ShardId, Moment>,
 }
 
@@ -167,7 +149,6 @@ impl Ledger {
             unlimited_reserves: Load::needed_by(unlimited_reserves),
             held: BTreeMap::new(),
             held_sum: Load(0),
-            accounts: HashMap::new(),
             passed_over_since: HashMap::new(),
         };
         ledger.set_capacity(capacity);
@@ -180,13 +161,6 @@ impl Ledger {
             Capacity::Unlimited => None,
             Capacity::Limited(rate) => Some(Load::offered_by(rate)),
         };
-    }
-
-    /// What the tasks of a business may have together was changed; bookings stay, also those that no longer fit.
-    pub fn set_business_rate(&mut self, slug: &str, rate: Option<Rate>) {
-        if let Some(account) = self.accounts.get_mut(slug) {
-            account.limit = rate.map(Load::offered_by);
-        }
     }
 
     /// The whole capacity; none is unlimited.
@@ -202,11 +176,6 @@ impl Ledger {
     /// What a shard has booked.
     pub fn held_by(&self, shard: ShardId) -> Option<Load> {
         self.held.get(&shard).map(|booking| booking.load)
-    }
-
-    /// What the shards of a business have booked.
-    pub fn held_by_business(&self, slug: &str) -> Load {
-        self.accounts.get(slug).map_or(Load(0), |account| account.held)
     }
 
     /// How many shards are booked.
@@ -228,18 +197,8 @@ impl Ledger {
         if self.held.contains_key(&request.shard) {
             return Err(self.refusal(need, self.free(), Obstacle::Held));
         }
-        let limit = request.business_rate.map(Load::offered_by);
-        if let Some(account) = self.accounts.get_mut(&request.business) {
-            account.limit = limit;
-        }
-        let held = self.held_by_business(&request.business);
-        self.check_fit(need, Load(0), (limit, held))?;
-        let business = request.business.clone();
-        let account =
-            self.accounts.entry(business.clone()).or_insert_with(|| Account { limit, ..Account::default() });
-        account.held = account.held.plus(need);
-        account.shards += 1;
-        self.held.insert(request.shard, Booking { load: need, share: request.share, business });
+        self.check_fit(need, Load(0))?;
+        self.held.insert(request.shard, Booking { load: need, share: request.share });
         self.held_sum = self.held_sum.plus(need);
         self.passed_over_since.remove(&request.shard);
         Ok(need)
@@ -252,14 +211,11 @@ impl Ledger {
     /// The booking stays as it was.
     pub fn change(&mut self, shard: ShardId, rate: RateLimit) -> Result<Load, Refusal> {
         let need = self.need_of(rate);
-        let Some(Booking { load: held, business, .. }) = self.held.get(&shard).cloned() else {
+        let Some(held) = self.held_by(shard) else {
             return Err(self.refusal(need, self.free(), Obstacle::NotHeld));
         };
         if need > held {
-            let account = self.accounts.get(&business);
-            let (limit, others) =
-                account.map_or((None, Load(0)), |account| (account.limit, account.held.minus(held)));
-            self.check_fit(need, held, (limit, others))?;
+            self.check_fit(need, held)?;
         }
         self.rebook(shard, need);
         Ok(need)
@@ -304,22 +260,12 @@ impl Ledger {
         let Some(booking) = self.held.get_mut(&shard) else { return };
         let held = std::mem::replace(&mut booking.load, need);
         self.held_sum = self.held_sum.minus(held).plus(need);
-        if let Some(account) = self.accounts.get_mut(&booking.business) {
-            account.held = account.held.minus(held).plus(need);
-        }
     }
 
     /// Gives back what a shard has booked, and says how much; none when it had nothing.
     pub fn release(&mut self, shard: ShardId) -> Option<Load> {
-        let Booking { load, business, .. } = self.held.remove(&shard)?;
+        let Booking { load, .. } = self.held.remove(&shard)?;
         self.held_sum = self.held_sum.minus(load);
-        if let Some(account) = self.accounts.get_mut(&business) {
-            account.held = account.held.minus(load);
-            account.shards -= 1;
-            if account.shards == 0 {
-                self.accounts.remove(&business);
-            }
-        }
         Some(load)
     }
 
@@ -334,22 +280,11 @@ impl Ledger {
         self.capacity.unwrap_or(Load(u128::MAX))
     }
 
-    /// `own` is what the shard holds already. What can't be had because of the business is no reason for others to
-    /// wait, so the business is looked at before the node's room.
-    fn check_fit(&self, need: Load, own: Load, business: (Option<Load>, Load)) -> Result<(), Refusal> {
+    /// `own` is what the shard holds already.
+    fn check_fit(&self, need: Load, own: Load) -> Result<(), Refusal> {
         let free = self.whole().minus(self.held_sum.minus(own));
         if self.capacity.is_some_and(|whole| need > whole) {
             return Err(self.refusal(need, free, Obstacle::TooBig));
-        }
-        if let (Some(limit), others) = business {
-            let free = limit.minus(others);
-            let refusal = |obstacle| Err(Refusal { need, free, capacity: limit, obstacle });
-            if need > limit {
-                return refusal(Obstacle::BusinessTooBig);
-            }
-            if need > free {
-                return refusal(Obstacle::BusinessFull);
-            }
         }
         match self.capacity {
             Some(_) if need > free => Err(self.refusal(need, free, Obstacle::Full)),

@@ -16,7 +16,7 @@ mod tests;
 use std::time::Duration;
 
 pub use causes::{Cause, CauseKind};
-pub use facts::{Facts, Head, HeldBack, Latency, Live, Standing};
+pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing};
 pub use text::rate_text;
 
 use super::settings::RateLimit;

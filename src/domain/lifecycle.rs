@@ -8,7 +8,7 @@ mod transitions;
 
 use std::fmt;
 
-pub use note::{Note, TASK_RECOVERS, note_after};
+pub use note::{DORMANT, Note, TASK_RECOVERS, dormant_text, note_after, note_of_command};
 pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide, edges, status_of};
 
 /// Gives a closed enum its slugs: `ALL`, `as_str`, `parse` and `Display`, from one list.
@@ -142,6 +142,10 @@ pub enum StopReason {
     CheckpointCorrupt,
     /// The shard was claimed again and again without progress.
     CrashLoop,
+    /// The handler didn't answer for as long as the task's patience lasts, or was never reached.
+    HandlerUnreachable,
+    /// The handler was reached again and again, and no item of the task ever succeeded.
+    NoItemSucceeds,
 }
 
 slugs!(StopReason {
@@ -157,6 +161,8 @@ slugs!(StopReason {
     SourceChanged => "source_changed",
     CheckpointCorrupt => "checkpoint_corrupt",
     CrashLoop => "crash_loop",
+    HandlerUnreachable => "handler_unreachable",
+    NoItemSucceeds => "no_item_succeeds",
 });
 
 /// A verb is illegal in a state; names what is allowed instead.

@@ -5,7 +5,8 @@
 //! `access`, `lifecycle`, `meaning`, `network`, `shards`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
-//! For people who watch: `latency`, `histogram`, `tally`, `permits`, `series`, `explain`.
+//! For people who watch: `handler_text`, `handler_sight`, `handler_journal`, `failed_calls`, `latency`, `histogram`, `tally`,
+//! `permits`, `series`, `explain`, `deadline`.
 
 #![warn(missing_docs)]
 
@@ -15,14 +16,20 @@ pub mod business_secrets;
 pub mod capacity;
 pub mod checkpoint;
 pub mod counters;
+pub mod deadline;
 pub mod error_budget;
 pub mod execution;
 pub mod explain;
+pub mod failed_calls;
+pub mod handler_journal;
+pub mod handler_sight;
+pub mod handler_text;
 pub mod histogram;
 pub mod ids;
 pub mod invariants;
 pub mod latency;
 pub mod lifecycle;
+pub mod limit;
 pub mod meaning;
 pub mod network;
 pub mod pace;
@@ -35,6 +42,7 @@ pub mod settings_serde;
 pub mod settings_text;
 pub mod shards;
 pub mod stall;
+pub mod succession;
 pub mod tally;
 pub mod task;
 pub mod trust;

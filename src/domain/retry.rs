@@ -44,9 +44,13 @@ pub fn wait(backoff: &Backoff, attempt: Attempt, spread: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// A number that looks random but is the same for the same attempt of the same item (splitmix64).
+/// A number that looks random but is the same for the same attempt of the same item.
 pub fn spread(task: TaskId, index: ItemIndex, attempt: Attempt) -> u64 {
-    let mut z = task.0.unsigned_abs().rotate_left(40) ^ index.0.rotate_left(8) ^ u64::from(attempt.get());
+    mix(task.0.unsigned_abs().rotate_left(40) ^ index.0.rotate_left(8) ^ u64::from(attempt.get()))
+}
+
+/// A number that looks random but is the same for the same seed (splitmix64).
+pub fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

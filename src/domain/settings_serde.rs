@@ -199,6 +199,19 @@ pub struct TuningText {
     park_after: Duration,
     parked_max: u32,
     ordered: bool,
+    // Tasks that were made before these settings don't say them.
+    #[serde(with = "span", default = "outage_patience")]
+    outage_patience: Duration,
+    #[serde(with = "span", default = "judge_after")]
+    judge_after: Duration,
+}
+
+fn outage_patience() -> Duration {
+    super::task::OUTAGE_PATIENCE_DEFAULT
+}
+
+fn judge_after() -> Duration {
+    super::task::JUDGE_AFTER_DEFAULT
 }
 
 impl From<TuningText> for Tuning {
@@ -222,6 +235,8 @@ impl From<TuningText> for Tuning {
             park_after: text.park_after,
             parked_max: text.parked_max,
             ordered: text.ordered,
+            outage_patience: text.outage_patience,
+            judge_after: text.judge_after,
         }
     }
 }
@@ -248,6 +263,8 @@ impl From<Tuning> for TuningText {
             park_after: tuning.park_after,
             parked_max: tuning.parked_max,
             ordered: tuning.ordered,
+            outage_patience: tuning.outage_patience,
+            judge_after: tuning.judge_after,
         }
     }
 }
@@ -260,7 +277,7 @@ mod tests {
     const WRITTEN: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,
 "batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,"backoff":"1s..60s x2 jitter 20%",
 "on_exhausted":"abandon","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
-"unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false}"#;
+"unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false,"outage_patience":"24h","judge_after":"10m"}"#;
 
     #[test]
     fn a_tuning_reads_and_writes_like_the_configuration() {

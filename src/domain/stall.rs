@@ -36,11 +36,15 @@ pub enum StallReason {
     Tail,
     /// One at a time, after a crash loop.
     SingleFile,
+    /// A limit that is shared with other tasks lets no more leave.
+    Limit,
+    /// The handler doesn't answer: nothing but probes leaves.
+    HandlerDown,
 }
 
 impl StallReason {
     /// Every reason, in the order of its number.
-    pub const ALL: [StallReason; 13] = [
+    pub const ALL: [StallReason; 15] = [
         StallReason::WindowFull,
         StallReason::Concurrency,
         StallReason::HandlerSlots,
@@ -54,6 +58,8 @@ impl StallReason {
         StallReason::Canary,
         StallReason::Tail,
         StallReason::SingleFile,
+        StallReason::Limit,
+        StallReason::HandlerDown,
     ];
 
     /// The slug in metrics and JSON.
@@ -72,6 +78,8 @@ impl StallReason {
             StallReason::Canary => "canary",
             StallReason::Tail => "tail",
             StallReason::SingleFile => "single_file",
+            StallReason::Limit => "limit",
+            StallReason::HandlerDown => "handler_down",
         }
     }
 }

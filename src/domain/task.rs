@@ -56,7 +56,16 @@ pub struct Tuning {
     pub parked_max: u32,
     /// One at a time, in index order.
     pub ordered: bool,
+    /// How long the handler may be down before the task stops; nothing is lost by it.
+    pub outage_patience: Duration,
+    /// How long items without a verdict are tried when nothing else is left to compare them with. Zero judges at once.
+    pub judge_after: Duration,
 }
+
+/// How long a handler may be down: a night and a day.
+pub const OUTAGE_PATIENCE_DEFAULT: Duration = Duration::from_secs(24 * 3600);
+/// How long the last items are tried: most outages of a deploy or a restart are over by then.
+pub const JUDGE_AFTER_DEFAULT: Duration = Duration::from_secs(600);
 
 impl Tuning {
     /// The concurrency to begin with: `auto` is 64 until a latency is known (`config.toml`); ordered is 1.

@@ -67,6 +67,12 @@ pub struct TuningPatch {
     /// See [`Tuning::parked_max`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parked_max: Option<u32>,
+    /// See [`Tuning::outage_patience`].
+    #[serde(skip_serializing_if = "Option::is_none", with = "span_option")]
+    pub outage_patience: Option<Duration>,
+    /// See [`Tuning::judge_after`].
+    #[serde(skip_serializing_if = "Option::is_none", with = "span_option")]
+    pub judge_after: Option<Duration>,
     /// See [`Tuning::ordered`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordered: Option<bool>,
@@ -97,6 +103,8 @@ impl TuningPatch {
             park_after: self.park_after.unwrap_or(to.park_after),
             parked_max: self.parked_max.unwrap_or(to.parked_max),
             ordered: self.ordered.unwrap_or(to.ordered),
+            outage_patience: self.outage_patience.unwrap_or(to.outage_patience),
+            judge_after: self.judge_after.unwrap_or(to.judge_after),
         }
     }
 }

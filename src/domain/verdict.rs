@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{Attempt, ItemCount, ItemIndex, WallMs};
+use super::ids::{Attempt, ItemCount, ItemIndex, Moment, WallMs};
 use super::run::IndexRun;
 
 /// The longest message kept of a failure; the rest is cut. Unit: bytes. (`ux.md` §2.5: 1 KiB.)
@@ -74,6 +74,120 @@ pub enum Wish {
     Abandon,
 }
 
+/// What a call that brought no success says, and of whom. Evidence is per call, not per item of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// A verdict of the handler about these items: charged.
+    Answered,
+    /// The handler finds fault with the request (400 and the like): charged, once it has ever given a verdict; before
+    /// that it says that the request is wrong for all items.
+    Faulty,
+    /// The handler refuses us as such (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be understood: never charged;
+    /// three in a row over distinct items stop the task.
+    Rejected,
+    /// It can't have had an effect: no name, no connection, no TLS, a worker that can't start. Never charged.
+    Unreachable,
+    /// 502 and 503: what stands before the handler says that it isn't there. Never charged.
+    Unavailable,
+    /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.
+    Unclear,
+}
+
+impl FailureClass {
+    /// The slug in JSON, logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailureClass::Answered => "answered",
+            FailureClass::Faulty => "faulty",
+            FailureClass::Rejected => "rejected",
+            FailureClass::Unreachable => "unreachable",
+            FailureClass::Unavailable => "unavailable",
+            FailureClass::Unclear => "unclear",
+        }
+    }
+}
+
+/// An outage of a handler, as people and a later run of the shard need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// Since when. Unit: milliseconds since the Unix epoch.
+    pub since: WallMs,
+    /// Probes that were sent.
+    pub probes: u32,
+}
+
+/// What last went wrong, while it does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastError {
+    /// Of whom it speaks.
+    pub class: FailureClass,
+    /// The failure's code.
+    pub code: Cow<'static, str>,
+    /// The message of the latest one.
+    pub example: String,
+    /// An item that it happened to.
+    pub index: ItemIndex,
+    /// How many calls in a row of time it happened to.
+    pub count: u64,
+    /// When it began. Unit: milliseconds since the Unix epoch.
+    pub since: WallMs,
+    /// When it last happened.
+    pub at: WallMs,
+}
+
+/// How the handler fares.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandlerState {
+    /// Whether it has given a verdict about any item, in this run or before.
+    pub contacted: bool,
+    /// It doesn't answer, and since when.
+    pub outage: Option<Outage>,
+    /// How long until the next probe; none while calls are out in rounds, or when there is no outage.
+    pub next_probe_in: Option<Duration>,
+    /// What last went wrong; none when nothing did.
+    pub error: Option<LastError>,
+    /// Items that used all their attempts without a verdict and wait for another item's answer.
+    pub held: u64,
+    /// How long until held items are judged without one, where nothing else is left.
+    pub judged_in: Option<Duration>,
+}
+
+/// One call that brought no success, after those that brought one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedCall {
+    /// Calls of the same lane that brought a verdict before it.
+    pub before: AnsweredCalls,
+    /// What it says.
+    pub class: FailureClass,
+    /// Its first item.
+    pub index: ItemIndex,
+    /// When it departed.
+    pub departed: Moment,
+    /// Why.
+    pub failure: Failure,
+    /// How long the handler asked us to wait.
+    pub after: Option<Duration>,
+}
+
+/// Calls that brought a verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnsweredCalls {
+    /// How many.
+    pub calls: u32,
+    /// When the latest of them departed.
+    pub departed: Moment,
+}
+
+impl AnsweredCalls {
+    /// One more.
+    #[inline]
+    pub fn add(&mut self, departed: Moment) {
+        self.calls += 1;
+        self.departed = self.departed.max(departed);
+    }
+}
+
 /// A run of items that one call (or several) settled well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
@@ -96,6 +210,10 @@ pub struct Failed {
     pub failure: Failure,
     /// What the handler wants done.
     pub wish: Wish,
+    /// Whose fault it is.
+    pub class: FailureClass,
+    /// When the call departed.
+    pub departed: Moment,
     /// How long the call took.
     pub took: Duration,
 }
@@ -112,16 +230,9 @@ pub struct Dispatch {
 /// What a call tells about the handler as a whole, beside the items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A call was understood; ends a series of rejections or bad replies.
-    Answered,
-    /// A reply could not be understood; three in a row stop the task.
-    BadReply(Failure),
-    /// The handler refuses us as such (401, 403, 404, 405, 415, 3xx, a command that can't be started);
-    /// three in a row stop the task.
-    Rejected(Failure),
     /// The handler is gone for good (410); the task stops.
     Gone(Failure),
-    /// The handler is overloaded (429, 503): the whole task pauses. No attempt, no error budget is charged.
+    /// The handler asks for a pause (429, or 503 with a time): the whole task pauses. No attempt is charged.
     BackPressure {
         /// The time it asked for.
         after: Option<Duration>,
@@ -209,6 +320,8 @@ pub struct ItemTrouble {
     pub index: ItemIndex,
     /// How many attempts were made (an evicted item may have 0 finished ones).
     pub attempts: u32,
+    /// How many of them count against the item: those that an outage explains don't.
+    pub charged: u32,
     /// Why the last one failed; none for an item that was parked while its first call was still out.
     pub failure: Option<Failure>,
     /// When the last attempt failed.
@@ -224,6 +337,10 @@ pub struct ParkedItem {
     pub index: ItemIndex,
     /// Attempts made so far.
     pub attempts: u32,
+    /// See [`ItemTrouble::charged`].
+    pub charged: u32,
+    /// Why the last one failed.
+    pub failure: Option<Failure>,
     /// When it is due.
     pub due_at: WallMs,
     /// See [`ItemTrouble::history`].

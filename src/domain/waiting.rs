@@ -5,16 +5,17 @@
 //! the order of iteration is part of the core's determinism.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::ids::{ItemIndex, Moment, WallMs};
 use super::run::IndexRun;
 use super::verdict::{AttemptNote, Failure, NOTES_MAX};
 
 /// Whether an item still holds low water.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// Its bit is clear: it holds low water.
+    #[default]
     Window,
     /// Its bit is set: it is parked, durably once a checkpoint says so.
     Outside,
@@ -27,13 +28,30 @@ pub enum Doing {
     Waiting(Moment),
     /// Is with the handler.
     InFlight,
+    /// Used all its attempts without a verdict, the last one then: waits until another item shows that the handler
+    /// answers.
+    Held(Moment),
 }
 
 /// A troubled item.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Trouble {
     /// Finished attempts.
     pub attempts: u32,
+    /// Those that count against it; see [`super::verdict::ItemTrouble::charged`].
+    pub charged: u32,
+    /// Attempts in a row that don't count: what its next wait is made of.
+    pub uncharged: u32,
+    /// When the unclear attempts departed that count, as long as an outage could still excuse them.
+    pub doubts: Vec<Moment>,
+    /// Outages that excused an attempt of it.
+    pub excused: u32,
+    /// The latest of them.
+    pub outage: u32,
+    /// When its first failed attempt of this run departed; none where an earlier run saw it fail.
+    pub failed_first: Option<Moment>,
+    /// Since when it is held, and how often it was called meanwhile.
+    pub held: Option<(Moment, u32)>,
     /// Where.
     pub place: Place,
     /// What.
@@ -60,12 +78,19 @@ impl Trouble {
     }
 }
 
+impl Default for Doing {
+    fn default() -> Doing {
+        Doing::Waiting(Moment(0))
+    }
+}
+
 /// All troubled items of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct Troubles {
     items: BTreeMap<ItemIndex, Trouble>,
     due_window: BinaryHeap<Reverse<(Moment, ItemIndex)>>,
     due_outside: BinaryHeap<Reverse<(Moment, ItemIndex)>>,
+    held: BTreeSet<(Moment, ItemIndex)>,
     outside: u64,
     outside_in_flight: u64,
 }
@@ -120,8 +145,10 @@ impl Troubles {
     /// Puts an item in, or replaces it, and queues it when it waits.
     pub fn put(&mut self, index: ItemIndex, trouble: Trouble) {
         self.uncount(index);
-        if let Doing::Waiting(due) = trouble.doing {
-            self.heap(trouble.place).push(Reverse((due, index)));
+        match trouble.doing {
+            Doing::Waiting(due) => self.heap(trouble.place).push(Reverse((due, index))),
+            Doing::Held(since) => drop(self.held.insert((since, index))),
+            Doing::InFlight => {}
         }
         if trouble.place == Place::Outside {
             self.outside += 1;
@@ -142,6 +169,26 @@ impl Troubles {
         if due > now {
             return None;
         }
+        self.pop(place, index)
+    }
+
+    /// The next waiting item of a place, due or not; it is in flight from here on.
+    pub fn pop_earliest(&mut self, place: Place) -> Option<(ItemIndex, u32)> {
+        let (_, index) = self.peek(place)?;
+        self.pop(place, index)
+    }
+
+    /// The item that has been held for longest.
+    pub fn held_first(&self) -> Option<(Moment, ItemIndex)> {
+        self.held.first().copied()
+    }
+
+    /// Every held item, those that have been for longest first.
+    pub fn held(&self) -> impl Iterator<Item = ItemIndex> {
+        self.held.iter().map(|(_, index)| *index)
+    }
+
+    fn pop(&mut self, place: Place, index: ItemIndex) -> Option<(ItemIndex, u32)> {
         self.heap(place).pop();
         let trouble = self.items.get_mut(&index)?;
         trouble.doing = Doing::InFlight;
@@ -191,7 +238,11 @@ impl Troubles {
     }
 
     fn uncount(&mut self, index: ItemIndex) {
-        if let Some(old) = self.items.get(&index).filter(|old| old.place == Place::Outside) {
+        let Some(old) = self.items.get(&index) else { return };
+        if let Doing::Held(since) = old.doing {
+            self.held.remove(&(since, index));
+        }
+        if old.place == Place::Outside {
             self.outside -= 1;
             self.outside_in_flight -= u64::from(old.doing == Doing::InFlight);
         }

@@ -113,7 +113,7 @@ mod tests {
     fn each_problem_each_stop_and_each_wait_has_a_page_with_three_parts() {
         let problems = Slug::ALL.into_iter().map(|slug| slug.facts().0);
         let stops = StopReason::ALL.iter().map(|reason| reason.as_str());
-        let waits = ["capacity", "waits_in_line", "too_big", "business_limit", "no_node", "start_at"];
+        let waits = ["capacity", "waits_in_line", "too_big", "no_node", "start_at", "dormant"];
         for slug in problems.chain(stops).chain(waits) {
             let topic = topic(slug).unwrap_or_else(|| panic!("no page of {slug}"));
             for part in ["**What.** ", "**Why.** ", "**How to fix.**\n- "] {

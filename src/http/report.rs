@@ -124,7 +124,8 @@ pub(super) struct Net {
     /// Settled well by redrives, and redrives of them.
     pub(super) made_good: u64,
     pub(super) still_failed: u64,
-    /// False when redrives may share items, so that one may be counted twice: then at least so many failed still.
+    /// False only where redrives may share items and there are too many to look at each: then at least so many failed
+    /// still.
     pub(super) exact: bool,
 }
 

@@ -106,7 +106,7 @@ fn redrives(report: &ReportBody, out: &mut String) {
         line!(out, "| {} | {} | {total} | {succeeded} | {skipped} | {abandoned} |", task.id, task.status);
     }
     let net = &report.net;
-    let at_least = if net.exact { "" } else { " at least (redrives may share items)" };
+    let at_least = if net.exact { "" } else { " at least (too many to look at each)" };
     line!(
         out,
         "\n{} abandoned − {} made good = {}{at_least} still failed.\n",

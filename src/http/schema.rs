@@ -111,6 +111,12 @@ pub struct TuningSettings {
     /// Parked items per shard.
     #[schema(minimum = 0)]
     pub parked_max: Option<u32>,
+    /// How long the handler may be down before the task stops; nothing is lost by it.
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    pub outage_patience: Option<String>,
+    /// How long items without a verdict are tried when nothing else is left to compare them with.
+    #[schema(pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+    pub judge_after: Option<String>,
     /// One at a time, in index order.
     pub ordered: Option<bool>,
 }

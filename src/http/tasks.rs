@@ -5,6 +5,7 @@ mod changes;
 mod commands;
 mod explain;
 mod explain_text;
+mod handler;
 mod history;
 mod preview;
 mod queries;
@@ -14,6 +15,7 @@ mod shards;
 mod shown;
 mod source;
 mod stats;
+mod warnings;
 mod window;
 
 use std::time::Duration;
@@ -27,9 +29,11 @@ use axum::response::{IntoResponse, Response};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(super) use self::handler::{HandlerDownJson, LastErrorJson};
 pub(super) use self::history::AuditJson;
 use self::queries::{CountsJson, ListQuery, ShowQuery};
 pub(super) use self::shown::TaskJson;
+use self::warnings::WarningJson;
 use super::access::Caller;
 use super::body::Params;
 use super::problem::Problem;
@@ -99,12 +103,21 @@ impl Steer {
 /// A task with its version as the tag.
 async fn shown(app: &App, status: StatusCode, task: TaskView) -> Response {
     let tag = etag::tag(task.version);
-    (status, [tag], Json(body(app, app.service.picture(task).await))).into_response()
+    (status, [tag], Json(whole(app, task).await)).into_response()
 }
 
 /// What a command would have made of a task.
 async fn would(app: &App, task: TaskView) -> Result<Response, ServiceError> {
-    dry_run::would(&body(app, app.service.picture(task).await))
+    dry_run::would(&whole(app, task).await)
+}
+
+/// A task with its live progress, and what it would not come to.
+async fn whole(app: &App, task: TaskView) -> TaskJson {
+    let picture = app.service.picture(task).await;
+    let warnings = app.service.warnings(&picture.task).await;
+    let mut whole = body(app, picture);
+    whole.warnings = WarningJson::all(warnings);
+    whole
 }
 
 /// A task as every surface shows it.

@@ -75,6 +75,32 @@ pub async fn admin(service: &Service, data_dir: &Path) -> Result<Bootstrap, Boot
     first(&*service.parts.tokens, &service.config().auth, data_dir, service.now()).await
 }
 
+/// Whether the token files that are there can be used; makes none.
+///
+/// # Errors
+/// See [`BootstrapError`].
+pub fn look(auth: &Auth, data_dir: &Path) -> Result<(), BootstrapError> {
+    match auth.mode {
+        AuthMode::Off => Ok(()),
+        AuthMode::Token | AuthMode::Proxy => known(&places(auth, data_dir)).map(drop),
+    }
+}
+
+/// Where the token may be, the configured place first.
+fn places(auth: &Auth, data_dir: &Path) -> Vec<PathBuf> {
+    auth.bootstrap_token_file.iter().cloned().chain([data_dir.join(TOKEN_FILE_DEFAULT)]).collect()
+}
+
+/// The first of the places that holds a token.
+fn known(places: &[PathBuf]) -> Result<Option<(&PathBuf, String)>, BootstrapError> {
+    for place in places {
+        if let Some(token) = read(place)? {
+            return Ok(Some((place, token)));
+        }
+    }
+    Ok(None)
+}
+
 async fn first(
     store: &dyn TokenStore,
     auth: &Auth,
@@ -84,13 +110,10 @@ async fn first(
     if auth.mode == AuthMode::Off {
         return Ok(Bootstrap::NotNeeded);
     }
-    let fallback = data_dir.join(TOKEN_FILE_DEFAULT);
-    let places: Vec<PathBuf> = auth.bootstrap_token_file.iter().cloned().chain([fallback]).collect();
-    for place in &places {
-        if let Some(token) = read(place)? {
-            remember(store, &token, now).await?;
-            return Ok(Bootstrap::Read(place.clone()));
-        }
+    let places = places(auth, data_dir);
+    if let Some((place, token)) = known(&places)? {
+        remember(store, &token, now).await?;
+        return Ok(Bootstrap::Read(place.clone()));
     }
     if has_administrator(store, now).await? {
         return Ok(Bootstrap::NotNeeded);

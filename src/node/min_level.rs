@@ -65,6 +65,10 @@ impl Sieve {
 
 #[async_trait]
 impl DataLog for Sieve {
+    fn keeps(&self, level: LogLevel) -> bool {
+        self.min_level.keeps(level)
+    }
+
     async fn append(&self, lines: &[DataLogLine]) -> Result<(), StoreError> {
         if lines.iter().all(|line| self.min_level.keeps(line.line.level)) {
             return self.keep(lines).await;
@@ -128,6 +132,7 @@ mod tests {
         };
         let all = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error].map(line);
         log.append(&all).await.expect("kept");
+        assert!(log.keeps(LogLevel::Warn) && !log.keeps(LogLevel::Info), "checkpoints ask it");
         assert_eq!(log.after(TaskId(1), 0, 10).await.expect("read").len(), 2);
         log.append(&all[..1]).await.expect("nothing to keep");
         min_level.set(DataLogLevel::Debug);

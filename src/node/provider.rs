@@ -9,7 +9,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::runtime::Handle as Runtime;
 
-use super::fair_share::FairShares;
 use super::handler_log;
 use super::handlers::{OnWork, Sink, command_settings};
 use super::sources::{OriginView, StoredSources, open_stored, origin_view};
@@ -22,7 +21,7 @@ use crate::ports::business_store::{Business, BusinessStore};
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
 use crate::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
-use crate::ports::provision::{Provider, Provision, ProvisionError};
+use crate::ports::provision::{LimitOf, Provider, Provision, ProvisionError};
 use crate::ports::task_store::TaskView;
 use crate::ports::vault::Vault;
 
@@ -48,8 +47,6 @@ pub struct ServiceProvider {
     pub data_log: Arc<dyn DataLog>,
     /// Connections.
     pub transports: Arc<Transports>,
-    /// What the runs of a business share.
-    pub shares: Arc<FairShares>,
     /// Live workers.
     pub workers: Arc<Leftovers>,
     /// Sources of tasks.
@@ -62,7 +59,9 @@ pub struct ServiceProvider {
 impl Provider for ServiceProvider {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let business = self.business(task).await?;
-        let limit = business.spec.limits.concurrency;
+        let limits = business.spec.limits;
+        let is_limited = limits.rate.is_some() || limits.concurrency.is_some();
+        let limit = LimitOf { name: business.slug.clone(), is_limited };
         let make = self.maker(&business, task)?;
         let handlers = RunHandlers {
             make,
@@ -71,9 +70,6 @@ impl Provider for ServiceProvider {
                 HandlerSpec::Http(_) => "http",
                 HandlerSpec::Command(_) => "command",
             },
-            business: business.slug,
-            limit,
-            shares: self.shares.clone(),
             data_log: self.data_log.clone(),
             clock: self.clock.clone(),
             work: self.work.clone(),
@@ -83,7 +79,7 @@ impl Provider for ServiceProvider {
         let is_alone = matches!(self.config.store.url, StoreUrl::Auto | StoreUrl::Sqlite(_));
         let one_of_many = (!is_alone).then_some(self.node.as_str());
         let source = open_stored(&self.sources, task, one_of_many).await?;
-        Ok(Provision { handler: Arc::new(handler), source })
+        Ok(Provision { handler: Arc::new(handler), source, limit: Some(limit) })
     }
 }
 
@@ -170,9 +166,6 @@ struct RunHandlers {
     /// Of a redrive.
     view: Option<OriginView>,
     kind: &'static str,
-    business: String,
-    limit: Option<std::num::NonZeroU32>,
-    shares: Arc<FairShares>,
     data_log: Arc<dyn DataLog>,
     clock: Arc<dyn Clock>,
     work: Runtime,
@@ -181,14 +174,13 @@ struct RunHandlers {
 impl HandlerFactory for RunHandlers {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let sink = self.sink(&context);
-        let handler = match self.view.as_ref().map(OriginView::afresh) {
+        match self.view.as_ref().map(OriginView::afresh) {
             Some(view) => {
                 let inner = (self.make)(view.sink(sink));
-                view.wrap(inner).open(context)?
+                view.wrap(inner).open(context)
             }
-            None => (self.make)(sink).open(context)?,
-        };
-        Ok(self.shares.wrap(&self.business, self.limit, handler, &self.work))
+            None => (self.make)(sink).open(context),
+        }
     }
 
     fn kind(&self) -> &'static str {

@@ -3,6 +3,7 @@
 
 mod compose;
 mod error;
+pub mod look;
 mod secrets;
 
 use std::ffi::OsString;
@@ -73,8 +74,9 @@ impl Serve {
     /// See [`ServeError`]. What was begun is given back.
     pub async fn start(options: ServeOptions) -> Result<Serve, ServeError> {
         let ServeOptions { config, environment, runtimes, log } = options;
-        let name = name(&config)?;
         // Whatever can be refused is refused before the first task is touched.
+        look::refuse(&config)?;
+        let name = name(&config)?;
         let tls = match (&config.http.tls_cert_file, &config.http.tls_key_file) {
             (Some(certificates), Some(key)) => Some(server::acceptor(certificates, key)?),
             _ => None,

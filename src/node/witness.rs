@@ -34,6 +34,14 @@ pub(super) fn open(
     Ok((Some(redis.leases), Some(redis.hints)))
 }
 
+/// Whether the URL of the configuration's Redis can be read, if it names one.
+///
+/// # Errors
+/// `Refused` when it can't.
+pub(super) fn is_readable(cluster: &Cluster) -> Result<(), StoreError> {
+    RedisOptions::of(cluster, StoreId("look".to_owned())).map(drop)
+}
+
 /// Looks whether the Redis of the configuration can be reached and lets its user in; changes nothing there. None where
 /// the configuration names none.
 ///

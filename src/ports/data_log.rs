@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use super::handler::{LogLevel, LogLine};
+use crate::domain::handler_journal::Entry;
 use crate::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::verdict::ItemTrouble;
 
@@ -31,7 +32,16 @@ pub struct DataLogLine {
     pub line: LogLine,
 }
 
+/// What a line takes beside its texts, about. Unit: bytes.
+const LINE_OVERHEAD: u64 = 128;
+
 impl DataLogLine {
+    /// About how much memory, or how much of a statement, it takes.
+    pub fn bytes(&self) -> u64 {
+        let extra = self.line.extra.as_ref().map_or(0, String::len);
+        LINE_OVERHEAD + (self.line.message.len() + extra) as u64
+    }
+
     /// The system's line about an item that was given up.
     pub fn abandoned(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
         let failure = trouble.failure.as_ref();
@@ -42,6 +52,13 @@ impl DataLogLine {
         let code = failure.map(|failure| failure.code.clone().into_owned());
         let line = LogLine { index: Some(trouble.index), level: LogLevel::Error, message, extra: None };
         DataLogLine { shard, at: trouble.at, origin: LogOrigin::System, code, line }
+    }
+
+    /// The system's line about how the handler fares.
+    pub fn of_handler(shard: ShardId, at: WallMs, entry: Entry) -> DataLogLine {
+        let level = if entry.is_good { LogLevel::Info } else { LogLevel::Warn };
+        let line = LogLine { index: entry.index, level, message: entry.message, extra: None };
+        DataLogLine { shard, at, origin: LogOrigin::System, code: Some(entry.code), line }
     }
 }
 
@@ -142,9 +159,14 @@ pub struct LogRetention {
 /// Lines that one transaction removes at most; it is asked again while it removed so many.
 pub const EXPIRE_MAX: u64 = 2_000;
 
-/// Stores and finds data log lines.
+/// Stores and finds data log lines. Those of replies come with checkpoints (`ports::run_store::ReplyLines`).
 #[async_trait]
 pub trait DataLog: Send + Sync {
+    /// Whether lines of this level are kept at all; who keeps some only says so.
+    fn keeps(&self, _level: LogLevel) -> bool {
+        true
+    }
+
     /// Appends lines in order.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::gate::Gate;
 use super::source::RowChunk;
 use crate::domain::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
-use crate::domain::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
+use crate::domain::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
 
 /// Whether the items are real work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +147,8 @@ pub struct Call {
 pub enum ItemVerdict {
     /// Settled well.
     Settled(Outcome),
+    /// The others of its call were judged; what became of this one nobody knows.
+    Unclear(Failure),
     /// Not yet, or never.
     Failed {
         /// Why.
@@ -196,8 +198,10 @@ pub struct ItemReplies {
 /// Why a whole call came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallFailure {
-    /// Timed out, refused, reset, 5xx, crashed: each item gets another attempt, charged.
-    Charged {
+    /// Each item gets another attempt; whether this one is charged follows from its class.
+    Failed {
+        /// Whose fault it is: faulty, unreachable, unavailable or unclear.
+        class: FailureClass,
         /// Why.
         failure: Failure,
         /// A wait that the handler asked for.
@@ -205,9 +209,9 @@ pub enum CallFailure {
     },
     /// The whole call is final, for example 422: each item is abandoned.
     Abandoned(Failure),
-    /// An answer that is none: charged, and three in a row stop the task.
+    /// An answer that is none: never charged, and three in a row stop the task.
     BadReply(Failure),
-    /// The handler refuses us as such: charged, and three in a row stop the task.
+    /// The handler refuses us as such: never charged, and three in a row stop the task.
     Rejected(Failure),
     /// The handler is gone for good: the task stops; the items stay pending.
     Gone(Failure),
@@ -236,9 +240,9 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// A charged failure of the whole call.
-    pub fn charged(failure: Failure) -> Reply {
-        Reply::Failed(Box::new(CallFailure::Charged { failure, after: None }))
+    /// A failure of the whole call.
+    pub fn failed(class: FailureClass, failure: Failure) -> Reply {
+        Reply::Failed(Box::new(CallFailure::Failed { class, failure, after: None }))
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`,
 //! `hints`.
-//! For people: `task_store` (with `task_command`), `task_list`, `business_store`, `token_store`, `idempotency`,
+//! For people: `task_store` (with `task_command`, `actor`), `task_list`, `business_store`, `token_store`, `idempotency`,
 //! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`,
 //! `shard_map`; `dropped_lines` and `meters` count.
 
 #![warn(missing_docs)]
 
+pub mod actor;
 pub mod business_store;
 pub mod clock;
 pub mod data_log;
@@ -19,6 +20,7 @@ pub mod hints;
 pub mod hook;
 pub mod idempotency;
 pub mod lease_store;
+pub mod limit_store;
 pub mod meters;
 pub mod node_audit;
 pub mod outbox;

@@ -18,6 +18,7 @@ use crate::domain::ids::{ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallM
 use crate::domain::series::Point;
 use crate::domain::settings::RateLimit;
 use crate::domain::stall::StallReason;
+use crate::domain::verdict::HandlerState;
 
 /// Where questions go, below a node's address.
 pub const PATH: &str = "/internal/v1/ask";
@@ -166,6 +167,9 @@ pub struct LiveShard {
     pub latency_p95: Option<Duration>,
     /// Why nothing leaves, if so.
     pub stall: Option<StallReason>,
+    /// How the handler fares; of an earlier version nothing is known of it.
+    #[serde(default)]
+    pub handler: HandlerState,
 }
 
 /// What was counted between two times of a node's wall clock.
@@ -197,6 +201,9 @@ pub struct ExplainPart {
     pub shards: Vec<(ShardId, Option<HeldBack>)>,
     /// The slowest one's 95th percentile, finer than that of `point`.
     pub latency_p95: Option<Duration>,
+    /// How the handler fares for them; of an earlier version nothing is known of it.
+    #[serde(default)]
+    pub handler: HandlerState,
     /// Failed attempts by their code, since the runs began.
     pub codes: Vec<(String, u64)>,
     /// What the node has left for other rates; none without a bound. Unit: items per second.

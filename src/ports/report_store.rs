@@ -49,13 +49,13 @@ pub struct RunFacts {
     pub shard: ShardId,
     /// Its number.
     pub run: RunNo,
-    /// The node; none when its session is no longer known.
+    /// The node; none when an older program began it and its session is forgotten.
     pub node: Option<String>,
     /// When it began.
     pub started_at: WallMs,
-    /// When it ended; none for one that runs, or that a crash cut off.
+    /// When it ended; none until then.
     pub ended_at: Option<WallMs>,
-    /// `released`, `done`, `stopped` or `recovering`.
+    /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     pub end_reason: Option<String>,
     /// The shard's low water at its end.
     pub low_water: ItemIndex,
@@ -98,6 +98,12 @@ pub trait ReportStore: Send + Sync {
     /// # Errors
     /// When the store can't be read.
     async fn saved_windows(&self, task: TaskId) -> Result<Vec<SavedWindow>, StoreError>;
+
+    /// The items of a task that wait for another attempt, parked or not.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn waiting_items(&self, task: TaskId) -> Result<Vec<ItemIndex>, StoreError>;
 
     /// The redrives of a task, oldest first, at most `limit`.
     ///

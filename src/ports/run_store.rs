@@ -7,14 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::StoreError;
+use super::data_log::DataLogLine;
 use crate::domain::counters::Counters;
 use crate::domain::execution::Shared;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
-use crate::domain::lifecycle::{ShardState, StopReason, Wish};
-use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::lifecycle::{ShardState, StopReason, TASK_RECOVERS, Wish};
+use crate::domain::settings::RateLimit;
 use crate::domain::shards::{Pause, Share, Slow, Told};
 use crate::domain::task::ShardRange;
-use crate::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
+use crate::domain::verdict::{ItemTrouble, Outage, ParkedItem, SideRecord};
 
 /// Shards in one call of [`RunStore::checkpoint`]: bounds how long the write lock is held (`design.md` §3).
 pub const CHECKPOINT_SHARDS_MAX: usize = 100;
@@ -90,8 +91,6 @@ pub struct Candidate {
     pub waiting_since: WallMs,
     /// The business's slug.
     pub business: Arc<str>,
-    /// What all running tasks of the business may do together; none is unlimited.
-    pub business_rate: Option<Rate>,
     /// Whether people want the shard moved to the node that hunts.
     pub is_sent_here: bool,
 }
@@ -148,6 +147,8 @@ pub struct ClaimedShard {
     pub recoveries: u32,
     /// Where an early finish cut the shard, if it did; `range` is as it was pinned.
     pub finish_at: Option<ItemIndex>,
+    /// The outage of the handler that the run before was in.
+    pub outage: Option<Outage>,
     /// Unsettled items in the window that failed before: their attempts survive.
     pub retrying: Vec<ItemTrouble>,
 }
@@ -190,6 +191,29 @@ pub enum RunClose {
     },
 }
 
+impl RunClose {
+    /// Whether it says nothing of a crash loop: the run ended in order, or because too much failed.
+    pub fn is_calm(&self) -> bool {
+        match self {
+            RunClose::Released | RunClose::Stopped { .. } => true,
+            RunClose::Recovering { reason, .. } => reason == TASK_RECOVERS,
+            RunClose::Done => false,
+        }
+    }
+}
+
+/// Log lines that came with replies, on their way with the checkpoint that holds what the replies said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyLines {
+    /// The first checkpoint of the run that carried them. A later one carries them again while nobody has heard of the
+    /// first; where a number as high as this is stored they are, and are not written twice.
+    pub since: CheckpointSeq,
+    /// The lines, in order.
+    pub lines: Arc<[DataLogLine]>,
+    /// How many there were more, which found no room.
+    pub dropped: u64,
+}
+
 /// One fenced write of a run: progress and side records, atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardCheckpoint {
@@ -218,10 +242,26 @@ pub struct ShardCheckpoint {
     pub canary_passed: bool,
     /// What all shards of the task should know.
     pub told: Told,
+    /// The outage of the handler that the run is in.
+    pub outage: Option<Outage>,
+    /// Lines of the replies that this checkpoint is made of.
+    pub lines: Vec<ReplyLines>,
     /// Ends the run.
     pub close: Option<RunClose>,
     /// The wall clock, for the rows' times.
     pub now: WallMs,
+}
+
+impl ShardCheckpoint {
+    /// The lines that are not stored yet, where `stored` is the run's stored number: a repeat writes none twice.
+    pub fn unwritten_lines(&self, stored: CheckpointSeq) -> impl Iterator<Item = &ReplyLines> {
+        self.lines.iter().filter(move |one| one.since > stored)
+    }
+
+    /// How many log lines it carries.
+    pub fn line_count(&self) -> usize {
+        self.lines.iter().map(|one| one.lines.len()).sum()
+    }
 }
 
 /// What came of one checkpoint.

@@ -6,6 +6,7 @@ use super::StoreError;
 use super::report_store::ShardFacts;
 use crate::domain::ids::{RunNo, SessionId, ShardId, TaskId};
 use crate::domain::lifecycle::ShardState;
+use crate::domain::verdict::Outage;
 
 /// A shard as it is stored, with its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct OwnedFacts {
     pub facts: ShardFacts,
     /// Who owns it; none has given it back.
     pub session: Option<SessionId>,
+    /// The outage of its handler, as the last checkpoint knew it.
+    pub outage: Option<Outage>,
 }
 
 /// A shard that a session owns.

@@ -55,6 +55,11 @@ pub enum TaskCommand {
 }
 
 impl TaskCommand {
+    /// Whether it lets a dormant task begin anew.
+    pub fn begins(&self) -> bool {
+        matches!(self, TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::Recover)
+    }
+
     /// The command as the audit names it.
     pub fn action(&self) -> &'static str {
         match self {

@@ -48,15 +48,15 @@ pub struct RunRecord {
     pub run: RunNo,
     /// Its fencing number.
     pub epoch: Epoch,
-    /// The node; none when its session is forgotten.
+    /// The node; none when an older program began it and its session is forgotten.
     pub node: Option<String>,
     /// When it claimed the shard.
     pub started_at: WallMs,
-    /// When it gave it back; none while it runs, or when it died.
+    /// When it gave it back, or when another took it from its dead owner; none until then.
     pub ended_at: Option<WallMs>,
     /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     pub end_reason: Option<String>,
-    /// The shard's low water when it ended, or when it began.
+    /// The shard's saved low water when it ended, or when it began.
     pub low_water: ItemIndex,
     /// The shard's settled items then: succeeded, skipped, abandoned.
     pub settled: [u64; 3],

@@ -12,23 +12,9 @@ use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
 use crate::domain::settings::Auto;
 use crate::domain::task::{Canary, Tuning};
 
+pub use super::actor::Actor;
 pub use super::shard_view::ShardView;
 pub use super::task_command::{CommandError, MoveRefusal, TaskCommand, TaskEdit};
-
-/// Who changes something, for the audit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Actor {
-    /// From the token; `cli` runs say the operating system's user.
-    pub name: String,
-    /// `cli`, `api`, `ui`, `business` or `system`.
-    pub source: &'static str,
-    /// Why, in their words.
-    pub reason: Option<String>,
-    /// The request that asked for it, for who looks in logs.
-    pub request_id: Option<String>,
-    /// Whether they only try what would be: everything is checked and answered as without it, and nothing is kept.
-    pub rehearses: bool,
-}
 
 /// A task to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]

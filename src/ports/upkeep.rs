@@ -54,7 +54,14 @@ pub trait UpkeepStore: Send + Sync {
     /// When the store can't be read.
     async fn is_start_due(&self, after: WallMs, upto: WallMs) -> Result<bool, StoreError>;
 
-    /// Tasks that wait, could run now, and belong to none of these pools, each with its pool.
+    /// Tasks that wait although nobody will claim them, since no shard of them was active, or was told to wait, at or
+    /// after `before`; without those that say so already.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn dormant(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError>;
+
+    /// Tasks that wait, could run now, are not dormant, and belong to none of these pools, each with its pool.
     ///
     /// # Errors
     /// When the store can't be read.

@@ -225,9 +225,8 @@ impl Service {
             return Ok(changed);
         }
         self.parts.handlers.refresh(&changed);
-        let limit = changed.spec.limits.rate;
-        if limit != before.spec.limits.rate {
-            self.supervisor().limit_business(slug, limit);
+        if changed.spec.limits != before.spec.limits {
+            self.supervisor().limits_changed();
         }
         tracing::info!(
             business = slug,

@@ -7,11 +7,16 @@ use super::Service;
 use super::cluster::amiss;
 use crate::actors::context::Room;
 use crate::actors::run_view::RunView;
-use crate::domain::explain::{Explanation, Facts, Head, HeldBack, Latency, Live, Standing, explain};
+use crate::domain::explain::{
+    Explanation, Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing, explain,
+};
+use crate::domain::handler_sight::{HandlerSight, together};
 use crate::domain::ids::{ItemIndex, ShardId, TaskId};
 use crate::domain::lifecycle::{ShardState, Status};
 use crate::domain::series::Point;
+use crate::domain::stall::StallReason;
 use crate::domain::tally::FailedAttempts;
+use crate::ports::limit_store::PartView;
 use crate::ports::peers::{Answer, ExplainPart, Question, Silent};
 use crate::ports::task_store::{ShardView, TaskView};
 
@@ -35,6 +40,10 @@ pub struct Explained {
     pub shards: Vec<ExplainedShard>,
     /// Nodes that run a part and can't be asked: the explanation is that of the other parts.
     pub silent: Vec<Silent>,
+    /// How the handler fares.
+    pub handler: HandlerSight,
+    /// The limit that kept something back, and what each node may use of it.
+    pub limit: Option<(String, Vec<PartView>)>,
 }
 
 /// Where a shard of a task stands.
@@ -67,7 +76,14 @@ impl Service {
         let open = shards.iter().filter(|shard| shard.facts.state != ShardState::Done).count();
         let open = u32::try_from(open).unwrap_or(u32::MAX).saturating_sub(silent.len() as u32);
         let standing_for = self.now().since(task.since);
-        let explanation = explain(&facts(task, &parts, open, standing_for, seconds));
+        let holding = parts.iter().filter(|(_, part)| part.runs > 0);
+        let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
+        let mut facts = facts(task, &parts, open, standing_for, seconds);
+        facts.handler = HandlerSight::of(handler, self.now());
+        let handler = facts.handler.clone();
+        let limit = self.limit_of(task, &facts).await;
+        facts.limit = limit.as_ref().map(|(name, users)| shared_limit(name, users));
+        let explanation = explain(&facts);
         let shards = task.shards.iter().map(|shard| place(task.id, shard, &parts)).collect();
         let nodes = parts.into_iter().filter(|(_, part)| part.runs > 0);
         Explained {
@@ -75,7 +91,21 @@ impl Service {
             nodes: nodes.map(|(node, part)| (node, part.runs)).collect(),
             shards,
             silent,
+            handler,
+            limit,
         }
+    }
+
+    /// The limit that its business's tasks share, if it kept something of this one back. One that can't be read is left
+    /// out: the cause says enough.
+    async fn limit_of(&self, task: &TaskView, facts: &Facts) -> Option<(String, Vec<PartView>)> {
+        let at = StallReason::Limit as usize;
+        let stalled = facts.live.as_ref().map_or(Duration::ZERO, |live| live.stalled[at]);
+        if facts.permits.lost[at] == 0 && stalled.is_zero() {
+            return None;
+        }
+        let users = self.supervisor().parts_of_limit(&task.business).await.unwrap_or_default();
+        Some((task.business.clone(), users.into_iter().filter(|user| user.runs > 0).collect()))
     }
 
     /// What this node knows of the last `seconds` of a task.
@@ -90,6 +120,7 @@ impl Service {
             shards: runs.iter().map(|run| (run.shard, run.held_back.clone())).collect(),
             // A run's own histogram is four times as fine.
             latency_p95: runs.iter().filter_map(|run| run.progress.latency_p95).max(),
+            handler: together(runs.iter().map(|run| &run.progress.handler)),
             codes: codes(&runs),
             free_rate: free_rate(self.supervisor().room()),
         }
@@ -124,11 +155,18 @@ fn facts(
             text: task.status_text.clone(),
         },
         worst_code: worst_code(parts),
-        live: each().filter_map(|part| part.live.clone()).reduce(together),
+        live: each().filter_map(|part| part.live.clone()).reduce(both),
         free_rate: room_for(parts),
         held_back: each().flat_map(|part| &part.shards).filter_map(|(_, held)| held.clone()).collect(),
+        limit: None,
         permits: point.permits,
+        handler: HandlerSight::default(),
     }
+}
+
+fn shared_limit(name: &str, users: &[PartView]) -> SharedLimit {
+    let runs = users.iter().map(|user| user.runs).sum();
+    SharedLimit { name: name.to_owned(), runs, nodes: users.len() }
 }
 
 /// Where a shard stands: who runs it says so; of one whose owner can't be asked the store has said it.
@@ -184,7 +222,7 @@ fn idle(
 }
 
 /// The runs of two nodes.
-fn together(one: Live, other: Live) -> Live {
+fn both(one: Live, other: Live) -> Live {
     let slots =
         [one.handler_slots, other.handler_slots].into_iter().flatten().reduce(|one, other| one + other);
     let mut stalled = one.stalled;

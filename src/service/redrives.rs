@@ -1,9 +1,12 @@
 //! Redrives: a new task over failures of another. Nothing is copied, so a redrive of a million failures is made as
-//! quickly as one of ten, and while the other task runs.
+//! quickly as one of ten, and while the other task runs. Only where redrives of the task went before, each item is looked
+//! at: what one of them made good, or has under way, isn't done again.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use super::task_create::{Defaults, TaskPlan, new_task};
+use super::fates::{FATES_MAX, Fate, fate_of};
+use super::task_create::{Defaults, Making, TaskPlan, new_task};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::ids::{ItemIndex, TaskId};
 use crate::domain::settings::Auto;
@@ -11,6 +14,11 @@ use crate::ports::failure_list::AMONG_MAX;
 use crate::ports::run_store::FAILURE_CODE_OTHER;
 use crate::ports::source_desk::{RedrivePart, RedriveSpec, SourceRequest};
 use crate::ports::task_store::{Actor, FailureGroup, TaskView};
+
+/// Runs of neighbouring items that a redrive's description may hold: about 2 MB of text.
+const RUNS_MAX: usize = 100_000;
+/// Redrives that a refusal names.
+const NAMED_MAX: usize = 5;
 
 /// What a redrive shall be.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +29,8 @@ pub struct RedriveRequest {
     pub indexes: Option<String>,
     /// Whether the items get keys of the new task, so that the business takes them for new ones.
     pub new_keys: bool,
+    /// Whether it also takes what earlier redrives made good or have under way.
+    pub again: bool,
     /// What the new task has that the other doesn't.
     pub plan: TaskPlan,
 }
@@ -37,6 +47,8 @@ impl Service {
         request: RedriveRequest,
         actor: &Actor,
     ) -> Result<TaskView, ServiceError> {
+        // Two at once would each take what the other is about to.
+        let _turn = self.changes.turn(origin.id).await;
         let business = self.open_business(&origin.business).await?;
         self.check_plan(&request.plan)?;
         let tuning = request.plan.tuning.apply(&origin.tuning);
@@ -45,15 +57,53 @@ impl Service {
             Some(text) => self.by_index(origin, text, &request.codes).await?,
             None => self.by_group(origin, &request.codes).await?,
         };
+        let parts = if request.again { parts } else { self.left_of(origin, parts).await? };
         let keys_of = if request.new_keys { None } else { Some(self.keys_of(origin)?) };
         let spec = RedriveSpec { origin: origin.id, keys_of, parts };
         let source = self.resolve_source(&SourceRequest::Redrive(spec), actor).await?;
-        let start = request.plan.start;
+        let how = Making::of(&request.plan);
         let plan = inherited(request.plan, origin);
         let defaults = Defaults { send_params: origin.send_params, shards: Auto::Fixed(NonZeroU32::MIN) };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = Some(origin.id);
-        self.make(&business, task, start, actor).await
+        self.make(&business, task, how, actor).await
+    }
+
+    /// The selection without what earlier redrives made good, or have under way.
+    async fn left_of(
+        &self,
+        origin: &TaskView,
+        parts: Vec<RedrivePart>,
+    ) -> Result<Vec<RedrivePart>, ServiceError> {
+        if !self.has_other_redrives(origin).await? {
+            return Ok(parts);
+        }
+        let spec = RedriveSpec { origin: origin.id, keys_of: None, parts };
+        let (fates, items) = (self.fates(origin).await?, self.positions(&spec).await?);
+        let (Some(fates), Some(items)) = (fates, items) else { return Err(cant_tell(origin)) };
+        let fate = |index: &ItemIndex| fate_of(&fates, *index).unwrap_or(Fate::Failed);
+        let left: Vec<ItemIndex> = items.iter().copied().filter(|one| fate(one) == Fate::Failed).collect();
+        if left.len() == items.len() {
+            return Ok(spec.parts);
+        }
+        if left.is_empty() {
+            return Err(nothing_left(origin, items.iter().map(fate)));
+        }
+        let runs = runs_of(left);
+        if runs.len() > RUNS_MAX { Err(cant_tell(origin)) } else { Ok(runs) }
+    }
+
+    /// Whether any redrive but those that led here may have had the failures of a task: one of its own, or one beside them.
+    async fn has_other_redrives(&self, origin: &TaskView) -> Result<bool, ServiceError> {
+        let (mut at, mut known) = (origin.id, 0);
+        loop {
+            if self.parts.reports.redrives_of(at, known + 1).await?.len() > known as usize {
+                return Ok(true);
+            }
+            let parent = self.parts.tasks.get(at).await?.and_then(|task| task.parent);
+            let Some(parent) = parent else { return Ok(false) };
+            (at, known) = (parent, 1);
+        }
     }
 
     /// The task whose keys the failures of a task carry.
@@ -122,15 +172,60 @@ impl Service {
                 origin.id
             )));
         }
-        let mut parts: Vec<RedrivePart> = Vec::new();
-        for item in found {
-            match parts.last_mut() {
-                Some(RedrivePart::Indexes { first, count }) if *first + *count == item.index.0 => *count += 1,
-                _ => parts.push(RedrivePart::Indexes { first: item.index.0, count: 1 }),
-            }
-        }
-        Ok(parts)
+        Ok(runs_of(found.into_iter().map(|item| item.index).collect()))
     }
+}
+
+/// Items as runs of neighbours.
+fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
+    items.sort_unstable();
+    let mut parts: Vec<RedrivePart> = Vec::new();
+    for item in items {
+        match parts.last_mut() {
+            Some(RedrivePart::Indexes { first, count }) if *first + *count == item.0 => *count += 1,
+            _ => parts.push(RedrivePart::Indexes { first: item.0, count: 1 }),
+        }
+    }
+    parts
+}
+
+fn cant_tell(origin: &TaskView) -> ServiceError {
+    let text = format!(
+        "what earlier redrives of {} made good can't be told: its failures are more than {FATES_MAX}, too scattered, \
+         or no longer kept; redrive those of the newest redrive instead, or take all of them with `again` (on the command line --again)",
+        origin.id
+    );
+    ServiceError::unprocessable("/again", text)
+}
+
+/// Every item of the selection is made good or under way: says by which redrives, the first few of them.
+fn nothing_left(origin: &TaskView, fates: impl Iterator<Item = Fate>) -> ServiceError {
+    let (mut good, mut under_way) = (BTreeMap::new(), BTreeMap::new());
+    for fate in fates {
+        match fate {
+            Fate::Failed => {}
+            Fate::MadeGood(by) => *good.entry(by).or_insert(0_u64) += 1,
+            Fate::UnderWay(by) => *under_way.entry(by).or_insert(0_u64) += 1,
+        }
+    }
+    let by = |tasks: &BTreeMap<TaskId, u64>, word: &str| {
+        let named: Vec<String> = tasks.keys().take(NAMED_MAX).map(TaskId::to_string).collect();
+        let more = if tasks.len() > NAMED_MAX { " and others" } else { "" };
+        format!("{} {word} {}{more}", tasks.values().sum::<u64>(), named.join(", "))
+    };
+    let mut said = Vec::new();
+    if !good.is_empty() {
+        said.push(by(&good, "made good by"));
+    }
+    if !under_way.is_empty() {
+        said.push(by(&under_way, "under way in"));
+    }
+    let text = format!(
+        "nothing is left to do again of {}: {}; `again` (on the command line --again) takes them nevertheless",
+        origin.id,
+        said.join(", ")
+    );
+    ServiceError::unprocessable("/filter", text)
 }
 
 /// The plan with what the other task has where it says nothing.

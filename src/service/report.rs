@@ -2,6 +2,7 @@
 
 use futures_util::future::BoxFuture;
 
+use super::fates::Fate;
 use super::{Service, ServiceError};
 use crate::domain::ids::{TaskId, WallMs};
 use crate::domain::lifecycle::Status;
@@ -46,7 +47,7 @@ pub struct NetResult {
     pub made_good: u64,
     /// What is left.
     pub still_failed: u64,
-    /// Whether no item can have been counted for two redrives.
+    /// Whether no item was counted for two redrives: false only where they are too many to look at each.
     pub is_exact: bool,
 }
 
@@ -80,13 +81,26 @@ impl Service {
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
         let redrives = self.parts.reports.redrives_of(id, REDRIVES_MAX).await?;
-        let net = self.net_result(&facts.task, LEVELS_MAX).await?;
+        let net = self.net_result(&facts.task).await?;
         let proof = proof(&facts);
         Ok(Report { at: self.now(), facts, entries, redrives, net, proof })
     }
 
-    /// What redrives, and redrives of them, made good of a task's failures. Boxed, since it asks itself.
-    fn net_result<'a>(
+    /// What redrives, and redrives of them, made good of a task's failures. Where no item can be in two of them their sums
+    /// say it; else each item is looked at.
+    async fn net_result(&self, task: &TaskView) -> Result<NetResult, ServiceError> {
+        let sums = self.summed(task, LEVELS_MAX).await?;
+        if sums.is_exact {
+            return Ok(sums);
+        }
+        let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else { return Ok(sums) };
+        let made_good = fates.iter().filter(|(_, fate)| matches!(fate, Fate::MadeGood(_))).count() as u64;
+        let still_failed = sums.abandoned.saturating_sub(made_good);
+        Ok(NetResult { made_good, still_failed, is_exact: true, ..sums })
+    }
+
+    /// The same as sums. Boxed, since it asks itself.
+    fn summed<'a>(
         &'a self,
         task: &'a TaskView,
         levels: u32,
@@ -100,7 +114,7 @@ impl Service {
                 let own = child.counters.succeeded + child.counters.skipped;
                 made_good += own;
                 if levels > 0 && child.counters.abandoned > 0 {
-                    let below = self.net_result(child, levels - 1).await?;
+                    let below = self.summed(child, levels - 1).await?;
                     made_good += below.made_good;
                     is_exact &= below.is_exact;
                 }

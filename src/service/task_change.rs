@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 
 use serde_json::json;
 
+use super::outlook::Outlook;
 use super::task_create::{check_shards, check_shared, params, settings};
 use super::task_settings::{check_labels, check_name};
 use super::{FieldFault, Service, ServiceError};
@@ -45,6 +46,8 @@ pub struct TaskChange {
     pub source: Option<SourceRequest>,
     /// Into how many shards it is cut when it starts.
     pub shards: Option<Auto<NonZeroU32>>,
+    /// Whether it is refused where it would only be warned of.
+    pub strict: bool,
 }
 
 impl Service {
@@ -66,6 +69,11 @@ impl Service {
             self.check_change(&task, &change)?;
             let business = self.business_of(&task).await?;
             let edit = self.edit(&task, &business, change.clone(), actor).await?;
+            if change.strict {
+                // Whether it is started isn't changed here.
+                let outlook = Outlook::going_on(&task).started(None).changed(&task, &edit);
+                self.refuse_foreseen(&outlook, &business).await?;
+            }
             if edit == TaskEdit::default() {
                 return match expected.filter(|expected| *expected != task.version) {
                     Some(_) => Err(ServiceError::EtagMismatch(format!("{id} was changed"))),
@@ -146,7 +154,7 @@ impl Service {
         Ok(())
     }
 
-    async fn business_of(&self, task: &TaskView) -> Result<Business, ServiceError> {
+    pub(super) async fn business_of(&self, task: &TaskView) -> Result<Business, ServiceError> {
         let found = self.parts.businesses.business(&task.business).await?;
         found.ok_or_else(|| ServiceError::NotFound { what: "business", name: task.business.clone() })
     }

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 
 use serde_json::{Value, json};
 
+use super::outlook::Outlook;
 use super::task_settings::{check_labels, check_name};
 use super::{FieldFault, Service, ServiceError};
 use crate::config::TaskDefaults;
@@ -58,6 +59,8 @@ pub struct TaskPlan {
     pub canary: Option<Canary>,
     /// Whether it starts at once.
     pub start: bool,
+    /// Whether it is refused where it would only be warned of.
+    pub strict: bool,
     /// A repeat with this key returns the first one's task.
     pub key: Option<String>,
 }
@@ -73,8 +76,9 @@ impl Service {
         let tuning = self.settings(&business, &request.plan.tuning)?;
         let source = self.resolve_source(&request.source, actor).await?;
         let defaults = Defaults::of(&self.config().task_defaults, &tuning);
-        let task = new_task(&business, request.plan.clone(), tuning, source, defaults);
-        self.make(&business, task, request.plan.start, actor).await
+        let how = Making::of(&request.plan);
+        let task = new_task(&business, request.plan, tuning, source, defaults);
+        self.make(&business, task, how, actor).await
     }
 
     /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
@@ -92,7 +96,7 @@ impl Service {
         self.check_plan(&plan)?;
         let tuning = plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
-        let start = plan.start;
+        let how = Making::of(&plan);
         let source =
             ResolvedSource { json: origin.source.clone(), total: origin.total, meaning: origin.meaning };
         let plan = TaskPlan {
@@ -107,7 +111,7 @@ impl Service {
         let defaults = Defaults { send_params: origin.send_params, shards: origin.shards_wanted };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = origin.parent;
-        self.make(&business, task, start, actor).await
+        self.make(&business, task, how, actor).await
     }
 
     pub(super) fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
@@ -133,7 +137,7 @@ impl Service {
         &self,
         business: &Business,
         mut task: NewTask,
-        start: bool,
+        how: Making,
         actor: &Actor,
     ) -> Result<TaskView, ServiceError> {
         check_shared(&task.tuning, task.shards)?;
@@ -144,7 +148,10 @@ impl Service {
             let text = format!("{} is more than the {} items", task.skip_first.0, task.total.0);
             return Err(ServiceError::unprocessable("/skip_first", text));
         }
-        if !start {
+        if how.strict {
+            self.refuse_foreseen(&Outlook::of_new(&task, how.start), business).await?;
+        }
+        if !how.start {
             return Ok(self.parts.tasks.create(&task, actor, self.now()).await?);
         }
         let started = self.parts.tasks.create_and_start(&task, actor, self.now()).await?;
@@ -152,6 +159,20 @@ impl Service {
             self.look_at(started.id);
         }
         Ok(started)
+    }
+}
+
+/// How a task is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Making {
+    start: bool,
+    strict: bool,
+}
+
+impl Making {
+    /// As its plan says.
+    pub(super) fn of(plan: &TaskPlan) -> Making {
+        Making { start: plan.start, strict: plan.strict }
     }
 }
 

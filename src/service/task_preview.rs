@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use super::{Service, ServiceError};
 use crate::domain::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId};
 use crate::domain::run::IndexRun;
-use crate::domain::verdict::{Dispatch, Failure, Outcome, Wish};
+use crate::domain::verdict::{Dispatch, Failure, FailureClass, Outcome, Wish};
 use crate::ports::gate::Gate;
 use crate::ports::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, ItemVerdict, Mode, Reply, RunContext,
@@ -140,7 +140,7 @@ impl Trial<'_> {
         };
         let reply = timeout(limit + MARGIN, self.handler.process(call)).await;
         let took = clock.now().since(begun);
-        let late = || Reply::charged(Failure::new("TIMEOUT", "no answer in time"));
+        let late = || Reply::failed(FailureClass::Unclear, Failure::new("TIMEOUT", "no answer in time"));
         Ok(read(items, reply.unwrap_or_else(|_| late()), took))
     }
 
@@ -183,7 +183,7 @@ fn read(items: &[ItemIndex], reply: Reply, took: Duration) -> Vec<PreviewedItem>
                 ItemVerdict::Failed { failure, wish: Wish::Abandon } => {
                     failed(index, "abandoned", &failure, took)
                 }
-                ItemVerdict::Failed { failure, wish: Wish::Retry { .. } } => {
+                ItemVerdict::Unclear(failure) | ItemVerdict::Failed { failure, wish: Wish::Retry { .. } } => {
                     failed(index, "retry", &failure, took)
                 }
             })
@@ -201,7 +201,7 @@ fn failed(index: ItemIndex, result: &'static str, failure: &Failure, took: Durat
 
 fn whole(failure: &CallFailure) -> (&'static str, Failure) {
     match failure {
-        CallFailure::Charged { failure, .. } | CallFailure::BackPressure { failure, .. } => {
+        CallFailure::Failed { failure, .. } | CallFailure::BackPressure { failure, .. } => {
             ("retry", failure.clone())
         }
         CallFailure::Abandoned(failure) => ("abandoned", failure.clone()),
@@ -235,6 +235,6 @@ mod tests {
         assert_eq!(told(Reply::Items(Box::new(replies))), [(3, "skipped"), (9, "abandoned")]);
         let gone = Reply::Failed(Box::new(CallFailure::Gone(busy.clone())));
         assert_eq!(told(gone), [(3, "failed"), (9, "failed")]);
-        assert_eq!(told(Reply::charged(busy)), [(3, "retry"), (9, "retry")]);
+        assert_eq!(told(Reply::failed(FailureClass::Unclear, busy)), [(3, "retry"), (9, "retry")]);
     }
 }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use super::cluster::lives::Lives;
 use super::{Service, ServiceError};
 use crate::domain::counters::Counters;
+use crate::domain::handler_sight::HandlerSight;
 use crate::domain::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Status};
+use crate::domain::verdict::HandlerState;
 use crate::ports::peers::Silent;
 use crate::ports::report_store::ShardFacts;
 use crate::ports::shard_map::OwnedFacts;
@@ -26,6 +28,8 @@ pub struct TaskPicture {
     pub live: Option<Live>,
     /// Nodes that run a part of it and can't be asked: of their parts it has what was saved.
     pub silent: Vec<Silent>,
+    /// How its handler fares, while it runs.
+    pub handler: HandlerSight,
 }
 
 /// The rate that is shown is that of this span: long enough for slow tasks, short enough to follow a change. Unit: seconds.
@@ -62,7 +66,8 @@ pub struct PicturePage {
 }
 
 /// Lays what is live over what was saved. Only where the shards are all of the task do their terms add up to its total.
-fn drawn(task: TaskView, lives: Lives) -> TaskPicture {
+fn drawn(task: TaskView, lives: Lives, now: WallMs) -> TaskPicture {
+    let handler = handler(&task, &lives, now);
     let Lives { shards, rates, stored, mut silent } = lives;
     silent.dedup();
     let head = task.skip_first.0.min(task.total.0);
@@ -71,7 +76,7 @@ fn drawn(task: TaskView, lives: Lives) -> TaskPicture {
     let covered: u64 = shards.iter().map(|(_, live)| live.total.0).sum::<u64>()
         + saved.iter().map(|facts| facts.range_end.0.saturating_sub(facts.first.0)).sum::<u64>();
     if shards.is_empty() || covered + head != task.total.0 || task.status.is_terminal() {
-        return TaskPicture { task, live: None, silent };
+        return TaskPicture { task, live: None, silent, handler };
     }
     let lives = || shards.iter().map(|(_, live)| live);
     let sum = lives().fold(Counters::default(), |sum, live| sum.plus(&live.counters));
@@ -94,7 +99,31 @@ fn drawn(task: TaskView, lives: Lives) -> TaskPicture {
         nodes,
     };
     let counters = Counters { excluded: sum.excluded + head, ..sum };
-    TaskPicture { task: TaskView { counters, low_water, ..task }, live: Some(live), silent }
+    TaskPicture { task: TaskView { counters, low_water, ..task }, live: Some(live), silent, handler }
+}
+
+/// What the runs see of the handler. Of one whose owner can't be asked it is known since when the handler is down, if the
+/// last checkpoint said so.
+fn handler(task: &TaskView, lives: &Lives, now: WallMs) -> HandlerSight {
+    if task.status != Status::Running {
+        return HandlerSight::default();
+    }
+    let live = lives.shards.iter().map(|(node, live)| (node.clone(), live.handler.clone()));
+    let is_dark = |stored: &&OwnedFacts| {
+        stored.session.is_some() && lives.shards.iter().all(|(_, live)| live.shard != stored.facts.shard)
+    };
+    let dark = lives.stored.iter().filter(is_dark).filter_map(|stored| {
+        let state = HandlerState { outage: Some(stored.outage?), ..HandlerState::default() };
+        Some((owner(task, stored.facts.shard), state))
+    });
+    let runs: Vec<(String, HandlerState)> = live.chain(dark).collect();
+    HandlerSight::of(runs.iter().map(|(node, state)| (node.as_str(), state)), now)
+}
+
+/// The node that runs a shard, as it is stored.
+fn owner(task: &TaskView, shard: ShardId) -> String {
+    let found = task.shards.iter().find(|one| one.no == shard.no).and_then(|one| one.node.clone());
+    found.unwrap_or_else(|| "a node".to_owned())
 }
 
 /// The terms of a shard as they were saved; what an early finish cut off is excluded.
@@ -107,7 +136,7 @@ impl Service {
     /// A task with its live progress, wherever it runs.
     pub async fn picture(&self, task: TaskView) -> TaskPicture {
         let lives = self.lives_of(&task).await;
-        drawn(task, lives)
+        drawn(task, lives, self.now())
     }
 
     /// Tasks with their live progress, wherever they run: each owner is asked once.
@@ -115,7 +144,7 @@ impl Service {
         let mut lives = self.lives(&tasks).await;
         let draw = |task: TaskView| {
             let live = lives.remove(&task.id).unwrap_or_default();
-            drawn(task, live)
+            drawn(task, live, self.now())
         };
         tasks.into_iter().map(draw).collect()
     }

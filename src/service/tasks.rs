@@ -1,8 +1,9 @@
 //! What people and businesses do to tasks: one method a verb. A command whose end is reached already is no error.
 
+use super::outlook::Outlook;
 use super::{Service, ServiceError};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use crate::domain::lifecycle::{Status, StopReason, Wish};
+use crate::domain::lifecycle::{DORMANT, Status, StopReason, Wish};
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
 
 /// What became of a command.
@@ -45,16 +46,23 @@ impl Service {
         self.parts.tasks.get(id).await?.ok_or_else(|| ServiceError::no_task(id))
     }
 
-    /// Starts a task, or lets it go on; with a time not before that.
+    /// Starts a task, or lets it go on; with a time not before that. Strictly it is refused where it would only be
+    /// warned of.
     ///
     /// # Errors
-    /// `WrongState` while it stops or after it ended.
+    /// `WrongState` while it stops or after it ended; `Unprocessable` for what would be warned of.
     pub async fn start_task(
         &self,
         id: TaskId,
         at: Option<WallMs>,
+        strict: bool,
         actor: &Actor,
     ) -> Result<Told, ServiceError> {
+        if strict {
+            let task = self.task(id).await?;
+            let business = self.business_of(&task).await?;
+            self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business).await?;
+        }
         let command = at.map_or(TaskCommand::Start, TaskCommand::StartAt);
         let now = self.now();
         // One that waits for another time is not there yet.
@@ -62,8 +70,9 @@ impl Service {
             let is_due = |at: Option<WallMs>| at.is_none_or(|at| at <= now);
             at.is_none() || task.start_at == at || (is_due(at) && is_due(task.start_at))
         };
-        let there =
-            move |task: &TaskView| task.wish == Wish::Run && !task.status.is_terminal() && is_then(task);
+        let there = move |task: &TaskView| {
+            task.wish == Wish::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
+        };
         self.tell(id, &command, actor, there).await
     }
 
@@ -139,7 +148,8 @@ impl Service {
     /// # Errors
     /// `WrongState` in any other state.
     pub async fn recover_task(&self, id: TaskId, actor: &Actor) -> Result<Told, ServiceError> {
-        let there = |task: &TaskView| matches!(task.status, Status::Queued | Status::Running);
+        let there =
+            |task: &TaskView| matches!(task.status, Status::Queued | Status::Running) && !sleeps(task);
         self.tell(id, &TaskCommand::Recover, actor, there).await
     }
 
@@ -215,4 +225,9 @@ impl Service {
         self.supervisor().nudge(id);
         self.supervisor().wake();
     }
+}
+
+/// Whether it wants to run and rested too long for anybody to take it.
+fn sleeps(task: &TaskView) -> bool {
+    task.status_reason.as_deref() == Some(DORMANT)
 }

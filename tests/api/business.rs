@@ -92,7 +92,14 @@ pub(crate) struct Business {
 impl Business {
     /// One that answers by a script.
     pub(crate) async fn start(script: impl Fn(&Seen) -> Act + Send + Sync + 'static) -> Business {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        Business::on(TcpListener::bind("127.0.0.1:0").await.expect("a free port"), script)
+    }
+
+    /// One that listens there.
+    pub(crate) fn on(
+        listener: TcpListener,
+        script: impl Fn(&Seen) -> Act + Send + Sync + 'static,
+    ) -> Business {
         let business = Business {
             address: listener.local_addr().expect("an address"),
             seen: Arc::default(),

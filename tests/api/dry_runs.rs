@@ -58,7 +58,7 @@ async fn traces(node: &Node) -> Value {
     }
     // What moves by itself.
     for task in all["tasks?limit=500"]["items"].as_array_mut().expect("a list") {
-        for moving in ["actual_rate", "live", "counts", "low_water"] {
+        for moving in ["actual_rate", "live", "counts", "low_water", "shard_list"] {
             task.as_object_mut().expect("a task").remove(moving);
         }
     }

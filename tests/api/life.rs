@@ -151,7 +151,7 @@ fn standing(status: Status) -> Standing {
 async fn each_command_in_each_status_does_what_the_table_says_or_names_what_is_allowed() {
     let business = Business::start(|seen| match (seen.kind(), seen.body["task"]["params"]["act"].as_str()) {
         ("task.prepare", _) => Act::status(202),
-        (_, Some("fail")) => Act::status(500),
+        (_, Some("fail")) => Act::json(200, json!({"result": "retry"})),
         // Longer than the test looks; a stop waits for it.
         (_, Some("slow")) => Act::ok().after(Duration::from_secs(9)),
         _ => Act::ok(),

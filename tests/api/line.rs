@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::business::{Act, Business};
-use crate::support::{Node, Recipe};
+use crate::support::{Node, PATIENCE, Recipe};
 
 fn small() -> Recipe {
     Recipe::new().config("[node]\ncapacity_rate = \"100/s\"\nunlimited_reserves = \"50/s\"")
@@ -63,20 +63,36 @@ async fn a_raise_that_does_not_fit_is_refused_with_what_would() {
 }
 
 #[tokio::test]
-async fn the_tasks_of_a_business_share_its_limits() {
+async fn the_tasks_of_a_business_share_its_limits_at_once() {
     let node = Node::start().await;
     let business = Business::start(|_| Act::ok().after(Duration::from_millis(50))).await;
     let limits = json!({"limits": {"rate": "50/s", "concurrency": 4}, "defaults": {"rate": "10/s"}});
     node.business("push", &business.url(), limits).await;
     let one = node.task("push", 1_000_000, json!({"rate": "40/s", "start": true})).await;
     node.status(&one, "running").await;
-    let two = node.task("push", 1_000_000, json!({"rate": "20/s", "start": true})).await;
-    let queued = node.until(&two, "explained", |view| view["status_reason"] == "business_limit").await;
-    assert_eq!(queued["status"], "queued", "{queued:#}");
+    let two = node.task("push", 1_000_000, json!({"rate": "30/s", "start": true})).await;
+    node.status(&two, "running").await;
     let body = json!({"business": "push", "source": {"type": "range", "total": 5}, "rate": "51/s"});
     node.admin.post("/v1/tasks", body).await.problem(422, "validation-failed");
+    let path = format!("/v1/tasks/{one}/explain?seconds=5");
+    let held = |view: &Value| view["causes"].as_array().unwrap().iter().any(|cause| cause["slug"] == "limit");
+    let begun = Instant::now();
+    let explained = loop {
+        let explained = node.admin.get(&path).await.expect(200);
+        if held(&explained) && explained["limit"]["users"].as_array().is_some_and(|users| !users.is_empty()) {
+            break explained;
+        }
+        assert!(begun.elapsed() < PATIENCE, "never held by its limit: {explained:#}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    assert_eq!(explained["limit"]["name"], "push", "{explained:#}");
+    assert_eq!(explained["limit"]["users"][0]["runs"], 2, "{explained:#}");
+    // A lower limit holds for what runs; what a task asks for beyond it is refused.
+    node.admin.patch("/v1/businesses/push", json!({"limits": {"rate": "30/s"}})).await.expect(200);
+    let raise = node.admin.patch(&format!("/v1/tasks/{two}"), json!({"rate": "31/s"})).await;
+    assert_eq!(raise.status / 100, 4, "{}", raise.text());
     node.admin.post(&format!("/v1/tasks/{one}/stop"), json!({"now": true})).await.expect(202);
-    node.status(&two, "running").await;
+    assert_eq!(node.admin.get(&format!("/v1/tasks/{two}")).await.expect(200)["status"], "running");
 }
 
 #[tokio::test]
@@ -90,6 +106,22 @@ async fn a_node_that_runs_no_tasks_serves_all_the_same_and_says_why_they_wait() 
         (&json!("queued"), &json!("no_node")),
         "{queued:#}"
     );
+}
+
+#[tokio::test]
+async fn a_task_that_rested_for_too_long_says_so_and_a_start_starts_it() {
+    let config = "[node]\nrun_tasks = false\n[cluster]\nrestore_window = \"1s\"";
+    let node = Recipe::new().config(config).start().await;
+    let _business = slow(&node).await;
+    let task = node.task("push", 10, json!({"start": true})).await;
+    for verb in ["start", "recover"] {
+        let asleep = node.until(&task, "dormant", |view| view["status_reason"] == "dormant").await;
+        assert_eq!(asleep["status"], "queued", "{asleep:#}");
+        let text = asleep["status_text"].as_str().unwrap();
+        assert!(text.contains("cluster.restore_window") && text.ends_with("start it"), "{text}");
+        node.admin.post(&format!("/v1/tasks/{task}/{verb}"), json!({})).await.expect(202);
+        node.until(&task, "awake", |view| view["status_reason"] != "dormant").await;
+    }
 }
 
 #[tokio::test]
@@ -107,23 +139,4 @@ async fn a_task_does_not_begin_before_its_time_and_ends_at_its_deadline() {
     let stopped = node.status(&short, "stopped").await;
     assert_eq!(stopped["stop_reason"], "deadline", "{stopped:#}");
     assert!(!business.items().is_empty());
-}
-
-#[tokio::test]
-async fn a_raised_limit_of_a_business_lets_the_waiting_task_go_and_a_lowered_one_holds_the_next() {
-    let node = Node::start().await;
-    let business = Business::start(|_| Act::ok().after(Duration::from_millis(50))).await;
-    let limits = json!({"limits": {"rate": "50/s"}, "defaults": {"rate": "10/s"}});
-    node.business("push", &business.url(), limits).await;
-    let one = node.task("push", 1_000_000, json!({"rate": "40/s", "start": true})).await;
-    node.status(&one, "running").await;
-    let two = node.task("push", 1_000_000, json!({"rate": "20/s", "start": true})).await;
-    node.until(&two, "explained", |view| view["status_reason"] == "business_limit").await;
-    node.admin.patch("/v1/businesses/push", json!({"limits": {"rate": "60/s"}})).await.expect(200);
-    node.status(&two, "running").await;
-    node.admin.patch("/v1/businesses/push", json!({"limits": {"rate": "40/s"}})).await.expect(200);
-    // What runs goes on; what it asks for beyond the new limit is refused at once.
-    let raise = node.admin.patch(&format!("/v1/tasks/{two}"), json!({"rate": "21/s"})).await;
-    assert_eq!(raise.status / 100, 4, "{}", raise.text());
-    assert_eq!(node.admin.get(&format!("/v1/tasks/{two}")).await.expect(200)["status"], "running");
 }

@@ -89,6 +89,14 @@ impl Audit {
         accepted
     }
 
+    /// The only value of the first row; empty where there is none.
+    pub(crate) async fn text(&self, sql: &str) -> String {
+        let asked = Statement::from_string(self.connection.get_database_backend(), sql);
+        let row = self.connection.query_one_raw(asked).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let value = row.and_then(|row| row.try_get_by_index::<Option<String>>(0).expect("a text"));
+        value.unwrap_or_default()
+    }
+
     /// Runs a statement of a test that breaks the log on purpose.
     pub(crate) async fn run(&self, sql: &str) {
         let done = self.connection.execute_unprepared(sql).await;

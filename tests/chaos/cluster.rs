@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::api;
 use crate::audit::Audit;
 use crate::business::Business;
-use crate::evidence::{Command, Harm, Order, now, say};
+use crate::evidence::{Command, Effect, Harm, Order, now, say};
 use crate::node::{Faults, Node, PATIENCE};
 use crate::proxy::{Proxy, Weather};
 use crate::servers::{Redis, free_port};
@@ -46,6 +46,7 @@ pub(crate) struct Cluster {
     pub(crate) audit: Audit,
     pub(crate) faults: Faults,
     pub(crate) commands: Vec<Command>,
+    pub(crate) effects: Vec<Effect>,
     /// Everything of the nodes; removed with the value.
     _place: tempfile::TempDir,
 }
@@ -98,6 +99,7 @@ impl Cluster {
             audit,
             faults: Faults::default(),
             commands: Vec::new(),
+            effects: Vec::new(),
             _place: kept,
         }
     }

@@ -144,6 +144,16 @@ pub(crate) struct Command {
     pub(crate) order: Order,
 }
 
+/// A command that was acknowledged, and what the database had right afterwards.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Effect {
+    /// When it was looked up.
+    pub(crate) at: i64,
+    pub(crate) what: String,
+    pub(crate) wanted: String,
+    pub(crate) found: String,
+}
+
 /// What a fault does to the witnesses of ownership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Harm {
@@ -195,6 +205,7 @@ pub(crate) struct Evidence {
     pub(crate) items: Vec<ItemWrite>,
     pub(crate) tasks: Vec<TaskWrite>,
     pub(crate) commands: Vec<Command>,
+    pub(crate) effects: Vec<Effect>,
     pub(crate) faults: Vec<Fault>,
     /// How every item of the task must end, by the business's own rule.
     pub(crate) expected: BTreeMap<String, u64>,

@@ -27,6 +27,7 @@ struct Sums {
     worst: u64,
     gaps: Vec<i64>,
     stops: Vec<i64>,
+    effects: usize,
 }
 
 impl Sums {
@@ -36,6 +37,7 @@ impl Sums {
         self.losses += judgement.losses;
         self.handovers += judgement.handovers;
         self.repeats += judgement.repeats;
+        self.effects += judgement.effects;
         self.worst = self.worst.max(judgement.repeats_worst);
         self.gaps.extend(&judgement.gaps);
         self.stops.extend(&judgement.stop_lags);
@@ -47,6 +49,7 @@ impl Sums {
         println!("rounds            {}", self.rounds);
         println!("with findings     {}", self.bad.len());
         println!("foreseen breaches {}", self.excused);
+        println!("looked up         {} acknowledged commands", self.effects);
         println!("deliveries        {}", self.deliveries);
         println!("losses            {}, hand-overs {}", self.losses, self.handovers);
         println!("repeats           {}, at most {} of one loss", self.repeats, self.worst);

@@ -63,6 +63,7 @@ pub(crate) async fn play(cluster: &mut Cluster, scenario: &Scenario, seed: u64) 
 pub(crate) async fn begin(cluster: &mut Cluster, seed: u64) -> i64 {
     cluster.faults.0.clear();
     cluster.commands.clear();
+    cluster.effects.clear();
     let business =
         json!({"name": "chaos", "url": cluster.business.url(), "hooks": {"finished": {}, "stopped": {}}});
     let (_, status, answer) = cluster.ask("POST", "/v1/businesses?check=skip", None, &business).await;
@@ -137,6 +138,7 @@ pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidenc
         items: accepted.items,
         tasks: accepted.tasks,
         commands: cluster.commands.iter().filter(|command| command.task == task).cloned().collect(),
+        effects: cluster.effects.clone(),
         faults: cluster.faults.0.clone(),
         expected: crate::business::expected(settings.items),
         view,

@@ -6,6 +6,8 @@ mod dev;
 mod failures;
 mod init;
 mod interrupt;
+mod outages;
+mod pipes;
 mod refusals;
 mod runs;
 mod serve;

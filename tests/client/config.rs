@@ -1,5 +1,8 @@
 //! `windrow config`.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::program::Person;
@@ -31,7 +34,8 @@ async fn every_key_tells_where_it_comes_from() {
 
 #[tokio::test]
 async fn the_file_that_a_node_would_read_is_checked_and_shown() {
-    let person = Person::new();
+    // The default is a place for root.
+    let person = Person::new().env("WINDROW_NODE__DATA_DIR", "data");
     person.windrow("config check").await.expect(0);
     person.write("config.toml", "[node]\ncapacity_rate = \"3000/s\"\n");
     assert!(person.windrow("config check").await.expect(0).stdout.starts_with("config.toml is sound\n"));
@@ -42,4 +46,76 @@ async fn the_file_that_a_node_would_read_is_checked_and_shown() {
     for words in ["config check", "config show", "config show --origin"] {
         person.windrow(words).await.refused(78, &["node.capacity", "node.id"]);
     }
+}
+
+/// Files that a start refuses, each with the key that names it.
+fn unusable(person: &Person) -> Vec<(&'static str, String, &'static str)> {
+    let place = |name: &str| person.path(name).display().to_string();
+    for (name, text, mode) in [
+        ("open.key", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n", 0o644),
+        ("good.key", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n", 0o600),
+        ("short.key", "c2hvcnQ=\n", 0o600),
+        ("token", "no token at all\n", 0o600),
+        ("open.password", "hush\n", 0o644),
+        ("empty.password", "", 0o600),
+        ("no.pem", "no certificate\n", 0o600),
+    ] {
+        person.write(name, text);
+        std::fs::set_permissions(person.path(name), Permissions::from_mode(mode)).unwrap();
+    }
+    let of = |section: &str, key: &str, name: &str| format!("[{section}]\n{key} = \"{}\"\n", place(name));
+    let password = |name: &str| {
+        let store = of("store", "password_file", name);
+        of("auth", "key_file", "good.key") + &store + "url = \"postgres://windrow@127.0.0.1/windrow\"\n"
+    };
+    let tls = of("http", "tls_cert_file", "no.pem") + &format!("tls_key_file = \"{}\"\n", place("no.pem"));
+    vec![
+        ("auth.key_file", of("auth", "key_file", "open.key"), "everybody may read"),
+        ("auth.key_file", of("auth", "key_file", "short.key"), "not 32 bytes"),
+        ("auth.key_file", of("auth", "key_file", "none.key"), "No such file"),
+        ("auth.bootstrap_token_file", of("auth", "bootstrap_token_file", "token"), "holds no token"),
+        ("store.password_file", password("open.password"), "everybody on this machine"),
+        ("store.password_file", password("empty.password"), "it is empty"),
+        ("http.tls_cert_file", tls, "can't be used"),
+        ("cluster.ca_file", of("cluster", "ca_file", "no.pem"), "cluster.ca_file"),
+        ("node.data_dir", of("node", "data_dir", "no.pem/data"), "not a directory"),
+        ("node.id", "[node]\nid = \"a name\"\n".to_owned(), "no name of a node"),
+        ("http.listen", "[http]\nlisten = \"203.0.113.7:7800\"\n".to_owned(), "can't be listened on"),
+    ]
+}
+
+#[tokio::test]
+async fn a_check_finds_what_a_start_refuses() {
+    let person = Person::new();
+    let data = person.path("data").display().to_string();
+    for (key, config, why) in unusable(&person) {
+        let place = if key == "node.data_dir" { String::new() } else { format!("data_dir = \"{data}\"\n") };
+        let node = if config.contains("[node]") { place } else { format!("[node]\n{place}") };
+        person.write("w.toml", &format!("{config}{node}"));
+        let checked = person.windrow("config check w.toml").await.refused(78, &[key, why]);
+        let started = person.windrow("serve --config w.toml").await;
+        assert!(started.code.is_some_and(|code| code != 0), "{config}: {started:?}");
+        let what = checked.stderr.lines().find(|line| line.contains(why)).expect("said").to_owned();
+        assert!(started.stderr.contains(why), "{what}\n{}", started.stderr);
+    }
+    assert!(!person.path("data").exists(), "nothing was made");
+}
+
+#[tokio::test]
+async fn a_check_tells_all_at_once_and_leaves_what_runs_alone() {
+    let person = Person::new();
+    person.write("open.key", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n");
+    std::fs::set_permissions(person.path("open.key"), Permissions::from_mode(0o666)).unwrap();
+    let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = held.local_addr().unwrap();
+    let data = person.path("data").display().to_string();
+    let config = format!("[http]\nlisten = \"{listen}\"\n[node]\nid = \"n1\"\ndata_dir = \"{data}\"\n");
+    person.write("w.toml", &config);
+    let sound = person.windrow("config check w.toml").await.expect(0).stdout;
+    assert!(sound.contains(&format!("{listen} (http); somebody listens there now")), "{sound}");
+    assert!(!person.path("data").exists(), "a check makes nothing");
+    let key = person.path("open.key").display().to_string();
+    let wrong = config.replace("\"n1\"", "\"a name\"") + &format!("[auth]\nkey_file = \"{key}\"\n");
+    person.write("w.toml", &wrong);
+    person.windrow("config check w.toml").await.refused(78, &["node.id: ", "auth.key_file: "]);
 }

@@ -63,7 +63,7 @@ async fn a_log_is_narrowed() {
     assert_eq!(person.windrow("log --origin system").await.expect(0).stderr, "no lines\n");
     let one = person.windrow("task log push/one --search UPSTREAM").await.expect(0).stdout;
     assert!(one.ends_with(" warn  #1,234 slow upstream\n") && one.lines().count() == 1, "{one}");
-    person.windrow("log --since yesterday").await.refused(2, &["10m"]);
+    person.windrow("log --since whenever").await.refused(2, &["10m", "yesterday 18:00"]);
     person.windrow("log --task t99").await.refused(3, &["t99"]);
     person.windrow("log --follow -o json").await.refused(2, &["-o ndjson"]);
 }

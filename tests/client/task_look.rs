@@ -77,16 +77,15 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
         "{done}"
     );
     let rest = person.windrow("task redrive t1 --indexes 7 --new-keys --wait").await.expect(0).stdout;
-    assert!(
-        rest.contains("new idempotency keys")
-            && rest.contains("made good 3  abandoned 0 or more (redrives share items)"),
-        "{rest}"
-    );
+    assert!(rest.contains("new idempotency keys") && rest.ends_with("made good 3  abandoned 0\n"), "{rest}");
     let mut again: Vec<u64> = business.items().iter().skip(21).map(|(index, _)| *index).collect();
     again.sort_unstable();
     assert_eq!(again, [3, 5, 7], "exactly those, by their own indexes");
-    let all = person.windrow("task redrive t1 --all -o name").await.expect(0).stdout;
+    person.windrow("task redrive t1 --all").await.refused(7, &["nothing is left", "3 made good by t2, t3"]);
+    let all = person.windrow("task redrive t1 --all --again -o name").await.expect(0).stdout;
     assert_eq!(all, "t4\n");
+    let why = person.windrow("task redrive t1 --code NO_USER").await.refused(7, &["made good by t2"]);
+    assert!(why.stderr.contains("--again"), "{}", why.stderr);
 }
 
 #[tokio::test]
@@ -94,7 +93,8 @@ async fn what_was_is_listed_and_reported() {
     let (_business, node) = node_with_failures().await;
     let person = Person::admin(&node);
     let runs = person.windrow("task runs t1").await.expect(0).stdout;
-    assert!(runs.lines().next().unwrap().contains("RUN") && runs.contains("done"), "{runs}");
+    let head = runs.lines().next().unwrap();
+    assert!(head.contains("SHARD") && head.contains("RUN") && runs.contains("done"), "{runs}");
     let changes = person.windrow("task revisions t1").await.expect(0).stdout;
     assert!(changes.starts_with("AT") && changes.contains("status created → queued"), "{changes}");
     let names = person.windrow("task revisions t1 -o ndjson").await.expect(0).stdout;

@@ -44,7 +44,7 @@ async fn a_token_of_a_business_ends_when_it_was_told_to() {
     person.windrow("token create --role business").await.expect(2);
     person.windrow("token create --role king").await.expect(2);
     person.windrow("token create --role viewer --business push").await.refused(7, &["business"]);
-    person.windrow("token create --role viewer --expires-at soon").await.refused(7, &["expires_at"]);
+    person.windrow("token create --role viewer --expires-at soon").await.refused(2, &["--expires-at"]);
     let named = person.windrow("token create --role viewer -o name --quiet").await.expect(0);
     assert!(named.stderr.contains("wrk_"), "a token is never lost: {}", named.stderr);
 }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use windrow::adapters::source::RangeSource;
 use windrow::domain::ids::{Attempt, Epoch, ItemIndex, ShardId};
-use windrow::domain::verdict::{Failure, Outcome, Wish};
+use windrow::domain::verdict::{Failure, FailureClass, Outcome, Wish};
 use windrow::ports::clock::Clock;
 use windrow::ports::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, OpenError, Reply, RunContext,
@@ -91,7 +91,7 @@ pub(crate) struct Office {
 impl Provider for Office {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let handler = Arc::new(Opener { business: self.business.clone(), link: self.link.clone() });
-        Ok(Provision { handler, source: Arc::new(RangeSource::new(task.total)) })
+        Ok(Provision { handler, source: Arc::new(RangeSource::new(task.total)), limit: None })
     }
 }
 
@@ -153,7 +153,7 @@ impl Desk {
         self.link.wait(took).await;
         if hangs {
             out.heard = vec![Heard::Failed; items.len()];
-            return Reply::charged(Failure::new("TIMEOUT", "the scripted hang"));
+            return Reply::failed(FailureClass::Unclear, Failure::new("TIMEOUT", "the scripted hang"));
         }
         if self.business.takes(&self.business.refusals, roll / 7) {
             out.heard = vec![Heard::Failed; items.len()];

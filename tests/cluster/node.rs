@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
-use windrow::actors::context::{Heartbeats, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times};
+use windrow::actors::context::{
+    Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
+};
 use windrow::actors::handle::SupervisorHandle;
 use windrow::actors::new_ids::NewIds;
 use windrow::actors::tree::Tree;
@@ -61,6 +63,8 @@ impl Node {
             runs: view.clone(),
             tasks: view.clone(),
             sessions: view.clone(),
+            limits: view.store.clone(),
+            pots: Pots::default(),
             leases,
             hints,
             data_log: view.clone(),
@@ -140,6 +144,7 @@ fn times(plan: &Plan, node: usize) -> Times {
         data_log_flush: Duration::from_secs(1),
         drain_timeout: plan.drain_timeout,
         takeover_without_leases: plan.goes_without,
+        first_contact: None,
     }
 }
 

@@ -140,6 +140,10 @@ impl UpkeepStore for View {
         self.store.is_start_due(after, upto).await
     }
 
+    async fn dormant(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        self.store.dormant(before, limit).await
+    }
+
     async fn unserved(
         &self,
         served: &[String],

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinSet;
 use uuid::Uuid;
-use windrow::domain::ids::{Epoch, TaskId, WallMs};
+use windrow::domain::ids::{CheckpointSeq, Epoch, TaskId, WallMs};
 use windrow::domain::lifecycle::StopReason;
 use windrow::domain::settings::RateLimit;
 use windrow::ports::StoreError;
 use windrow::ports::data_log::{DataLogLine, LogRetention};
-use windrow::ports::run_store::{CheckpointAck, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
+use windrow::ports::run_store::{
+    CheckpointAck, ClaimOutcome, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint,
+};
 use windrow::ports::task_store::{CommandError, CreateError, NewTask, TaskCommand};
 use windrow::ports::upkeep::Sweep;
 
@@ -171,9 +173,10 @@ pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(ha
 }
 
 /// Batches of very different sizes are written at once, so that what is numbered first is committed last; and checkpoints
-/// write lines of their own.
+/// write lines of their own, and those of replies.
 pub async fn a_follower_of_a_log_that_many_write_misses_no_line(harness: Harness) {
     const ROUNDS: u64 = 12;
+    const REPLIES: u64 = 300;
     let run = harness.running(100).await;
     let task = run.shard.task;
     let mut writers = JoinSet::new();
@@ -190,10 +193,12 @@ pub async fn a_follower_of_a_log_that_many_write_misses_no_line(harness: Harness
     let store = harness.store.clone();
     writers.spawn(async move {
         for round in 1..=ROUNDS {
-            let batch = [failing(&run, round)];
+            let said: Arc<[DataLogLine]> = (0..REPLIES).map(|number| line(task, number)).collect();
+            let replies = ReplyLines { since: CheckpointSeq(round), lines: said, dropped: 0 };
+            let batch = [ShardCheckpoint { lines: vec![replies], ..failing(&run, round) }];
             again(|| store.checkpoint(&batch)).await;
         }
-        ROUNDS
+        ROUNDS * (1 + REPLIES)
     });
     let is_over = Arc::new(AtomicBool::new(false));
     let follower = tokio::spawn(followed(harness.store.clone(), task, is_over.clone()));

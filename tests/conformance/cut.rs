@@ -232,7 +232,7 @@ fn a_schema_of_another_program_is_refused_before_anything_is_written(engine: Eng
             let refused = Store::connect(&engine.address(), migrates).await.unwrap_err();
             assert_eq!(refused, StoreError::NewerSchema("m9999_tomorrow".to_owned()));
         }
-        engine.sql("DELETE FROM seaql_migrations WHERE version IN ('m9999_tomorrow', 'm0004_cluster')");
+        engine.sql("DELETE FROM seaql_migrations WHERE version IN ('m9999_tomorrow', 'm0005_history')");
         assert_eq!(Store::connect(&engine.address(), false).await.unwrap_err(), StoreError::OlderSchema);
     });
 }

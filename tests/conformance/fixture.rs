@@ -14,12 +14,14 @@ use windrow::domain::counters::Counters;
 use windrow::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
-use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use windrow::domain::limit::Bounds;
+use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use windrow::domain::shards::Told;
 use windrow::domain::task::Tuning;
 use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow::ports::data_log::DataLog;
 use windrow::ports::failure_list::FailureList;
+use windrow::ports::limit_store::LimitStore;
 use windrow::ports::outbox::OutboxStore;
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Hunt, RunClose, RunStore, ShardCheckpoint,
@@ -31,11 +33,27 @@ use windrow::ports::upkeep::UpkeepStore;
 
 /// All store ports of one adapter.
 pub trait Stores:
-    TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList + OutboxStore + UpkeepStore
+    TaskStore
+    + RunStore
+    + SessionStore
+    + SourceStore
+    + DataLog
+    + FailureList
+    + OutboxStore
+    + UpkeepStore
+    + LimitStore
 {
 }
 impl<T> Stores for T where
-    T: TaskStore + RunStore + SessionStore + SourceStore + DataLog + FailureList + OutboxStore + UpkeepStore
+    T: TaskStore
+        + RunStore
+        + SessionStore
+        + SourceStore
+        + DataLog
+        + FailureList
+        + OutboxStore
+        + UpkeepStore
+        + LimitStore
 {
 }
 
@@ -89,6 +107,20 @@ impl Harness {
         }
         if let Some(db) = self.inspect().await {
             let sql = format!("UPDATE business SET hooks = '{hooks}' WHERE slug = '{BUSINESS}'");
+            db.execute_unprepared(&sql).await.unwrap();
+            db.close().await.unwrap();
+        }
+    }
+
+    /// The tasks of the business may have this together from now on: a rate in items per second.
+    pub async fn limit(&self, per_second: Option<u64>) {
+        let rate = per_second.and_then(Rate::per_second);
+        if let Some(memory) = &self.memory {
+            memory.limit_business(BUSINESS, Bounds { rate, concurrency: None });
+        }
+        if let Some(db) = self.inspect().await {
+            let limits = rate.map_or_else(|| "{}".to_owned(), |rate| format!("{{\"rate\":\"{rate}\"}}"));
+            let sql = format!("UPDATE business SET limits_json = '{limits}' WHERE slug = '{BUSINESS}'");
             db.execute_unprepared(&sql).await.unwrap();
             db.close().await.unwrap();
         }
@@ -286,6 +318,8 @@ pub fn tuning() -> Tuning {
         straggler_after: Duration::from_secs(1),
         park_after: Duration::from_secs(2),
         parked_max: 10_000,
+        outage_patience: Duration::from_secs(24 * 3600),
+        judge_after: Duration::from_secs(600),
         ordered: false,
     }
 }
@@ -306,6 +340,8 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
         finish_at: None,
         canary_passed: false,
         told: Told::default(),
+        outage: None,
+        lines: Vec::new(),
         close: None,
         now: NOW,
     }
@@ -328,7 +364,14 @@ pub fn with(mut checkpoint: ShardCheckpoint, side: Vec<SideRecord>) -> ShardChec
 pub fn trouble(index: u64, code: &str) -> ItemTrouble {
     let failure = Failure::new(Cow::Owned(code.to_owned()), format!("item {index} failed"));
     let note = AttemptNote { attempt: 3, at_ms: NOW.0, duration_ms: 12, code: failure.code.clone(), run: 1 };
-    ItemTrouble { index: ItemIndex(index), attempts: 3, failure: Some(failure), at: NOW, history: vec![note] }
+    ItemTrouble {
+        index: ItemIndex(index),
+        attempts: 3,
+        charged: 3,
+        failure: Some(failure),
+        at: NOW,
+        history: vec![note],
+    }
 }
 
 pub fn abandoned(index: u64, code: &str) -> SideRecord {

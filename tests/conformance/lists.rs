@@ -7,12 +7,12 @@ use windrow::adapters::sql::Store;
 use windrow::domain::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason};
 use windrow::ports::idempotency::{Answer, IdempotencyStore, KeyState};
-use windrow::ports::run_store::{ClaimOutcome, RunClose, RunStore};
-use windrow::ports::session_store::SessionStore;
+use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, RunClose, RunStore};
+use windrow::ports::session_store::{NewSession, SessionStore};
 use windrow::ports::task_list::{AuditFilter, TaskFilter, TaskList};
 use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore};
 
-use crate::fixture::{BUSINESS, NOW, actor, closing, new_session, request, task};
+use crate::fixture::{BUSINESS, NOW, actor, at, closing, new_session, request, task};
 
 async fn store() -> (Store, TempDir) {
     let place = tempfile::tempdir().unwrap();
@@ -120,6 +120,34 @@ async fn runs_and_audit_are_told_newest_first() {
     let starts =
         AuditFilter { action: Some("task.start".to_owned()), actor: Some("ada".to_owned()), ..filter };
     assert_eq!(store.audits(&starts, None, 50).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay() {
+    let (store, _place) = store().await;
+    let id = made(&store, task(10)).await;
+    let shard = ShardId { task: id, no: 0 };
+    store.command(id, &TaskCommand::Start, &actor(), NOW).await.unwrap();
+    let (mut seen, mut last) = (windrow::domain::ids::Epoch(0), None);
+    for (node, now) in [("n1", NOW), ("n2", NOW.plus(std::time::Duration::from_secs(9)))] {
+        let session = windrow::domain::ids::SessionId(uuid::Uuid::new_v4());
+        let node = NewSession { node: node.to_owned(), ..new_session(session) };
+        store.begin(&node).await.unwrap();
+        let asked = ClaimRequest { now, ..request(shard, seen, session) };
+        let ClaimOutcome::Claimed(claimed) = store.claim(asked).await.unwrap() else { panic!("free") };
+        seen = claimed.epoch;
+        store.checkpoint(&[at(&claimed, 1, 4)]).await.unwrap();
+        if let Some(before) = last.replace(session) {
+            store.end(before).await.unwrap();
+        }
+        store.fence_all_but(windrow::domain::ids::SessionId(uuid::Uuid::new_v4())).await.unwrap();
+    }
+    let runs = store.runs(id, None, 5).await.unwrap();
+    let ends: Vec<_> = runs.iter().map(|run| (run.node.as_deref(), run.end_reason.as_deref())).collect();
+    assert_eq!(ends, [(Some("n2"), None), (Some("n1"), Some("lost"))]);
+    let lost = &runs[1];
+    assert_eq!((lost.settled[0], lost.low_water.0), (4, 4), "as the last checkpoint has it");
+    assert_eq!(lost.ended_at, Some(runs[0].started_at));
 }
 
 #[tokio::test]

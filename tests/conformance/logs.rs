@@ -1,10 +1,11 @@
 //! Facts about searching and forgetting lines of the data log.
 
-use windrow::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
+use windrow::domain::ids::{CheckpointSeq, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow::ports::data_log::{DataLogLine, DropReason, EXPIRE_MAX, LogOrigin, LogQuery, LogRetention};
 use windrow::ports::handler::{LogLevel, LogLine};
+use windrow::ports::run_store::{CheckpointAck, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint};
 
-use crate::fixture::{BUSINESS, Harness, NOW, task};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, task};
 
 const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error];
 
@@ -71,6 +72,62 @@ pub async fn a_search_gives_what_a_scan_of_all_lines_gives(harness: Harness) {
         assert!(found.iter().copied().eq(expected), "{query:?}");
         assert!(pages <= 2_500 / query.limit + 2, "{pages} pages for {query:?}");
     }
+}
+
+/// A checkpoint with lines that were first sent with these numbers.
+fn saying(run: &ClaimedShard, seq: u64, parts: &[(u64, &[u64], u64)]) -> ShardCheckpoint {
+    let part = |(since, lines, dropped): &(u64, &[u64], u64)| ReplyLines {
+        since: CheckpointSeq(*since),
+        lines: lines.iter().map(|number| line(run.shard.task, *number)).collect(),
+        dropped: *dropped,
+    };
+    ShardCheckpoint { lines: parts.iter().map(part).collect(), ..at(run, seq, seq) }
+}
+
+/// The lines of a task in the order of their numbers.
+async fn stored(harness: &Harness, task: TaskId) -> Vec<u64> {
+    let lines = harness.store.after(task, 0, 100_000).await.unwrap();
+    lines.iter().map(|(_, line)| (line.at.0 - NOW.0).cast_unsigned()).collect()
+}
+
+pub async fn lines_of_replies_are_stored_with_their_checkpoint_and_once(harness: Harness) {
+    let run = harness.running(100).await;
+    let task = run.shard.task;
+    let first = saying(&run, 1, &[(1, &[1, 2], 3)]);
+    harness.stored(first.clone()).await;
+    harness.stored(first).await;
+    assert_eq!(stored(&harness, task).await, [1, 2], "a repeat of the same number writes nothing");
+    // The second was stored unheard: the third carries its lines again, beside its own.
+    harness.stored(saying(&run, 2, &[(2, &[3], 0)])).await;
+    harness.stored(saying(&run, 3, &[(2, &[3], 0), (3, &[4, 5], 1)])).await;
+    // The fourth never came: the fifth carries its lines for the first time.
+    harness.stored(saying(&run, 5, &[(4, &[6], 0), (5, &[7], 0)])).await;
+    assert_eq!(stored(&harness, task).await, [1, 2, 3, 4, 5, 6, 7]);
+    let zombie = ShardCheckpoint { epoch: Epoch(run.epoch.0 - 1), ..saying(&run, 6, &[(6, &[8], 1)]) };
+    assert_eq!(harness.write(zombie).await, CheckpointAck::Fenced);
+    let backwards = ShardCheckpoint { low_water: ItemIndex(1), ..saying(&run, 6, &[(6, &[8], 1)]) };
+    assert_eq!(harness.write(backwards).await, CheckpointAck::Fenced);
+    assert_eq!(stored(&harness, task).await.len(), 7, "what is refused leaves nothing");
+    assert_eq!(harness.store.dropped(task).await.unwrap(), [(DropReason::Queue, 4)]);
+    // The next run counts its checkpoints from one again.
+    harness.stored(closing(&run, 6, 6, RunClose::Released)).await;
+    let session = harness.session().await;
+    let next = harness.claimed(run.shard, run.epoch, session).await;
+    harness.stored(ShardCheckpoint { low_water: ItemIndex(6), ..saying(&next, 1, &[(1, &[9], 0)]) }).await;
+    assert_eq!(stored(&harness, task).await.last(), Some(&9));
+}
+
+pub async fn a_checkpoint_with_more_lines_than_a_statement_takes_is_stored_in_order(harness: Harness) {
+    let run = harness.running(100).await;
+    let mut long = line(run.shard.task, 2);
+    long.line.message = "x".repeat(700_000);
+    let few: Vec<DataLogLine> = (1..=3).map(|_| long.clone()).collect();
+    let many = (3..5_000).map(|number| line(run.shard.task, number));
+    let lines: std::sync::Arc<[DataLogLine]> = few.into_iter().chain(many).collect();
+    let replies = ReplyLines { since: CheckpointSeq(1), lines: lines.clone(), dropped: 0 };
+    harness.stored(ShardCheckpoint { lines: vec![replies], ..at(&run, 1, 1) }).await;
+    let found = harness.store.after(run.shard.task, 0, 100_000).await.unwrap();
+    assert!(found.iter().map(|(_, line)| line).eq(lines.iter()), "{} lines", found.len());
 }
 
 pub async fn a_business_finds_the_lines_of_its_own_tasks(harness: Harness) {

@@ -1,8 +1,9 @@
 //! One suite of facts about the store ports, run over every adapter: in memory, over SQLite, and over real PostgreSQL and
 //! MariaDB servers of its own (`engines`).
 //!
-//! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`: facts; `twins`: random sequences of calls, to which all
-//! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end;
+//! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`, `history`: facts; `twins`: random sequences of calls, to which all
+//! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end; `given_up`:
+//! statements that nobody waits for any more;
 //! `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
 
 #![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
@@ -17,7 +18,10 @@ mod engines;
 mod failures;
 mod faults;
 mod fixture;
+mod given_up;
+mod history;
 mod life;
+mod limits;
 mod lists;
 mod logs;
 mod records;
@@ -154,6 +158,13 @@ facts! {
         a_node_that_is_to_be_drained_hears_it_with_its_heartbeat_and_after_a_fence,
         a_shard_that_is_moved_is_left_to_its_node_for_a_while,
     }
+    limits {
+        a_part_grows_only_into_what_no_live_session_holds,
+        a_fenced_session_plays_no_round_and_holds_nothing,
+        a_round_that_comes_late_changes_nothing,
+        a_limit_is_read_as_its_business_has_it,
+        nodes_that_play_at_once_never_hold_more_than_the_limit,
+    }
     upkeep {
         a_hook_call_is_taken_by_one_courier_until_its_time_is_up,
         calls_that_are_over_are_kept_for_a_while,
@@ -163,6 +174,11 @@ facts! {
         failures_and_tasks_are_found_once_they_ended_long_enough_ago,
         a_session_says_how_it_shows_itself_and_goes_when_it_is_over,
         what_a_fenced_session_held_waits_again_or_is_stopped,
+    }
+    history {
+        who_took_a_shard_from_whom_is_told,
+        what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes_it,
+        what_recovers_for_too_long_is_dormant_too,
     }
     crossing {
         checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_update,
@@ -188,6 +204,8 @@ facts! {
     logs {
         a_search_gives_what_a_scan_of_all_lines_gives,
         a_business_finds_the_lines_of_its_own_tasks,
+        lines_of_replies_are_stored_with_their_checkpoint_and_once,
+        a_checkpoint_with_more_lines_than_a_statement_takes_is_stored_in_order,
         lines_come_oldest_first_after_a_number,
         old_lines_go_and_are_counted,
         of_too_many_lines_the_oldest_of_little_weight_go_first,

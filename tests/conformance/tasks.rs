@@ -68,6 +68,17 @@ pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {
     let session = harness.session().await;
     let next = harness.claimed(run.shard, run.epoch, session).await;
     assert_eq!((next.low_water, next.run.0, next.stalls), (ItemIndex(6), 2, 0));
+    // What runs of a task say of their end is only what they heard: that it is over.
+    let deadline = TaskCommand::Stop { reason: StopReason::Deadline };
+    let stopping = harness.command(run.shard.task, deadline).await;
+    assert_eq!(stopping.status_text.as_deref(), Some("its deadline passed"));
+    let heard = "stopped by command; 2 items were in flight and may repeat: 6-7".to_owned();
+    let close = RunClose::Stopped { reason: StopReason::Operator, text: heard };
+    harness.stored(closing(&next, 1, 6, close)).await;
+    let stopped = harness.view(run.shard.task).await;
+    assert_eq!((stopped.status, stopped.stop_reason), (Status::Stopped, Some(StopReason::Deadline)));
+    let told = "its deadline passed; 2 items were in flight and may repeat: 6-7";
+    assert_eq!(stopped.status_text.as_deref(), Some(told));
 }
 
 pub async fn stop_waits_for_the_owner_and_cancel_outlasts_it(harness: Harness) {

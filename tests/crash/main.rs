@@ -7,6 +7,7 @@ mod business;
 mod diary;
 mod disk;
 mod kills;
+mod lines;
 mod pace;
 mod poison;
 mod process;

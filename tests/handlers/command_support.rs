@@ -236,6 +236,7 @@ pub(crate) fn verdict(reply: &Reply) -> ItemVerdict {
 pub(crate) fn failed(reply: &Reply) -> (Failure, Wish) {
     match verdict(reply) {
         ItemVerdict::Failed { failure, wish } => (failure, wish),
+        ItemVerdict::Unclear(failure) => (failure, Wish::Retry { after: None }),
         settled @ ItemVerdict::Settled(_) => panic!("no failure, but {settled:?}"),
     }
 }
@@ -249,7 +250,7 @@ pub(crate) fn message_of(reply: &Reply) -> String {
 pub(crate) fn charged(reply: &Reply) -> Failure {
     match reply {
         Reply::Failed(failure) => match &**failure {
-            CallFailure::Charged { failure, .. } => failure.clone(),
+            CallFailure::Failed { failure, .. } => failure.clone(),
             other => panic!("not charged, but {other:?}"),
         },
         other => panic!("not charged, but {other:?}"),

@@ -7,6 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use windrow::adapters::handler::egress::Egress;
 use windrow::adapters::handler::http::HttpOptions;
+use windrow::domain::verdict::FailureClass;
 use windrow::ports::handler::{CallFailure, Reply};
 
 use crate::support_server::{Act, Server, failure, open, raw, read_request, single};
@@ -42,7 +43,7 @@ async fn a_handler_that_never_answers_times_out() {
     let mut call = single();
     call.timeout = Duration::from_millis(200);
     let begun = Instant::now();
-    let said = is(open(HttpOptions::new(server.url())).process(call).await, "charged", "TIMEOUT");
+    let said = is(open(HttpOptions::new(server.url())).process(call).await, "unclear", "TIMEOUT");
     let took = begun.elapsed();
     assert!(took >= Duration::from_millis(150) && took < Duration::from_secs(5), "{took:?}");
     assert!(said.contains("within 200ms") && said.contains("raise `timeout`"), "{said}");
@@ -55,14 +56,14 @@ async fn the_deadline_counts_from_the_gate() {
     let mut call = single();
     call.gate_time = call.gate_time.minus(Duration::from_secs(10));
     call.timeout = Duration::from_secs(9);
-    is(open(HttpOptions::new(server.url())).process(call).await, "charged", "TIMEOUT");
+    is(open(HttpOptions::new(server.url())).process(call).await, "unclear", "TIMEOUT");
     assert_eq!(server.connections(), 0);
     let server = Server::start(|_| Act::Hang).await;
     let mut call = single();
     call.gate_time = call.gate_time.minus(Duration::from_secs(10));
     call.timeout = Duration::from_millis(10_200);
     let begun = Instant::now();
-    is(open(HttpOptions::new(server.url())).process(call).await, "charged", "TIMEOUT");
+    is(open(HttpOptions::new(server.url())).process(call).await, "unclear", "TIMEOUT");
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(server.seen().len(), 1);
 }
@@ -107,7 +108,7 @@ async fn back_pressure_counts_even_when_its_body_never_ends() {
         panic!("succeeded")
     };
     assert!(
-        matches!(&*failed, CallFailure::BackPressure { after: Some(wait), .. } if *wait == Duration::from_secs(3)),
+        matches!(&*failed, CallFailure::Failed { class: FailureClass::Unavailable, after: Some(wait), .. } if *wait == Duration::from_secs(3)),
         "{failed:?}"
     );
 }
@@ -117,23 +118,23 @@ async fn a_refused_connection_says_so() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     drop(listener);
-    let said = is(reply_from(&format!("http://{address}/")).await, "charged", "CONNECT");
+    let said = is(reply_from(&format!("http://{address}/")).await, "unreachable", "CONNECT");
     assert!(said.contains(&address.to_string()) && said.contains("is the handler running"), "{said}");
 }
 
 #[tokio::test]
 async fn a_connection_that_breaks_is_a_reset() {
-    is(reply_of("").await, "charged", "RESET");
-    is(reply_of("HTTP/1.1 200").await, "charged", "RESET");
+    is(reply_of("").await, "unclear", "RESET");
+    is(reply_of("HTTP/1.1 200").await, "unclear", "RESET");
     is(
         reply_of("HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{\"result\":\"ok\"}").await,
-        "charged",
+        "unclear",
         "RESET",
     );
-    is(reply_of("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabc").await, "charged", "RESET");
+    is(reply_of("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabc").await, "unclear", "RESET");
     // Hanging up with unread bytes makes the kernel send a reset.
     let address = raw(|stream| async move { drop(stream.readable().await) }).await;
-    is(reply_from(&format!("http://{address}/")).await, "charged", "RESET");
+    is(reply_from(&format!("http://{address}/")).await, "unclear", "RESET");
 }
 
 #[tokio::test]
@@ -168,7 +169,7 @@ async fn an_endless_body_is_cut() {
 
 #[tokio::test]
 async fn a_name_without_address_is_a_dns_failure() {
-    let said = is(reply_from("http://no..such..name/").await, "charged", "DNS");
+    let said = is(reply_from("http://no..such..name/").await, "unreachable", "DNS");
     assert!(said.contains("no..such..name"), "{said}");
 }
 

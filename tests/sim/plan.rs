@@ -41,7 +41,7 @@ pub(crate) struct Plan {
     pub(crate) canary: Option<Canary>,
 }
 
-fn n(number: u64) -> NonZeroU32 {
+pub(crate) fn n(number: u64) -> NonZeroU32 {
     NonZeroU32::new(u32::try_from(number).expect("small")).expect("not zero")
 }
 
@@ -55,6 +55,8 @@ pub(crate) fn defaults() -> Tuning {
         window: Auto::Auto,
         batch: n(1),
         batch_linger: Duration::from_millis(5),
+        outage_patience: Duration::from_secs(24 * 3600),
+        judge_after: Duration::from_secs(20),
         timeout: Duration::from_secs(30),
         max_attempts: n(5),
         backoff: Backoff {

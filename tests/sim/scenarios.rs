@@ -7,7 +7,7 @@ use windrow::domain::execution::{
     CheckpointDraft, Command, Effects, Event, Execution, Phase, Reports, Restored, RunEnd, Shared, Start,
     Wait,
 };
-use windrow::domain::ids::{Attempt, ItemIndex, RunNo, ShardId, TaskId, WallMs};
+use windrow::domain::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::invariants::Invariant;
 use windrow::domain::lifecycle::StopReason;
 use windrow::domain::run::IndexRun;
@@ -15,7 +15,8 @@ use windrow::domain::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
 use windrow::domain::stall::StallReason;
 use windrow::domain::task::{Canary, CanaryThen, ShardRange, Tuning};
 use windrow::domain::verdict::{
-    Dispatch, Failed, Failure, ItemTrouble, Outcome, ParkedItem, Settled, SideRecord, Signal, Wish,
+    AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
+    Settled, SideRecord, Signal, Wish,
 };
 
 use crate::plan::defaults;
@@ -62,7 +63,18 @@ impl Story {
         let range = ShardRange { start: ItemIndex(0), end: ItemIndex(total) };
         let shard = ShardId { task: TaskId(1), no: 0 };
         let (run, shared) = (RunNo(3), Shared::alone(range));
-        let start = Start { shard, range, tuning, restored, has_data: false, stalls, run, canary, shared };
+        let start = Start {
+            shard,
+            range,
+            tuning,
+            restored,
+            has_data: false,
+            stalls,
+            run,
+            canary,
+            shared,
+            first_contact: None,
+        };
         let core = Execution::new(start, at(0));
         Story { core, now: 0, fx: Effects::default(), reports: Reports::default(), out: Vec::new() }
     }
@@ -122,15 +134,23 @@ impl Story {
         for Dispatch { run, attempt } in std::mem::take(&mut self.out) {
             for index in run.iter() {
                 let failure = Failure::new("E_NO", "no");
-                self.reports.failed.push(Failed {
-                    index,
-                    attempt,
-                    failure,
-                    wish,
-                    took: Duration::from_millis(7),
-                });
+                let (class, departed, took) = (FailureClass::Answered, Moment(0), Duration::from_millis(7));
+                self.reports.answered.add(departed);
+                self.reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
             }
         }
+    }
+
+    /// The first call that is out is refused; so many others were answered before.
+    fn refuse(&mut self, answered_before: u32) {
+        let Dispatch { run, attempt } = self.out.remove(0);
+        let (index, failure) = (run.first(), Failure::new("HTTP_401", "who are you"));
+        let (class, departed) = (FailureClass::Rejected, Moment(self.now));
+        let before = AnsweredCalls { calls: answered_before, departed };
+        let call = FailedCall { before, class, index, departed, failure: failure.clone(), after: None };
+        self.reports.calls.push(call);
+        let (wish, took) = (Wish::Retry { after: None }, Duration::ZERO);
+        self.reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
     }
 
     fn return_all(&mut self) {
@@ -185,7 +205,16 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
                 if index == ItemIndex(1) {
                     let (attempt, failure) = (run.attempt, Failure::new("E_NO", "no"));
                     let wish = Wish::Retry { after: None };
-                    story.reports.failed.push(Failed { index, attempt, failure, wish, took: Duration::ZERO });
+                    let (class, departed, took) = (FailureClass::Answered, Moment(0), Duration::ZERO);
+                    story.reports.failed.push(Failed {
+                        index,
+                        attempt,
+                        failure,
+                        wish,
+                        class,
+                        departed,
+                        took,
+                    });
                 } else {
                     let (run, attempt) = (IndexRun::one(index), run.attempt);
                     story.reports.settle(Settled { run, attempt, outcome: Outcome::Succeeded });
@@ -226,21 +255,16 @@ fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it(
 
 #[test]
 fn three_refusals_in_a_row_stop_the_task_and_an_answer_between_them_does_not() {
-    let no = || Failure::new("HTTP_401", "who are you");
     let mut story = Story::new(1000, |_| {});
-    for signal in [
-        Signal::Rejected(no()),
-        Signal::Rejected(no()),
-        Signal::Answered,
-        Signal::Rejected(no()),
-        Signal::Rejected(no()),
-    ] {
-        story.reports.signals.push(signal);
+    for answered_before in [0, 0, 1, 0] {
         story.exchange(1);
+        story.refuse(answered_before);
     }
-    assert_eq!(story.end(), None);
-    story.reports.signals.push(Signal::Rejected(no()));
     story.exchange(1);
+    assert_eq!(story.end(), None);
+    story.refuse(0);
+    story.exchange(1);
+    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
     assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
 }
 
@@ -278,7 +302,7 @@ fn a_429_pauses_everything_uncharged_and_twice_as_long_when_it_comes_again() {
         assert_eq!(story.exchange(8), 0);
         story.pass(1);
     }
-    story.reports.signals.push(Signal::Answered);
+    story.reports.answered.add(Moment(story.now));
     story.reports.signals.push(Signal::BackPressure { after: None });
     story.exchange(8);
     assert_eq!(story.fx.wait, Wait::Until(at(story.now + 1000 * MS).moment), "an answer ends the row");
@@ -342,7 +366,7 @@ fn automatic_concurrency_grows_with_how_long_calls_take() {
     });
     assert_eq!(story.core.progress(at(0)).concurrency, 64);
     (0..100).for_each(|_| story.reports.latencies.record(Duration::from_millis(400)));
-    story.reports.signals.push(Signal::Answered);
+    story.reports.answered.add(Moment(story.now));
     story.pass(1001);
     story.exchange(1);
     // 1,000/s × 400 ms × 1.5, the p95 up to a quarter high.
@@ -396,10 +420,15 @@ fn an_item_that_comes_back_without_having_been_out_is_a_violation_and_changes_no
     assert_eq!(story.core.progress(at(0)).counters, before);
 }
 
+/// The codes of marks; an attempt that only a mark tells of isn't charged.
+const MARKS: [&str; 3] = ["NODE_CRASH", "NODE_CRASH_2", "NODE_CRASH_3"];
+
 /// A row that a run in single file left behind.
 fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
     let failure = Some(Failure::new(code, "the node ended while this item was in flight"));
-    ItemTrouble { index: ItemIndex(index), attempts, failure, at: WallMs(0), history: Vec::new() }
+    let charged =
+        attempts.saturating_sub(MARKS.iter().position(|mark| *mark == code).map_or(0, |at| at as u32 + 1));
+    ItemTrouble { index: ItemIndex(index), attempts, charged, failure, at: WallMs(0), history: Vec::new() }
 }
 
 fn restored(retrying: Vec<ItemTrouble>) -> Restored {
@@ -462,7 +491,8 @@ fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
 #[test]
 fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_file_only() {
     let parked = || {
-        let item = ParkedItem { index: ItemIndex(0), attempts: 5, due_at: WallMs(0), history: Vec::new() };
+        let ItemTrouble { index, attempts, charged, failure, history, .. } = mark(0, 5, "NODE_CRASH");
+        let item = ParkedItem { index, attempts, charged, failure, due_at: WallMs(0), history };
         Restored { low_water: ItemIndex(1), parked: vec![item], ..restored(vec![]) }
     };
     let mut story = Story::resumed(1, parked(), 1, |_| {});

@@ -96,6 +96,8 @@ impl Store {
                 Row::Parked(trouble, due_at) => restored.parked.push(ParkedItem {
                     index: ItemIndex(*index),
                     attempts: trouble.attempts,
+                    charged: trouble.charged,
+                    failure: trouble.failure.clone(),
                     due_at: *due_at,
                     history: trouble.history.clone(),
                 }),

@@ -12,7 +12,8 @@ use windrow::domain::run::IndexRun;
 use windrow::domain::settings::{OnExhausted, Rate};
 use windrow::domain::task::{ShardRange, Tuning};
 use windrow::domain::verdict::{
-    Dispatch, Failed, Failure, HandlerCommand, Outcome, Settled, SideRecord, Signal, Wish,
+    Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, SideRecord,
+    Signal, Wish,
 };
 
 use crate::auditor::{Auditor, Final, Told};
@@ -82,6 +83,7 @@ fn start(plan: &Plan, store: &mut Store, tuning: &Tuning, crashed: bool) -> Star
         run: RunNo(1),
         canary: store.canary,
         shared: Shared::alone(range),
+        first_contact: None,
         stalls: if plan.killer.is_some() { stalls } else { 3 * u32::from(crashed && plan.solo_after_crash) },
     }
 }
@@ -282,12 +284,18 @@ impl World {
         for failed in &reports.failed {
             let (index, attempt) = (failed.index.0, failed.attempt.get());
             self.auditor.on_answer(index);
-            let exhausted = attempt >= self.tuning.max_attempts.get();
+            if failed.class != FailureClass::Unreachable {
+                self.auditor.attempts.insert(index, attempt);
+            }
+            if failed.class != FailureClass::Answered {
+                continue;
+            }
+            let charged = self.auditor.charged.entry(index).or_default();
+            *charged += 1;
+            let exhausted = *charged >= self.tuning.max_attempts.get();
             let abandons = self.tuning.on_exhausted == OnExhausted::Abandon;
             if failed.wish == Wish::Abandon || exhausted && abandons {
                 self.auditor.on_final(index, Final::Abandoned);
-            } else {
-                self.auditor.attempts.insert(index, attempt);
             }
         }
         let back = reports.returned.iter().chain(&reports.refused);
@@ -331,6 +339,14 @@ impl World {
         let (gives_up, fails) = (self.rng.chance(self.plan.gives_up), self.rng.chance(self.plan.fails));
         let after = self.rng.chance(500).then(|| self.rng.micros(0, 3_000_000));
         let outcome = if self.rng.chance(self.plan.skips) { Outcome::Skipped } else { Outcome::Succeeded };
+        // What never counts would never end for an item that always fails.
+        let uncharged = [FailureClass::Unreachable, FailureClass::Unavailable];
+        let class = match self.rng.between(0, 9) {
+            _ if hopeless => FailureClass::Answered,
+            0..=5 => FailureClass::Answered,
+            6..=7 => uncharged[0],
+            _ => uncharged[1],
+        };
         let command = self.rng.chance(self.plan.commands).then(|| self.command());
         let reports = &mut self.lanes[lane].reports;
         if refused {
@@ -339,11 +355,19 @@ impl World {
         } else if hopeless || gives_up || fails {
             let wish = if gives_up { Wish::Abandon } else { Wish::Retry { after } };
             let failure = Failure::new("E_SIM", "it failed");
-            let took = Duration::from_millis(7);
-            reports.failed.push(Failed { index: ItemIndex(index), attempt, failure, wish, took });
+            let class = if gives_up { FailureClass::Answered } else { class };
+            let (index, departed, took) = (ItemIndex(index), Moment(self.now), Duration::from_millis(7));
+            if class == FailureClass::Answered {
+                reports.answered.add(departed);
+            } else {
+                let before = std::mem::take(&mut reports.answered);
+                let failure = failure.clone();
+                reports.calls.push(FailedCall { before, class, index, departed, failure, after });
+            }
+            reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
         } else {
             reports.settle(Settled { run, attempt, outcome });
-            reports.signals.push(Signal::Answered);
+            reports.answered.add(Moment(self.now));
         }
         reports.signals.extend(command.map(Signal::Command));
         let wait = self.rng.micros(0, 50);

@@ -1,12 +1,15 @@
 //! Several nodes over one store, on one virtual clock: each with its own way to the database and to the leases.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-use windrow::actors::context::{Heartbeats, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times};
+use windrow::actors::context::{
+    Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
+};
 use windrow::actors::handle::{NotStarted, SupervisorHandle};
 use windrow::actors::new_ids::NewIds;
 use windrow::actors::tree::Tree;
@@ -14,7 +17,7 @@ use windrow::adapters::memory::{MemoryLeases, MemoryStore};
 use windrow::domain::capacity::{Capacity, Ledger};
 use windrow::domain::ids::{ItemIndex, SessionId, TaskId, WallMs};
 use windrow::domain::lifecycle::Status;
-use windrow::domain::settings::Rate;
+use windrow::domain::settings::{Auto, Rate};
 use windrow::domain::task::Tuning;
 use windrow::ports::clock::Clock;
 use windrow::ports::lease_store::LeaseStore;
@@ -51,6 +54,8 @@ pub struct Cluster {
     pub times: Times,
     pub serving: Serving,
     pub slow: Duration,
+    /// Whether items count against the limit of their business.
+    pub limited: bool,
     /// Where work and vital I/O of the next node run; none is the present runtime.
     pub runtimes: Option<(Handle, Handle)>,
     /// Goes before every name: actors are registered for the whole process.
@@ -70,6 +75,7 @@ impl Cluster {
             times: Times::default(),
             serving: Serving::default(),
             slow: Duration::from_millis(100),
+            limited: false,
             runtimes: None,
             prefix: prefix.to_owned(),
         }
@@ -108,10 +114,12 @@ impl Cluster {
             runs: link.clone(),
             tasks: self.store.clone(),
             sessions: link.clone(),
+            limits: link.clone(),
+            pots: Pots::default(),
             leases,
             hints: None,
             data_log: self.store.clone(),
-            provider: Arc::new(Everything::of(handler.clone())),
+            provider: Arc::new(Everything { limited: self.limited, ..Everything::of(handler.clone()) }),
             times: self.times,
             serving: self.serving.clone(),
             exclusive: false,
@@ -155,6 +163,22 @@ impl Cluster {
             tuning.concurrency = super::fifty();
             tune(tuning);
         });
+        let task = self.store.create(&new, &actor(), now).await.expect("created");
+        self.command(task.id, TaskCommand::Start).await;
+        task.id
+    }
+
+    /// The same, of several shards.
+    pub async fn sharded(
+        &self,
+        total: u64,
+        shards: Auto<NonZeroU32>,
+        tune: impl FnOnce(&mut Tuning),
+    ) -> TaskId {
+        let now = self.clock.wall();
+        self.store.ensure_business("run", &actor(), now).await.expect("memory");
+        let mut new = new_task(total, None, tune);
+        new.shards = shards;
         let task = self.store.create(&new, &actor(), now).await.expect("created");
         self.command(task.id, TaskCommand::Start).await;
         task.id

@@ -6,7 +6,7 @@ use std::time::Duration;
 use windrow::domain::ids::ItemIndex;
 use windrow::domain::lifecycle::{Status, StopReason};
 use windrow::domain::task::{Canary, CanaryThen, Tuning};
-use windrow::domain::verdict::{Failure, HandlerCommand};
+use windrow::domain::verdict::{Failure, FailureClass, HandlerCommand};
 use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
 use windrow::ports::task_store::TaskCommand;
 
@@ -150,7 +150,10 @@ async fn a_handler_that_is_gone_stops_the_task_and_keeps_the_items() {
 
 #[tokio::test(start_paused = true)]
 async fn too_many_failed_attempts_recover_by_themselves_and_then_give_up() {
-    let world = World::start("recover", |_, _| Act::Reply(Reply::charged(Failure::new("DOWN", "no")))).await;
+    let world = World::start("recover", |_, _| {
+        Act::Reply(Reply::failed(FailureClass::Answered, Failure::new("DOWN", "no")))
+    })
+    .await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Recovering).await;
     assert_eq!(view.status_reason.as_deref(), Some("error_budget"));

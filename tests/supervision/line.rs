@@ -93,21 +93,6 @@ async fn hundreds_admitted_at_once_are_all_claimed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_tasks_of_a_business_share_what_it_may_have() {
-    let world = node("line-business").await;
-    world.store.limit_business("run", rate(100));
-    let first = paced(&world, 60).await;
-    world.until(first, Status::Running).await;
-    let second = paced(&world, 60).await;
-    let text = waits(&world, second, "business_limit").await;
-    assert_eq!(text, "it needs 60/s; too much of the business's 100/s is taken by its other tasks");
-    let third = paced(&world, 101).await;
-    assert!(waits(&world, third, "business_limit").await.starts_with("it needs 101/s, more than the 100/s"));
-    world.command(first, STOP).await;
-    world.until(second, Status::Running).await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_change_of_the_rate_is_booked_before_it_is_made() {
     let world = node("line-rebook").await;
     let (first, second) = (paced(&world, 600).await, paced(&world, 300).await);

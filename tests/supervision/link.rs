@@ -1,6 +1,7 @@
 //! One node's way to the database and to the leases that all nodes share; tests cut it, let it hang,
 //! and let it refuse for good what is wrong with the data.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,9 +10,12 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 use windrow::adapters::memory::{MemoryLeases, MemoryStore};
 use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use windrow::domain::limit::Bounds;
+use windrow::domain::limit::round::Round;
 use windrow::domain::verdict::ParkedItem;
 use windrow::ports::StoreError;
 use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow::ports::limit_store::{LimitStore, PartView, Played};
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
@@ -189,5 +193,20 @@ impl LeaseStore for Link {
 
     async fn release(&self, keys: &[LeaseKey]) -> Result<(), StoreError> {
         self.leases().await?.release(keys).await
+    }
+}
+
+#[async_trait]
+impl LimitStore for Link {
+    async fn bounds(&self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Bounds>, StoreError> {
+        self.store().await?.bounds(names).await
+    }
+
+    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
+        self.store().await?.play(rounds).await
+    }
+
+    async fn parts(&self, name: &str) -> Result<Vec<PartView>, StoreError> {
+        self.store().await?.parts(name).await
     }
 }

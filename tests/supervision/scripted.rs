@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use windrow::adapters::source::RangeSource;
 use windrow::domain::ids::{Attempt, ItemIndex};
 use windrow::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
-use windrow::ports::provision::{Provider, Provision, ProvisionError};
+use windrow::ports::provision::{LimitOf, Provider, Provision, ProvisionError};
 use windrow::ports::source::Source;
 use windrow::ports::task_store::TaskView;
 
@@ -20,6 +20,8 @@ pub enum Act {
     Reply(Reply),
     /// Takes a while, then succeeds.
     Slow(Duration),
+    /// Takes a while, then answers so.
+    Slowly(Duration, Reply),
     /// Never answers.
     Hang,
     /// Panics in the lane: a bug of a handler's adapter.
@@ -73,6 +75,10 @@ impl Handler for Scripted {
                     tokio::time::sleep(wait).await;
                     Reply::AllOk
                 }
+                Act::Slowly(wait, reply) => {
+                    tokio::time::sleep(wait).await;
+                    reply
+                }
                 Act::Hang => std::future::pending().await,
                 Act::Panic => panic!("the scripted panic"),
             }
@@ -111,11 +117,13 @@ pub struct Everything {
     pub source: Option<Arc<dyn Source>>,
     /// How often providing still panics.
     pub panics: Arc<AtomicU32>,
+    /// Whether items count against the limit of their business.
+    pub limited: bool,
 }
 
 impl Everything {
     pub fn of(handler: Arc<Scripted>) -> Everything {
-        Everything { handler, source: None, panics: Arc::default() }
+        Everything { handler, source: None, panics: Arc::default(), limited: false }
     }
 }
 
@@ -127,6 +135,7 @@ impl Provider for Everything {
             Some(source) => source.clone(),
             None => Arc::new(RangeSource::new(task.total)),
         };
-        Ok(Provision { handler: Arc::new(Factory(self.handler.clone())), source })
+        let limit = self.limited.then(|| LimitOf { name: task.business.clone(), is_limited: true });
+        Ok(Provision { handler: Arc::new(Factory(self.handler.clone())), source, limit })
     }
 }

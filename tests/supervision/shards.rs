@@ -10,7 +10,7 @@ use windrow::domain::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow::domain::settings::{AbandonedLimit, Auto, Rate, RateLimit};
 use windrow::domain::shards::Share;
 use windrow::domain::task::{Canary, CanaryThen};
-use windrow::domain::verdict::{Failure, HandlerCommand, Outcome};
+use windrow::domain::verdict::{Failure, FailureClass, HandlerCommand, Outcome};
 use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
 use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
 
@@ -87,7 +87,7 @@ fn reply(index: ItemIndex, command: Option<HandlerCommand>) -> Act {
 }
 
 fn failed() -> Act {
-    Act::Reply(Reply::charged(Failure::new("DOWN", "no")))
+    Act::Reply(Reply::failed(FailureClass::Answered, Failure::new("DOWN", "no")))
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,12 +7,13 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use windrow::domain::execution::Progress;
 use windrow::domain::explain::{CauseKind, Explanation, Facts, Latency, Live, Standing, explain};
+use windrow::domain::handler_sight::HandlerSight;
 use windrow::domain::ids::{Attempt, ItemCount, ItemIndex, TaskId};
 use windrow::domain::lifecycle::Status;
 use windrow::domain::settings::{Auto, Rate, RateLimit};
 use windrow::domain::stall::StallReason;
 use windrow::domain::task::Tuning;
-use windrow::domain::verdict::Failure;
+use windrow::domain::verdict::{Failure, FailureClass};
 use windrow::ports::handler::{CallFailure, Reply};
 use windrow::ports::source::{RowChunk, Source, SourceError};
 
@@ -74,6 +75,8 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         worst_code: None,
         free_rate: None,
         held_back: Vec::new(),
+        limit: None,
+        handler: HandlerSight::default(),
     })
 }
 
@@ -129,7 +132,11 @@ fn stall(reason: StallReason) -> CauseKind {
 
 fn fails() -> Act {
     let failure = Failure::new("E_TEST", "it failed");
-    Act::Reply(Reply::Failed(Box::new(CallFailure::Charged { failure, after: None })))
+    Act::Reply(Reply::Failed(Box::new(CallFailure::Failed {
+        class: FailureClass::Answered,
+        failure,
+        after: None,
+    })))
 }
 
 #[tokio::test(start_paused = true)]

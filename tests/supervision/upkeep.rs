@@ -30,6 +30,7 @@ async fn a_deadline_stops_what_runs_and_what_waits() {
     for task in [running, waiting] {
         let view = world.until(task, Status::Stopped).await;
         assert_eq!(view.stop_reason, Some(StopReason::Deadline));
+        assert_eq!(view.status_text.as_deref(), Some("its deadline passed"), "it isn't somebody's command");
         assert!(view.since >= deadline && view.since <= deadline.plus(Duration::from_secs(2)), "{view:?}");
     }
     assert_eq!(world.view(unbound).await.status, Status::Queued);
@@ -60,6 +61,26 @@ async fn ended_tasks_are_removed_when_they_were_kept_long_enough() {
     let gone = async || world.store.get(task).await.expect("memory").is_none().then_some(());
     assert!(within(4 * MINUTE, gone).await.is_some(), "it is removed");
     assert!(world.store.get(open).await.expect("memory").is_some(), "what has not ended stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_rests_for_longer_than_the_window_is_dormant_until_it_is_started() {
+    let world = World::start_as("dormant", |world| world.restore_window = MINUTE, |_, _| ok()).await;
+    world.node().set_serving(ServingNow { run_tasks: false, pools: None });
+    let task = world.task(10, |_| {}).await;
+    let dormant = async || {
+        let view = world.view(task).await;
+        (view.status_reason.as_deref() == Some("dormant")).then_some(view)
+    };
+    let view = within(2 * MINUTE, dormant).await.expect("it says so");
+    assert_eq!(view.status, Status::Queued);
+    assert!(view.status_text.is_some_and(|text| text.contains("60 s (cluster.restore_window)")));
+    world.node().set_serving(ServingNow { run_tasks: true, pools: None });
+    // Many scans, none of which takes it.
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(world.view(task).await.status, Status::Queued);
+    world.command(task, TaskCommand::Start).await;
+    world.until(task, Status::Finished).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow::actors::context::{
-    Heartbeats, HookParts, Keep, NodeContext, NodePlace, RoomBoard, RunDirectory, Serving, Times,
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
 use windrow::actors::handle::SupervisorHandle;
 use windrow::actors::new_ids::NewIds;
@@ -42,12 +42,16 @@ pub struct World {
     pub hooks: Option<HookParts>,
     /// How long things are kept after the next boot.
     pub keep: Option<Keep>,
+    /// For how long what rests is restored by itself.
+    pub restore_window: Duration,
     pub serving: Serving,
     pub capacity: Capacity,
     /// Whether it holds the lock of the state directory: no other node lives beside it.
     pub exclusive: bool,
     /// How often providing still panics.
     pub provider_panics: Arc<AtomicU32>,
+    /// Whether items count against the limit of their business.
+    pub limited: bool,
 }
 
 /// Lets an actor panic: the path's end, and at which message from now on.
@@ -105,10 +109,12 @@ impl World {
             source,
             hooks: None,
             keep: None,
+            restore_window: Times::default().restore_window,
             serving: Serving::default(),
             capacity: Capacity::Unlimited,
             exclusive: true,
             provider_panics: Arc::default(),
+            limited: false,
         }
     }
 
@@ -125,10 +131,12 @@ impl World {
             source: self.source.clone(),
             hooks: None,
             keep: None,
+            restore_window: Times::default().restore_window,
             serving: Serving::default(),
             capacity: self.capacity,
             exclusive: false,
             provider_panics: Arc::default(),
+            limited: self.limited,
         };
         other.boot().await;
         other
@@ -149,6 +157,8 @@ impl World {
             runs: self.runs.clone(),
             tasks: self.store.clone(),
             sessions: self.store.clone(),
+            limits: self.store.clone(),
+            pots: Pots::default(),
             leases: None,
             hints: None,
             data_log: self.store.clone(),
@@ -156,8 +166,9 @@ impl World {
                 handler: self.handler.clone(),
                 source: self.source.clone(),
                 panics: self.provider_panics.clone(),
+                limited: self.limited,
             }),
-            times: Times::default(),
+            times: Times { restore_window: self.restore_window, ..Times::default() },
             serving: self.serving.clone(),
             exclusive: self.exclusive,
             directory: RunDirectory::default(),

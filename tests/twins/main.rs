@@ -2,6 +2,7 @@
 
 mod error_budget;
 mod latency;
+mod limit;
 mod pace;
 mod permits;
 mod waiting;

@@ -59,8 +59,7 @@ fn apply(op: &Op, real: &mut Troubles, twin: &mut Twin) -> Result<(), TestCaseEr
             let doing = due.map_or(Doing::InFlight, |due| Doing::Waiting(Moment(due)));
             let place = place(outside);
             let (failure, at, due_at) = (None, WallMs(0), WallMs(0));
-            let item =
-                Trouble { attempts, place, doing, failure, history: Vec::new(), at, due_at, has_row: false };
+            let item = Trouble { attempts, place, doing, failure, at, due_at, ..Trouble::default() };
             real.put(ItemIndex(index), item);
             twin.insert(index, Plain { attempts, place, doing, has_row: false });
         }

@@ -13,7 +13,7 @@ use windrow::domain::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, W
 use windrow::domain::run::IndexRun;
 use windrow::domain::settings::{Auto, RateLimit};
 use windrow::domain::task::{ShardRange, Tuning};
-use windrow::domain::verdict::{Dispatch, Failed, Failure, Outcome, Settled, Wish};
+use windrow::domain::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, Wish};
 
 const MS: u64 = 1_000_000;
 
@@ -101,6 +101,7 @@ impl World {
             run: RunNo(1),
             canary: None,
             shared: Shared::alone(range),
+            first_contact: None,
         };
         let core = Execution::new(start, at(0));
         World { core, twin: Twin::default(), now: 0 }
@@ -168,7 +169,15 @@ impl World {
 
 fn failed(index: ItemIndex, attempt: Attempt) -> Failed {
     let failure = Failure { code: "BUSY".into(), message: "later".into(), output: None };
-    Failed { index, attempt, failure, wish: Wish::Retry { after: None }, took: Duration::from_millis(1) }
+    Failed {
+        index,
+        attempt,
+        failure,
+        wish: Wish::Retry { after: None },
+        class: FailureClass::Answered,
+        departed: Moment(0),
+        took: Duration::from_millis(1),
+    }
 }
 
 fn at(nanos: u64) -> Now {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::wire::{self, BAD_REPLY, bad_reply, quote};
 use crate::domain::ids::{ItemIndex, WallMs};
-use crate::domain::verdict::Failure;
+use crate::domain::verdict::{Failure, FailureClass};
 use crate::ports::handler::{CallFailure, CallItems, Reply};
 
 pub use pointer::{NotAPointer, Pointer};
@@ -52,9 +52,14 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
     let failed = |failure| Reply::Failed(Box::new(failure));
     match answer.status.as_u16() {
         200..=299 => on_success(answer, asked).unwrap_or_else(|why| failed(CallFailure::BadReply(why))),
-        429 | 503 => {
+        429 => {
             let failure = refusal(answer, "it is overloaded; the whole task pauses");
             failed(CallFailure::BackPressure { after: after(), failure })
+        }
+        502 | 503 => {
+            let failure =
+                refusal(answer, "what stands before it says that it is not there; it is tried again");
+            failed(CallFailure::Failed { class: FailureClass::Unavailable, failure, after: after() })
         }
         409 if is_stale_epoch(answer) => failed(CallFailure::Fenced),
         400 | 422 => on_unprocessable(answer, asked).unwrap_or_else(failed),
@@ -68,14 +73,20 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         }
         404 => failed(CallFailure::Rejected(refusal(answer, "nothing is there; check the path of the url"))),
         405 => failed(CallFailure::Rejected(refusal(answer, "it must accept the method POST at this url"))),
+        501 => {
+            failed(CallFailure::Rejected(refusal(answer, "it doesn't know what it was asked; check the url")))
+        }
         415 => {
             let hint = "it must accept content-type application/json";
             failed(CallFailure::Rejected(refusal(answer, hint)))
         }
         300..=399 => failed(CallFailure::Rejected(redirected(answer))),
-        _ => {
+        status => {
+            // 4xx finds fault with the request; 408, 425 and 5xx say nothing about what was done.
+            let is_fault = (400..500).contains(&status) && !matches!(status, 408 | 425);
+            let class = if is_fault { FailureClass::Faulty } else { FailureClass::Unclear };
             let failure = refusal(answer, "the attempt failed; its own log may say why");
-            failed(CallFailure::Charged { failure, after: after() })
+            failed(CallFailure::Failed { class, failure, after: after() })
         }
     }
 }
@@ -118,7 +129,8 @@ fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFail
         return Err(CallFailure::Abandoned(refusal(answer, hint)));
     }
     let after = retry_after(answer.headers.get(RETRY_AFTER), asked.now);
-    Err(CallFailure::Charged {
+    Err(CallFailure::Failed {
+        class: FailureClass::Faulty,
         failure: refusal(answer, "the attempt failed; its own log may say why"),
         after,
     })

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::command::Sink;
 use crate::domain::ids::{ItemIndex, TaskId};
 use crate::domain::run::IndexRun;
-use crate::domain::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
+use crate::domain::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
 use crate::ports::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLine,
     OpenError, Reply, RunContext,
@@ -102,7 +102,7 @@ impl Handler for OriginHandler {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
         let Some(mapping) = Mapping::of(&call) else {
             let text = "the item's index in the first task is not known; please report it";
-            let reply = Reply::charged(Failure::new(NO_ORIGIN, text));
+            let reply = Reply::failed(FailureClass::Faulty, Failure::new(NO_ORIGIN, text));
             return Box::pin(std::future::ready(reply));
         };
         let end = ItemIndex(self.end.load(Ordering::Acquire));
@@ -150,7 +150,7 @@ impl OriginHandler {
             if !kept.is_empty() {
                 let call = Call { items: CallItems::Many(kept.clone()), ..call.clone() };
                 let Some(part) = Mapping::of(&call) else {
-                    return Reply::charged(Failure::new(NO_ORIGIN, ""));
+                    return Reply::failed(FailureClass::Faulty, Failure::new(NO_ORIGIN, ""));
                 };
                 match self.forward(call, part).await {
                     Reply::Items(inner) => replies = *inner,
@@ -193,8 +193,11 @@ impl OriginHandler {
 /// What a failure of a whole call means for each of its items; none where it means more than that.
 fn verdict_of_each(failure: &CallFailure) -> Option<ItemVerdict> {
     match failure {
-        CallFailure::Charged { failure, after } => {
+        CallFailure::Failed { class: FailureClass::Faulty, failure, after } => {
             Some(ItemVerdict::Failed { failure: failure.clone(), wish: Wish::Retry { after: *after } })
+        }
+        CallFailure::Failed { class: FailureClass::Unclear, failure, .. } => {
+            Some(ItemVerdict::Unclear(failure.clone()))
         }
         CallFailure::Abandoned(failure) => {
             Some(ItemVerdict::Failed { failure: failure.clone(), wish: Wish::Abandon })

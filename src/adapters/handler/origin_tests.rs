@@ -113,7 +113,7 @@ async fn the_handler_sees_indexes_and_keys_of_the_first_task_and_the_run_its_own
     let failed: Vec<u64> = replies
         .verdicts
         .iter()
-        .filter(|(_, verdict)| matches!(verdict, ItemVerdict::Failed { .. }))
+        .filter(|(_, verdict)| !matches!(verdict, ItemVerdict::Settled(_)))
         .map(|(index, _)| index.0)
         .collect();
     assert_eq!((failed, replies.verdicts.len()), (vec![11], 3));
@@ -153,7 +153,7 @@ async fn what_is_skipped_is_not_charged_for_a_failed_call_of_the_others() {
     let finish = std::sync::atomic::AtomicBool::new(true);
     let (_, handler) = opened(None, move |call| {
         if !finish.swap(false, Ordering::Relaxed) {
-            return Reply::charged(Failure::new("TIMEOUT", "late"));
+            return Reply::failed(FailureClass::Unclear, Failure::new("TIMEOUT", "late"));
         }
         let verdicts = call.items.iter().map(|(index, _)| (index, ItemVerdict::Settled(Outcome::Succeeded)));
         let commands = vec![HandlerCommand::Finish { total: Some(ItemCount(6)) }];
@@ -161,7 +161,7 @@ async fn what_is_skipped_is_not_charged_for_a_failed_call_of_the_others() {
     });
     handler.process(call()).await;
     let Reply::Items(replies) = handler.process(call()).await else { panic!("verdicts were given") };
-    let is_failed = |verdict: &ItemVerdict| matches!(verdict, ItemVerdict::Failed { .. });
+    let is_failed = |verdict: &ItemVerdict| !matches!(verdict, ItemVerdict::Settled(_));
     let failed: Vec<bool> = replies.verdicts.iter().map(|(_, verdict)| is_failed(verdict)).collect();
     assert_eq!(failed, [false, true, false]);
 }

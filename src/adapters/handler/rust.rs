@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use crate::domain::ids::{Attempt, Epoch, ItemIndex, Moment};
-use crate::domain::verdict::{Failure, HandlerCommand, Outcome, Wish};
+use crate::domain::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
 use crate::ports::clock::Clock;
 use crate::ports::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLevel, LogLine, OpenError,
@@ -285,7 +285,10 @@ impl<H: ItemHandler> RustHandler<H> {
         let work = guarded(|| self.code.process(&ctx, Batch { call: &call }));
         let Some(results) = self.in_time(work, deadline).await else {
             let timeout = humantime::format_duration(call.timeout);
-            return Reply::charged(Failure::new(TIMEOUT, format!("no answer within {timeout}")));
+            return Reply::failed(
+                FailureClass::Unclear,
+                Failure::new(TIMEOUT, format!("no answer within {timeout}")),
+            );
         };
         let words = std::mem::take(&mut *ctx.words());
         reply(&call, results, words)
@@ -318,8 +321,8 @@ fn reply(call: &Call, results: Result<Results, Failure>, words: Words) -> Reply 
         Ok(Results::AllOk) => for_all(call, &ItemVerdict::Settled(Outcome::Succeeded)),
         Ok(Results::Each(verdicts)) => in_order(call, verdicts),
         Ok(Results::Failed { failure, wish }) => for_all(call, &ItemVerdict::Failed { failure, wish }),
-        Err(failure) if is_wordless => return Reply::charged(failure),
-        Err(failure) => for_all(call, &retry(failure)),
+        Err(failure) if is_wordless => return Reply::failed(FailureClass::Unclear, failure),
+        Err(failure) => for_all(call, &ItemVerdict::Unclear(failure)),
     };
     Reply::Items(Box::new(ItemReplies { verdicts, commands: words.commands, logs: words.logs }))
 }

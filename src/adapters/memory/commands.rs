@@ -4,7 +4,9 @@ use super::state::{State, Task};
 use super::{hooks, progress, shards, shown};
 use crate::adapters::start_token;
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
-use crate::domain::lifecycle::{Refusal, ShardState, Standing, Status, StopReason, Verb, Wish, decide};
+use crate::domain::lifecycle::{
+    DORMANT, Refusal, ShardState, Standing, Status, StopReason, Verb, Wish, decide, note_of_command,
+};
 use crate::domain::meaning::{FieldRefusal, Meaning, changed};
 use crate::domain::shards::{Nodes, PauseReason};
 use crate::ports::StoreError;
@@ -49,19 +51,24 @@ fn act(
     standing: Standing,
     now: WallMs,
 ) -> Result<Settings, CommandError> {
-    let operator = StopReason::Operator;
-    if let TaskCommand::Start | TaskCommand::StartAt(_) = command {
-        let at = if let TaskCommand::StartAt(at) = command { Some(*at) } else { None };
-        start(state, id, standing, at, now)?;
-        return Ok(None);
+    let at = if let TaskCommand::StartAt(at) = command { Some(*at) } else { None };
+    if command.begins() && state.tasks.get(&id).is_some_and(is_dormant) {
+        return wake(state, id, standing, at, now).map(|()| None);
+    }
+    if matches!(command, TaskCommand::Start | TaskCommand::StartAt(_)) {
+        return start(state, id, standing, at, now).map(|()| None);
     }
     let (taken, nodes) = (taken_name(state, id, command), shards::nodes(state));
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
     match command {
         TaskCommand::Start | TaskCommand::StartAt(_) => {}
-        TaskCommand::Stop { reason } => end(task, decide(Verb::Stop, standing)?, *reason, now),
-        TaskCommand::StopNow => end(task, decide(Verb::StopNow, standing)?, operator, now),
-        TaskCommand::Cancel => end(task, decide(Verb::Cancel, standing)?, operator, now),
+        TaskCommand::Stop { reason } => end(task, decide(Verb::Stop, standing)?, (Verb::Stop, *reason), now),
+        TaskCommand::StopNow => {
+            end(task, decide(Verb::StopNow, standing)?, (Verb::StopNow, StopReason::Operator), now);
+        }
+        TaskCommand::Cancel => {
+            end(task, decide(Verb::Cancel, standing)?, (Verb::Cancel, StopReason::Operator), now);
+        }
         TaskCommand::Tune(tuning) => {
             decide(Verb::Tune, standing)?;
             let change = (json(&task.tuning)?, json(tuning.as_ref())?);
@@ -86,6 +93,26 @@ fn act(
         }
     }
     Ok(None)
+}
+
+/// Starts what rested too long to go on by itself: as after a stop.
+fn wake(
+    state: &mut State,
+    id: TaskId,
+    standing: Standing,
+    at: Option<WallMs>,
+    now: WallMs,
+) -> Result<(), CommandError> {
+    decide(Verb::Woken, standing)?;
+    let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
+    progress::set_wish(task, Wish::Stop, now);
+    let rested = Standing { wish: Wish::Stop, status: Status::Stopped, owned: false };
+    start(state, id, rested, at, now)
+}
+
+/// Says that it rested too long to go on by itself.
+fn is_dormant(task: &Task) -> bool {
+    task.status_reason.as_deref() == Some(DORMANT)
 }
 
 fn start(
@@ -164,13 +191,19 @@ fn check_start(task: &Task, given: u32) -> Result<(), CommandError> {
 }
 
 /// Stop and cancel.
-fn end(task: &mut Task, decision: crate::domain::lifecycle::Decision, reason: StopReason, now: WallMs) {
+fn end(
+    task: &mut Task,
+    decision: crate::domain::lifecycle::Decision,
+    (verb, reason): (Verb, StopReason),
+    now: WallMs,
+) {
     if decision.wish != task.wish {
         progress::set_wish(task, decision.wish, now);
     }
     task.stop_reason = task.stop_reason.or(Some(reason));
     if decision.status != task.status {
-        progress::enter(task, decision.status, None, now);
+        let said = note_of_command(verb, reason).map(|said| (said.reason, said.text));
+        progress::enter(task, decision.status, said, now);
     }
 }
 

@@ -65,7 +65,7 @@ impl DataLog for MemoryStore {
 
     async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError> {
         self.act(Call::DataLog, |state| {
-            *state.lines_dropped.entry((task, reason)).or_default() += lines;
+            state.count_dropped(task, reason, lines);
             Ok(())
         })
         .await

@@ -36,6 +36,8 @@ pub enum Call {
     Beat,
     /// `SessionStore::fence`, `fence_all_but`.
     Fence,
+    /// `LimitStore::play`.
+    Limit,
     /// `SourceStore::save`.
     Source,
     /// `DataLog::append`.

@@ -8,9 +8,11 @@ mod data_log;
 mod failures;
 mod faults;
 mod hints;
+mod history;
 mod hooks;
 mod items;
 mod leases;
+mod limits;
 mod moves;
 mod outbox;
 mod progress;
@@ -33,7 +35,7 @@ pub use leases::MemoryLeases;
 
 use crate::domain::business::Hooks;
 use crate::domain::ids::{StoreId, TaskId, WallMs};
-use crate::domain::settings::Rate;
+use crate::domain::limit::Bounds;
 use crate::ports::StoreError;
 use state::State;
 
@@ -52,8 +54,8 @@ impl MemoryStore {
     }
 
     /// Limits what the running tasks of a business may do together.
-    pub fn limit_business(&self, slug: &str, rate: Rate) {
-        self.lock().business_rates.insert(slug.to_owned(), rate);
+    pub fn limit_business(&self, slug: &str, bounds: Bounds) {
+        self.lock().bounds.insert(slug.to_owned(), bounds);
     }
 
     /// What goes wrong, on demand.

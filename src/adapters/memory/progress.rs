@@ -1,12 +1,15 @@
 //! Fenced writes of runs, how runs end, and what a task is afterwards.
 
+use super::history::Past;
 use super::state::{ItemState, Shard, State, Task};
 use super::{hooks, items, shards};
 use crate::domain::counters::Counters;
-use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
+use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{
     self, ShardState, Shards, Status, StopReason, TASK_RECOVERS, TaskResult, Wish, note_after, status_of,
 };
+use crate::domain::succession::Fate;
+use crate::ports::data_log::DropReason;
 use crate::ports::run_store::{CheckpointAck, MOVE_PATIENCE, RunClose, ShardCheckpoint};
 use crate::ports::task_store::{Actor, COORDINATOR_DOWN};
 use crate::ports::upkeep::OWNER_GONE;
@@ -27,7 +30,9 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
     if shard.state != ShardState::Running || goes_back {
         return CheckpointAck::Fenced;
     }
+    let stored = shard.seq;
     advance(shard, checkpoint);
+    note_replies(state, checkpoint, stored);
     if let Some(task) = state.tasks.get_mut(&checkpoint.shard.task) {
         let lines = items::apply(task, checkpoint);
         if checkpoint.canary_passed && task.canary.take().is_some() {
@@ -45,12 +50,23 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
     CheckpointAck::Stored
 }
 
+/// Lines that the checkpoint carries again, and that are stored already, are not written twice.
+fn note_replies(state: &mut State, checkpoint: &ShardCheckpoint, stored: CheckpointSeq) {
+    for replies in checkpoint.unwritten_lines(stored) {
+        state.write_lines(replies.lines.iter().cloned());
+        if replies.dropped > 0 {
+            state.count_dropped(checkpoint.shard.task, DropReason::Queue, replies.dropped);
+        }
+    }
+}
+
 fn advance(shard: &mut Shard, checkpoint: &ShardCheckpoint) {
     shard.seq = checkpoint.seq;
     shard.low_water = checkpoint.low_water;
     shard.high_water = shard.high_water.max(checkpoint.high_water);
     shard.counters = Counters { in_flight: 0, excluded: 0, ..checkpoint.counters };
     shard.blob = checkpoint.blob.clone();
+    shard.outage = checkpoint.outage;
     shard.updated_at = checkpoint.now;
     if let Some(end) = checkpoint.finish_at {
         shard.end = shard.end.min(end.max(shard.high_water));
@@ -77,6 +93,7 @@ fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
     let Some(shard) = task.shards.iter_mut().find(|shard| shard.no == id.no) else { return };
     shard.session = None;
     shard.updated_at = now;
+    let past = Past::of(shard);
     shard.not_before = WallMs(0);
     if let Some((_, until)) = &mut shard.moves {
         *until = now.plus(MOVE_PATIENCE);
@@ -92,12 +109,15 @@ fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
         }
     };
     shard.state = if is_ending && after != ShardState::Done { ShardState::Stopped } else { after };
-    if matches!(close, RunClose::Released | RunClose::Stopped { .. }) {
+    if close.is_calm() {
         shard.claimed_at = None;
     }
     if shard.state == ShardState::Done && task.shards.len() > 1 {
         shards::settle(task, now);
         task.version += 1;
+    }
+    if let RunClose::Recovering { text, .. } = &close {
+        past.tell(state, id.task, Fate::Recovering(text), now);
     }
     refresh(state, id.task, now, note);
 }
@@ -125,7 +145,9 @@ pub(super) fn disown(state: &mut State, id: ShardId, now: WallMs) -> bool {
     let is_lost = shard.session.is_some_and(|owner| !state.is_live(owner));
     let stays = matches!(task.wish, Wish::Run | Wish::Rest);
     let Some(shard) = state.shard_mut(id).filter(|_| is_lost) else { return false };
+    let past = Past::of(shard);
     (shard.session, shard.state) = (None, if stays { ShardState::Idle } else { ShardState::Stopped });
+    past.tell(state, id.task, Fate::Lost, now);
     refresh(state, id.task, now, Some((None, OWNER_GONE.to_owned())));
     true
 }
@@ -184,13 +206,7 @@ pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs, note: Option<N
     task.version += 1;
     let reason = task.stop_reason.map(|reason| reason.as_str().to_owned());
     if matches!(status, Status::Finished | Status::Stopped | Status::Cancelled) {
-        let actor = Actor {
-            name: "windrow".to_owned(),
-            source: "system",
-            reason,
-            request_id: None,
-            rehearses: false,
-        };
+        let actor = Actor::windrow(reason);
         let change = (Some(status_json(before)), Some(status_json(status)));
         state.record(Some(id), &actor, now, format!("task.{status}"), change);
         hooks::announce(state, id, status, now);

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::history::Past;
 use super::state::{ItemState, Shard, State, Task};
 use super::{Call, MemoryStore, progress, shards};
 use crate::domain::business::POOL_DEFAULT;
@@ -9,8 +10,9 @@ use crate::domain::checkpoint;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::shards::Share;
+use crate::domain::succession::Fate;
 use crate::domain::task::ShardRange;
-use crate::domain::verdict::ParkedItem;
+use crate::domain::verdict::{ItemTrouble, ParkedItem};
 use crate::ports::StoreError;
 use crate::ports::run_store::{
     CHECKPOINT_SHARDS_MAX, CLAIMABLE, Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard,
@@ -91,8 +93,8 @@ fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
     let mut parked: Vec<ParkedItem> = Vec::new();
     for (index, item) in task.items.iter().filter(|(_, item)| item.shard == id.no) {
         if let ItemState::Parked(due_at) = item.state {
-            let (attempts, history) = (item.trouble.attempts, item.trouble.history.clone());
-            parked.push(ParkedItem { index: *index, attempts, due_at, history });
+            let ItemTrouble { attempts, charged, failure, history, .. } = item.trouble.clone();
+            parked.push(ParkedItem { index: *index, attempts, charged, failure, due_at, history });
         }
     }
     parked.sort_by_key(|item| (item.due_at, item.index));
@@ -117,7 +119,7 @@ fn candidates(state: &State, hunt: &Hunt) -> Game {
             if owner.is_none() && is_claimable(task, shard, hunt.now) && is_hunted(task, shard, hunt) {
                 let shard_id = ShardId { task: *id, no: shard.no };
                 let place = HuntPlace { state: shard.state, shard: shard_id };
-                found.push((place, candidate(state, task, shard, (shard_id, hunt))));
+                found.push((place, candidate(task, shard, (shard_id, hunt))));
             }
         }
     }
@@ -140,7 +142,7 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
     is_ending(task.wish) || (is_recent && is_served && !is_left)
 }
 
-fn candidate(state: &State, task: &Task, shard: &Shard, (id, hunt): (ShardId, &Hunt)) -> Candidate {
+fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &Hunt)) -> Candidate {
     // The part that it began with: never more than it has now.
     let share = shard.share.map_or(Share::ALL, |_| Share::of_each(task.shards.len()));
     Candidate {
@@ -153,7 +155,6 @@ fn candidate(state: &State, task: &Task, shard: &Shard, (id, hunt): (ShardId, &H
         priority: task.new.priority,
         waiting_since: task.queued_at,
         business: task.new.business.as_str().into(),
-        business_rate: state.business_rates.get(&task.new.business).copied(),
         is_sent_here: shard.moves.as_ref().is_some_and(|(to, _)| *to == hunt.node),
     }
 }
@@ -180,8 +181,11 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
 }
 
 fn take(state: &mut State, request: &ClaimRequest) {
+    let heir = state.sessions.get(&request.session).map(|session| session.node.clone());
     let Some(shard) = state.shard_mut(request.shard) else { return };
-    let has_moved = shard.claimed_at.is_none_or(|before| shard.low_water > before);
+    let past = shard.session.map(|_| Past::of(shard));
+    let was_down = shard.outage.is_some();
+    let has_moved = was_down || shard.claimed_at.is_none_or(|before| shard.low_water > before);
     shard.stalls = if has_moved { 0 } else { shard.stalls + 1 };
     shard.claimed_at = Some(shard.low_water);
     shard.epoch = Epoch((shard.epoch.0 + 1).max(request.now.0.unsigned_abs()));
@@ -192,6 +196,10 @@ fn take(state: &mut State, request: &ClaimRequest) {
     shard.state = ShardState::Running;
     shard.updated_at = request.now;
     shard.moves = None;
+    shard.node.clone_from(&heir);
+    if let (Some(past), Some(heir)) = (past, &heir) {
+        past.tell(state, request.shard.task, Fate::TakenOver(heir), request.now);
+    }
     progress::refresh(state, request.shard.task, request.now, None);
 }
 
@@ -213,6 +221,7 @@ fn claimed(state: &State, request: &ClaimRequest) -> ClaimOutcome {
         stalls: shard.stalls,
         recoveries: shard.recoveries,
         finish_at: (shard.end < shard.range_end).then_some(shard.end),
+        outage: shard.outage,
         retrying: retrying.map(|item| item.trouble.clone()).collect(),
     }))
 }

@@ -30,12 +30,14 @@ pub(super) fn shard(no: u32, range: ShardRange, now: WallMs) -> Shard {
         counters: Counters::default(),
         blob: Vec::new(),
         stalls: 0,
+        outage: None,
         recoveries: 0,
         claimed_at: None,
         not_before: WallMs(0),
         updated_at: now,
         moves: None,
         share: None,
+        node: None,
     }
 }
 
@@ -160,10 +162,12 @@ pub(super) fn recover_all(task: &mut Task, until: WallMs, nth: Option<u32>, now:
 /// What a run of one shard knows of the others.
 pub(super) fn shared(task: &Task, no: u32) -> Shared {
     let own = task.shards.iter().find(|shard| shard.no == no);
-    let others = task.shards.iter().filter(|shard| shard.no != no);
+    let others = || task.shards.iter().filter(|shard| shard.no != no);
+    let is_up = |shard: &Shard| shard.outage.is_none() && shard.state != ShardState::Done;
     Shared {
         share: Share::read(own.and_then(|shard| shard.share)),
         items: whole(task).len(),
-        abandoned_elsewhere: others.map(|shard| shard.counters.abandoned).sum(),
+        abandoned_elsewhere: others().map(|shard| shard.counters.abandoned).sum(),
+        all_down: !others().any(is_up),
     }
 }

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
+use super::limits::Limit;
 use crate::domain::business::{HookKind, Hooks};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use crate::domain::limit::Bounds;
 use crate::domain::shards::{Pause, Slow};
-use crate::domain::task::{Canary, Rate, Tuning};
-use crate::domain::verdict::ItemTrouble;
+use crate::domain::task::{Canary, Tuning};
+use crate::domain::verdict::{ItemTrouble, Outage};
 use crate::ports::data_log::{DataLogLine, DropReason, NumberedLine};
 use crate::ports::session_store::SessionFace;
 use crate::ports::source_store::IndexedSource;
@@ -29,7 +31,9 @@ pub(super) struct State {
     /// Every start token by its hash: its task and start.
     pub(super) start_tokens: HashMap<String, (TaskId, u32)>,
     /// What the running tasks of a business may do together.
-    pub(super) business_rates: BTreeMap<String, Rate>,
+    pub(super) bounds: BTreeMap<String, Bounds>,
+    /// What each session has of that.
+    pub(super) limits: BTreeMap<String, Limit>,
     pub(super) tasks: BTreeMap<TaskId, Task>,
     /// The highest number that a task ever had; none is used again.
     pub(super) tasks_made: i64,
@@ -142,6 +146,9 @@ pub(super) struct Shard {
     pub(super) moves: Option<(String, WallMs)>,
     /// As the table has it.
     pub(super) share: Option<i64>,
+    pub(super) outage: Option<Outage>,
+    /// The node of its newest run.
+    pub(super) node: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -170,7 +177,8 @@ impl State {
             outbox: Vec::new(),
             calls_left: 0,
             start_tokens: HashMap::new(),
-            business_rates: BTreeMap::new(),
+            bounds: BTreeMap::new(),
+            limits: BTreeMap::new(),
             tasks: BTreeMap::new(),
             tasks_made: 0,
             keys: HashMap::new(),
@@ -205,6 +213,11 @@ impl State {
             self.lines_made += 1;
             self.log.push((self.lines_made, line));
         }
+    }
+
+    /// Counts lines of a task that were not kept.
+    pub(super) fn count_dropped(&mut self, task: TaskId, reason: DropReason, lines: u64) {
+        *self.lines_dropped.entry((task, reason)).or_default() += lines;
     }
 
     pub(super) fn record(

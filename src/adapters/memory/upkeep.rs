@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 
-use super::state::{CallState, State, Task};
+use super::state::{CallState, Shard, State, Task};
 use super::{Call, MemoryStore, progress};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::Status;
+use crate::domain::lifecycle::{DORMANT, ShardState, Status};
 use crate::ports::StoreError;
 use crate::ports::upkeep::{Sweep, UpkeepStore};
 
@@ -47,6 +47,23 @@ impl UpkeepStore for MemoryStore {
         .await
     }
 
+    async fn dormant(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        self.act(Call::Read, |state| {
+            let told_to_wait = |at: WallMs| at >= WallMs(before.0.max(1)) && at < WallMs(i64::MAX);
+            let is_active = |shard: &Shard| {
+                shard.session.is_some() || shard.updated_at >= before || told_to_wait(shard.not_before)
+            };
+            let is_dormant = |task: &Task| {
+                let mut open = task.shards.iter().filter(|shard| shard.state != ShardState::Done);
+                let waits = matches!(task.status, Status::Queued | Status::Recovering);
+                waits && !is_asleep(task) && !open.any(is_active)
+            };
+            let found = state.tasks.iter().filter(|(_, task)| is_dormant(task));
+            Ok(found.map(|(id, _)| *id).take(limit as usize).collect())
+        })
+        .await
+    }
+
     async fn unserved(
         &self,
         served: &[String],
@@ -58,7 +75,8 @@ impl UpkeepStore for MemoryStore {
                 return Ok(Vec::new());
             }
             let is_due = |task: &Task| task.new.start_at.is_none_or(|at| at <= now);
-            let waits = |task: &Task| matches!(task.status, Status::Queued | Status::Recovering);
+            let waits =
+                |task: &Task| matches!(task.status, Status::Queued | Status::Recovering) && !is_asleep(task);
             let waiting = state.tasks.iter().filter(|(_, task)| waits(task) && is_due(task));
             Ok(waiting.map(|(id, _)| (*id, POOL_DEFAULT.to_owned())).take(limit as usize).collect())
         })
@@ -107,6 +125,11 @@ impl UpkeepStore for MemoryStore {
         })
         .await
     }
+}
+
+/// Says that it is dormant.
+fn is_asleep(task: &Task) -> bool {
+    task.status_reason.as_deref() == Some(DORMANT)
 }
 
 fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {

@@ -33,6 +33,20 @@ pub struct PeerTls {
     pub ca_file: Option<PathBuf>,
 }
 
+impl PeerTls {
+    /// Whether there is somebody to trust in `ca_file`, where one is named.
+    ///
+    /// # Errors
+    /// A sentence when there isn't.
+    pub fn look(&self) -> Result<(), String> {
+        if self.ca_file.is_some() { trusted(&self.options()).map(drop) } else { Ok(()) }
+    }
+
+    fn options(&self) -> HttpOptions {
+        HttpOptions { ca_file: self.ca_file.clone(), ..HttpOptions::new("") }
+    }
+}
+
 type Pool = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// Asks peers over HTTP.
@@ -72,8 +86,7 @@ impl PeerClient {
     }
 
     fn make_secure(&self) -> Result<Pool, String> {
-        let options = HttpOptions { ca_file: self.tls.ca_file.clone(), ..HttpOptions::new("") };
-        Ok(pool(Some(trusted(&options)?)))
+        Ok(pool(Some(trusted(&self.tls.options())?)))
     }
 
     fn pool(&self, address: &str) -> Result<&Pool, String> {

@@ -6,16 +6,19 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::data_log;
 use super::{Store, Transaction, damaged, data_log_expire, data_log_search, error, locks, settled, words};
-use crate::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
+use crate::domain::ids::{CheckpointSeq, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::verdict::ItemTrouble;
 use crate::ports::StoreError;
 use crate::ports::data_log::{
     DataLog, DataLogLine, DropReason, LogOrigin, LogPage, LogQuery, LogRetention, NumberedLine,
 };
 use crate::ports::handler::{LogLevel, LogLine};
+use crate::ports::run_store::ShardCheckpoint;
 
 /// Rows of one statement: 10 columns each, and SQLite takes 32,766 values.
 const ROWS_PER_STATEMENT: usize = 2000;
+/// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
+const STATEMENT_BYTES_MAX: u64 = 1 << 20;
 
 const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error];
 
@@ -77,11 +80,48 @@ impl DataLog for Store {
 async fn append(store: &Store, lines: &[DataLogLine]) -> Result<(), StoreError> {
     let transaction = store.write().await?;
     locks::tasks(&transaction, &lines.iter().map(|line| line.shard.task).collect()).await?;
-    for chunk in lines.chunks(ROWS_PER_STATEMENT) {
-        let rows = chunk.iter().map(row);
-        data_log::Entity::insert_many(rows).exec_without_returning(&transaction).await.map_err(error)?;
-    }
+    insert(&transaction, lines).await?;
     transaction.commit().await.map_err(error)
+}
+
+/// Writes the lines of replies in the transaction of the checkpoint that holds what the replies said. Those that it
+/// carries again and that are stored already, under `stored` or before, are not written twice. The checkpoint holds the
+/// lock of the task, which [`append`] says why.
+pub(super) async fn note_replies(
+    transaction: &Transaction,
+    checkpoint: &ShardCheckpoint,
+    stored: CheckpointSeq,
+) -> Result<(), StoreError> {
+    for replies in checkpoint.unwritten_lines(stored) {
+        insert(transaction, &replies.lines).await?;
+        if replies.dropped > 0 {
+            let task = checkpoint.shard.task.0;
+            data_log_expire::count(transaction, task, DropReason::Queue, replies.dropped).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Inserts lines in order, so many rows and bytes a statement.
+async fn insert(transaction: &Transaction, lines: &[DataLogLine]) -> Result<(), StoreError> {
+    let mut rest = lines;
+    while !rest.is_empty() {
+        let (chunk, after) = rest.split_at(fitting(rest));
+        let rows = chunk.iter().map(row);
+        data_log::Entity::insert_many(rows).exec_without_returning(transaction).await.map_err(error)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+/// How many of the lines fit one statement; one always does.
+fn fitting(lines: &[DataLogLine]) -> usize {
+    let mut bytes = 0;
+    let fits = |line: &&DataLogLine| {
+        bytes += line.bytes();
+        bytes <= STATEMENT_BYTES_MAX
+    };
+    lines.iter().take(ROWS_PER_STATEMENT).take_while(fits).count().max(1)
 }
 
 /// Writes a line for each item that a checkpoint abandons, in the checkpoint's transaction: so exactly once. The

@@ -20,7 +20,7 @@ pub(super) const RETRYING: &str = "retrying";
 pub(super) const PARKED: &str = "parked";
 pub(super) const ABANDONED: &str = "abandoned";
 
-/// Rows of one statement: 15 columns each, and SQLite takes 32,766 values.
+/// Rows of one statement: 16 columns each, and SQLite takes 32,766 values.
 const ROWS_PER_STATEMENT: usize = 2000;
 /// Indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 10_000;
@@ -117,6 +117,7 @@ fn row(
         history: Set(history_text(&trouble.history)?),
         grp: Set(place.map(|(group, _)| group.clone())),
         grp_no: Set(place.map(|(_, number)| number.cast_signed())),
+        charged: Set(Some(i64::from(trouble.charged))),
     }))
 }
 
@@ -137,6 +138,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
             C::History,
             C::Grp,
             C::GrpNo,
+            C::Charged,
         ];
         let conflict = OnConflict::columns([C::TaskId, C::Idx]).update_columns(replaced).to_owned();
         item::Entity::insert_many(chunk.iter().cloned())
@@ -150,14 +152,22 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
 
 /// What a row remembers of an item's failure.
 pub(super) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
+    let charged = charged(&row);
     let (message, output) = (row.message.unwrap_or_default(), row.output);
     Ok(ItemTrouble {
         index: ItemIndex(row.idx.cast_unsigned()),
         attempts: row.attempts.cast_unsigned(),
+        charged,
         failure: row.code.map(|code| Failure { code: code.into(), message, output }),
         at: WallMs(row.last_at),
         history: history(row.history.as_deref())?,
     })
+}
+
+/// The attempts that count; all of them in a row of before there was a difference.
+fn charged(row: &item::Model) -> u32 {
+    row.charged
+        .map_or_else(|| row.attempts.cast_unsigned(), |charged| u32::try_from(charged).unwrap_or(u32::MAX))
 }
 
 /// The failed attempts that a row keeps.

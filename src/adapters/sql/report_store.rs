@@ -1,11 +1,9 @@
 //! What a report of a task is made of, read from one snapshot.
 
-use std::collections::HashMap;
-
 use async_trait::async_trait;
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
-use super::entity::{failure_group, item, run, session, shard, shard_head, task};
+use super::entity::{failure_group, item, run, shard, shard_head, task};
 use super::{Store, error, items, task_store, task_view, words};
 use crate::domain::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use crate::ports::StoreError;
@@ -45,6 +43,15 @@ impl ReportStore for Store {
             blob: row.ckpt_blob,
         };
         Ok(rows.into_iter().map(saved).collect())
+    }
+
+    async fn waiting_items(&self, id: TaskId) -> Result<Vec<ItemIndex>, StoreError> {
+        let mut found = Vec::new();
+        for no in shard_numbers(&self.readers, id).await? {
+            let indexes = waiting(id, no).into_tuple::<i64>().all(&self.readers).await.map_err(error)?;
+            found.extend(indexes.into_iter().map(|index| ItemIndex(index.cast_unsigned())));
+        }
+        Ok(found)
     }
 
     async fn redrives_of(&self, id: TaskId, limit: u32) -> Result<Vec<TaskView>, StoreError> {
@@ -100,31 +107,32 @@ async fn groups<C: ConnectionTrait>(
 
 /// Looks for one row only.
 async fn has_waiting<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<bool, StoreError> {
-    use item::Column as C;
-    let shards: Vec<i32> = shard_head::Entity::find()
-        .select_only()
-        .column(shard_head::Column::ShardNo)
-        .filter(shard_head::Column::TaskId.eq(id.0))
-        .into_tuple()
-        .all(db)
-        .await
-        .map_err(error)?;
-    for no in shards {
-        let waiting = item::Entity::find()
-            .select_only()
-            .column(C::Idx)
-            .filter(C::TaskId.eq(id.0))
-            .filter(C::ShardNo.eq(no))
-            .filter(C::State.is_in([items::PARKED, items::RETRYING]))
-            .into_tuple::<i64>()
-            .one(db)
-            .await
-            .map_err(error)?;
-        if waiting.is_some() {
+    for no in shard_numbers(db, id).await? {
+        if waiting(id, no).into_tuple::<i64>().one(db).await.map_err(error)?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+async fn shard_numbers<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<i32>, StoreError> {
+    let numbers = shard_head::Entity::find()
+        .select_only()
+        .column(shard_head::Column::ShardNo)
+        .filter(shard_head::Column::TaskId.eq(id.0))
+        .into_tuple();
+    numbers.all(db).await.map_err(error)
+}
+
+/// The indexes that wait for another attempt in a shard; it is what the index of rows begins with.
+fn waiting(id: TaskId, shard_no: i32) -> Select<item::Entity> {
+    use item::Column as C;
+    item::Entity::find()
+        .select_only()
+        .column(C::Idx)
+        .filter(C::TaskId.eq(id.0))
+        .filter(C::ShardNo.eq(shard_no))
+        .filter(C::State.is_in([items::PARKED, items::RETRYING]))
 }
 
 async fn newest_runs<C: ConnectionTrait>(
@@ -140,18 +148,14 @@ async fn newest_runs<C: ConnectionTrait>(
         .all(db)
         .await
         .map_err(error)?;
-    let ids = rows.iter().map(|row| row.session_id.clone());
-    let sessions = session::Entity::find().filter(session::Column::Id.is_in(ids)).all(db).await;
-    let nodes: HashMap<String, String> =
-        sessions.map_err(error)?.into_iter().map(|row| (row.id, row.node)).collect();
-    Ok(rows.into_iter().map(|row| shown(row, &nodes)).collect())
+    Ok(rows.into_iter().map(shown).collect())
 }
 
-fn shown(row: run::Model, nodes: &HashMap<String, String>) -> RunFacts {
+fn shown(row: run::Model) -> RunFacts {
     RunFacts {
         shard: ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() },
         run: RunNo(row.run_no.cast_unsigned()),
-        node: nodes.get(&row.session_id).cloned(),
+        node: row.node,
         started_at: WallMs(row.started_at),
         ended_at: row.ended_at.map(WallMs),
         end_reason: row.end_reason,

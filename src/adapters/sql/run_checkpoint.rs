@@ -6,8 +6,8 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, UpdateMany};
 
 use super::entity::{shard, shard_head};
-use super::{Store, Transaction, error, items, locks, run_close, shards, task_record, words};
-use crate::domain::ids::TaskId;
+use super::{Store, Transaction, data_log, error, items, locks, run_close, shards, task_record, words};
+use crate::domain::ids::{CheckpointSeq, TaskId};
 use crate::domain::lifecycle::ShardState;
 use crate::domain::verdict::SideRecord;
 use crate::ports::StoreError;
@@ -45,10 +45,14 @@ fn in_order(checkpoints: &[ShardCheckpoint]) -> Vec<(usize, &ShardCheckpoint)> {
     order
 }
 
-/// Whether more of the task than the shard's own progress may change: its status, its canary, the groups of its failures.
+/// Whether more of the task than the shard's own progress may change: its status, its canary, the groups of its failures,
+/// its log.
 fn changes_task(checkpoint: &ShardCheckpoint) -> bool {
     let abandons = |record: &SideRecord| matches!(record, SideRecord::Abandoned(_));
-    checkpoint.close.is_some() || checkpoint.canary_passed || checkpoint.side.iter().any(abandons)
+    checkpoint.close.is_some()
+        || checkpoint.canary_passed
+        || !checkpoint.lines.is_empty()
+        || checkpoint.side.iter().any(abandons)
 }
 
 /// Whether the task's wish may change, and with it all of its shards.
@@ -65,6 +69,8 @@ async fn write(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Resul
     if written.rows_affected == 0 {
         return Ok(classify(checkpoint, &row));
     }
+    let stored = CheckpointSeq(row.ckpt_seq.cast_unsigned());
+    data_log::note_replies(transaction, checkpoint, stored).await?;
     items::apply(transaction, checkpoint).await?;
     if checkpoint.canary_passed {
         pass_canary(transaction, checkpoint).await?;
@@ -132,6 +138,8 @@ fn progress(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> UpdateMany
         .col_expr(C::Parked, Expr::value(counters.parked.cast_signed()))
         .col_expr(C::CkptBlob, Expr::value(checkpoint.blob.clone()))
         .col_expr(C::CkptSeq, Expr::value(checkpoint.seq.0.cast_signed()))
+        .col_expr(C::CircuitSince, Expr::value(checkpoint.outage.map(|outage| outage.since.0)))
+        .col_expr(C::CircuitProbes, Expr::value(checkpoint.outage.map(|outage| i64::from(outage.probes))))
         .col_expr(C::UpdatedAt, Expr::value(checkpoint.now.0))
         .filter(C::CkptSeq.lt(checkpoint.seq.0.cast_signed()))
         .filter(C::LowWater.lte(low_water))

@@ -1,10 +1,10 @@
 //! Claims (`ownership.md`, rules 12–14).
 
 use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, Query, SelectStatement};
-use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{item, run, session, shard, shard_head};
-use super::{Store, Transaction, error, items, locks, task_record, words};
+use super::entity::{item, session, shard, shard_head};
+use super::{Store, Transaction, error, items, locks, run_history, task_record, words};
 use crate::domain::checkpoint;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use crate::domain::lifecycle::{ShardState, Wish};
@@ -29,12 +29,16 @@ pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
     let transaction = store.write().await?;
     // The task before its shard, as everybody; its status follows from what is claimed.
     locks::task(&transaction, request.shard.task).await?;
+    let before = run_history::head(&transaction, request.shard).await?;
     let raised = raise_epoch(&transaction, &request).await?;
     let Some(row) = own_row(&transaction, &request).await? else {
         return Ok(ClaimOutcome::Lost);
     };
     if raised {
-        record_run(&transaction, &request, &row).await?;
+        run_history::begin(&transaction, &request, &row).await?;
+        if let Some(before) = before.filter(|before| before.session_id.is_some()) {
+            run_history::succeed(&transaction, &before, &row, request.now).await?;
+        }
         task_record::refresh(&transaction, request.shard.task, request.now, None).await?;
     } else if !is_unfenced(&transaction, request.session).await? {
         return Ok(ClaimOutcome::Lost);
@@ -53,7 +57,9 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
     use shard::Column as C;
     let next = Expr::col(C::Epoch).add(1);
     let epoch = Expr::case(next.clone().gt(request.now.0), next).finally(request.now.0);
-    let moved = Expr::col(C::LowWater).gt(Expr::col(C::LastClaimLw));
+    // While the handler was down there was no progress to be made: such a claim says nothing of a crash loop.
+    let moved =
+        Expr::col(C::LowWater).gt(Expr::col(C::LastClaimLw)).or(Expr::col(C::CircuitSince).is_not_null());
     let me = unfenced().and_where(session::Column::Id.eq(words::session_text(request.session))).to_owned();
     let timely =
         Condition::any().add(C::NotBefore.lte(request.now.0)).add(C::Wish.is_in(ENDING.map(Wish::as_str)));
@@ -104,31 +110,6 @@ async fn is_unfenced(transaction: &Transaction, id: SessionId) -> Result<bool, S
     Ok(row.is_some_and(|row| !row.fenced))
 }
 
-async fn record_run(
-    transaction: &Transaction,
-    request: &ClaimRequest,
-    row: &shard_head::Model,
-) -> Result<(), StoreError> {
-    let run = run::ActiveModel {
-        task_id: Set(row.task_id),
-        shard_no: Set(row.shard_no),
-        run_no: Set(row.run_no),
-        epoch: Set(row.epoch),
-        claim_id: Set(words::claim_text(request.claim)),
-        session_id: Set(words::session_text(request.session)),
-        started_at: Set(request.now.0),
-        ended_at: Set(None),
-        end_reason: Set(None),
-        low_water: Set(row.low_water),
-        succeeded: Set(row.succeeded),
-        skipped: Set(row.skipped),
-        abandoned: Set(row.abandoned),
-        parked: Set(row.parked),
-    };
-    run::Entity::insert(run).exec_without_returning(transaction).await.map_err(error)?;
-    Ok(())
-}
-
 async fn claimed(
     transaction: &Transaction,
     request: &ClaimRequest,
@@ -148,6 +129,7 @@ async fn claimed(
         stalls: row.stall_count.cast_unsigned(),
         recoveries: row.recoveries.cast_unsigned(),
         finish_at: (row.end_index < row.range_end).then(|| index(row.end_index)),
+        outage: words::outage(row),
         retrying: retrying(transaction, row).await?,
     })
 }

@@ -3,12 +3,13 @@
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{run, session, shard, shard_head, task};
+use super::entity::{session, shard, shard_head, task};
 use super::run_claim::unfenced;
 use super::task_record::{self, Note};
-use super::{Store, Transaction, error, locks, shards, words};
+use super::{Store, Transaction, error, locks, run_history, shards, words};
 use crate::domain::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, TASK_RECOVERS, Wish};
+use crate::domain::succession::Fate;
 use crate::ports::StoreError;
 use crate::ports::run_store::{CheckpointAck, MOVE_PATIENCE, RunClose, ShardCheckpoint};
 use crate::ports::upkeep::OWNER_GONE;
@@ -43,7 +44,7 @@ async fn finish(
             task_record::save(transaction, &task, now).await?;
         }
     }
-    end_run(transaction, id, end_reason(close), now).await?;
+    run_history::end(transaction, (id, end_reason(close)), fate(close), now).await?;
     task_record::refresh(transaction, id.task, now, note(close)).await
 }
 
@@ -86,6 +87,14 @@ fn end_reason(close: &RunClose) -> &'static str {
     }
 }
 
+/// What people should know of afterwards.
+fn fate(close: &RunClose) -> Option<Fate<'_>> {
+    match close {
+        RunClose::Recovering { text, .. } => Some(Fate::Recovering(text)),
+        RunClose::Released | RunClose::Done | RunClose::Stopped { .. } => None,
+    }
+}
+
 fn note(close: &RunClose) -> Option<Note> {
     match close {
         RunClose::Released | RunClose::Done => None,
@@ -117,8 +126,8 @@ async fn give_back(
     if let RunClose::Recovering { nth: Some(nth), .. } = close {
         update = update.col_expr(C::Recoveries, Expr::value(nth.cast_signed()));
     }
-    if matches!(close, RunClose::Released | RunClose::Stopped { .. }) {
-        // A run that ended calmly isn't a stall.
+    if close.is_calm() {
+        // A run that ended calmly isn't a stall, nor one that paused because too much failed.
         update = update.col_expr(C::LastClaimLw, Expr::value(-1));
     }
     let given = update
@@ -128,33 +137,6 @@ async fn give_back(
         .await
         .map_err(error)?;
     if given.rows_affected == 1 { Ok(()) } else { Err(StoreError::Unavailable(format!("{id} is gone"))) }
-}
-
-/// Ends the newest run of a shard with the progress that the shard row has now.
-async fn end_run(
-    transaction: &Transaction,
-    id: ShardId,
-    reason: &str,
-    now: WallMs,
-) -> Result<(), StoreError> {
-    use run::Column as C;
-    let found = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id))).one(transaction).await;
-    let Some(row) = found.map_err(error)? else { return Ok(()) };
-    run::Entity::update_many()
-        .col_expr(C::EndedAt, Expr::value(now.0))
-        .col_expr(C::EndReason, Expr::value(reason))
-        .col_expr(C::LowWater, Expr::value(row.low_water))
-        .col_expr(C::Succeeded, Expr::value(row.succeeded))
-        .col_expr(C::Skipped, Expr::value(row.skipped))
-        .col_expr(C::Abandoned, Expr::value(row.abandoned))
-        .col_expr(C::Parked, Expr::value(row.parked))
-        .filter(C::TaskId.eq(id.task.0))
-        .filter(C::ShardNo.eq(row.shard_no))
-        .filter(C::RunNo.eq(row.run_no))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    Ok(())
 }
 
 /// See [`crate::ports::run_store::RunStore::release`].
@@ -232,7 +214,7 @@ pub(super) async fn disown(
         let found = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id))).one(&transaction).await;
         let Some(row) = found.map_err(error)? else { continue };
         if take_away(&transaction, &row).await? {
-            end_run(&transaction, id, "lost", now).await?;
+            run_history::end(&transaction, (id, run_history::LOST), Some(Fate::Lost), now).await?;
             let note = Note { reason: None, text: OWNER_GONE.to_owned(), next_at: None };
             task_record::refresh(&transaction, id.task, now, Some(note)).await?;
             tasks.push(id.task);

@@ -13,10 +13,10 @@ use serde::Deserialize;
 use super::entity::{business, session, shard_head, task};
 use super::run_claim::{ENDING, unfenced};
 use super::{Store, damaged, error, words};
-use crate::domain::business::{BusinessLimits, POOL_DEFAULT};
+use crate::domain::business::POOL_DEFAULT;
 use crate::domain::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
-use crate::domain::settings::{Rate, RateLimit};
+use crate::domain::settings::RateLimit;
 use crate::domain::shards::Share;
 use crate::ports::StoreError;
 use crate::ports::run_store::{CLAIMABLE, Candidate, Game, Hunt, HuntPlace};
@@ -78,7 +78,7 @@ struct Pace {
     rate: RateLimit,
 }
 
-type Owners = BTreeMap<i64, (Arc<str>, Option<Rate>)>;
+type Owners = BTreeMap<i64, Arc<str>>;
 
 /// See [`crate::ports::run_store::RunStore::candidates`].
 pub(super) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, StoreError> {
@@ -185,18 +185,15 @@ async fn owners(store: &Store, rows: &[Row]) -> Result<Owners, StoreError> {
     if ids.is_empty() {
         return Ok(Owners::new());
     }
-    let found: Vec<(i64, String, Option<String>)> = business::Entity::find()
+    let found: Vec<(i64, String)> = business::Entity::find()
         .select_only()
-        .columns([C::Id, C::Slug, C::LimitsJson])
+        .columns([C::Id, C::Slug])
         .filter(C::Id.is_in(ids))
         .into_tuple()
         .all(&store.readers)
         .await
         .map_err(error)?;
-    found
-        .into_iter()
-        .map(|(id, slug, limits)| Ok((id, (slug.into(), rate_limit(limits.as_deref())?))))
-        .collect()
+    Ok(found.into_iter().map(|(id, slug)| (id, slug.into())).collect())
 }
 
 /// How many shards the tasks have that have several.
@@ -220,20 +217,13 @@ async fn counts(store: &Store, rows: &[Row]) -> Result<BTreeMap<i64, i64>, Store
     Ok(found.into_iter().collect())
 }
 
-fn rate_limit(limits: Option<&str>) -> Result<Option<Rate>, StoreError> {
-    let Some(text) = limits else { return Ok(None) };
-    let limits: BusinessLimits =
-        serde_json::from_str(text).map_err(|fault| damaged("a business's limits", &fault.to_string()))?;
-    Ok(limits.rate)
-}
-
 fn candidate(
     row: &Row,
     hunt: &Hunt,
     (owners, counts): (&Owners, &BTreeMap<i64, i64>),
 ) -> Result<Candidate, StoreError> {
     let task = || TaskId(row.task_id).to_string();
-    let (business, business_rate) =
+    let business =
         owners.get(&row.business_id).cloned().ok_or_else(|| damaged("a task without a business", &task()))?;
     let pace: Pace =
         serde_json::from_str(&row.tuning).map_err(|fault| damaged("settings", &fault.to_string()))?;
@@ -249,7 +239,6 @@ fn candidate(
         priority: row.priority,
         waiting_since: WallMs(row.queued_at),
         business,
-        business_rate,
         is_sent_here: row.move_to.as_deref() == Some(hunt.node.as_str()),
     })
 }

@@ -9,7 +9,7 @@ use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt,
 use crate::domain::execution::Shared;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
 use crate::domain::shards::Share;
-use crate::domain::verdict::ParkedItem;
+use crate::domain::verdict::{ItemTrouble, ParkedItem};
 use crate::ports::StoreError;
 use crate::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
@@ -66,9 +66,9 @@ impl RunStore for Store {
         let own = own.ok_or_else(|| StoreError::Refused(format!("there is no shard {shard}")))?;
         let share = Share::read(own.rate_share);
         // The only shard has no share; the last one that is left has all, and still others beside it.
-        let abandoned_elsewhere = match own.rate_share {
-            None => 0,
-            Some(_) => shards::abandoned_elsewhere(&self.readers, &own).await?,
+        let (abandoned_elsewhere, all_down) = match own.rate_share {
+            None => (0, true),
+            Some(_) => shards::elsewhere(&self.readers, &own).await?,
         };
         Ok(Control {
             wish: words::wish(&row.wish)?,
@@ -76,7 +76,7 @@ impl RunStore for Store {
             tuning: words::tuning(&row.tuning)?,
             finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
             canary: words::canary(row.canary.as_deref())?,
-            shared: Shared { share, items: shards::whole(&row).len(), abandoned_elsewhere },
+            shared: Shared { share, items: shards::whole(&row).len(), abandoned_elsewhere, all_down },
             pause: words::pause(&row)?,
             slow: words::slow(&row),
         })
@@ -95,10 +95,7 @@ fn parked(shard: ShardId) -> sea_orm::Select<item::Entity> {
 }
 
 fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
-    Ok(ParkedItem {
-        index: ItemIndex(row.idx.cast_unsigned()),
-        attempts: row.attempts.cast_unsigned(),
-        due_at: WallMs(row.due_at),
-        history: items::history(row.history.as_deref())?,
-    })
+    let due_at = WallMs(row.due_at);
+    let ItemTrouble { index, attempts, charged, failure, history, .. } = items::trouble(row)?;
+    Ok(ParkedItem { index, attempts, charged, failure, due_at, history })
 }

@@ -154,6 +154,7 @@ impl SessionStore for Store {
             .filter(shard_head::Column::SessionId.eq(id.as_str()))
             .one(&transaction);
         if held.await.map_err(error)?.is_none() {
+            super::limit_store::forget(&transaction, &id).await?;
             session::Entity::delete_by_id(id).exec(&transaction).await.map_err(error)?;
         }
         transaction.commit().await.map_err(error)

@@ -23,7 +23,7 @@ impl ShardMap for Store {
         let rows = rows.order_by_asc(C::TaskId).order_by_asc(C::ShardNo).all(&self.readers).await;
         let owned = |row: &Model| {
             let session = row.session_id.as_deref().map(session).transpose()?;
-            Ok(OwnedFacts { facts: report_store::facts(row)?, session })
+            Ok(OwnedFacts { facts: report_store::facts(row)?, session, outage: words::outage(row) })
         };
         rows.map_err(error)?.iter().map(owned).collect()
     }

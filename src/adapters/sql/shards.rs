@@ -232,21 +232,25 @@ pub(super) async fn recover_all(
     Ok(until)
 }
 
-/// What the other shards of a task have abandoned, as far as they are saved.
-pub(super) async fn abandoned_elsewhere<C: sea_orm::ConnectionTrait>(
-    db: &C,
+/// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.
+pub(super) async fn elsewhere<D: sea_orm::ConnectionTrait>(
+    db: &D,
     own: &shard_head::Model,
-) -> Result<u64, StoreError> {
+) -> Result<(u64, bool), StoreError> {
     use sea_orm::QuerySelect;
-    let others: Vec<i64> = shard_head::Entity::find()
+    use shard_head::Column as C;
+    let others: Vec<(i64, String, Option<i64>)> = shard_head::Entity::find()
         .select_only()
-        .column(shard_head::Column::Abandoned)
-        .filter(shard_head::Column::TaskId.eq(own.task_id))
-        .filter(shard_head::Column::ShardNo.ne(own.shard_no))
-        .filter(shard_head::Column::Abandoned.gt(0))
+        .columns([C::Abandoned, C::State, C::CircuitSince])
+        .filter(C::TaskId.eq(own.task_id))
+        .filter(C::ShardNo.ne(own.shard_no))
         .into_tuple()
         .all(db)
         .await
         .map_err(error)?;
-    Ok(others.into_iter().sum::<i64>().cast_unsigned())
+    let abandoned = others.iter().map(|(abandoned, _, _)| abandoned).sum::<i64>().cast_unsigned();
+    let is_up = |(_, state, since): &(i64, String, Option<i64>)| {
+        since.is_none() && state != ShardState::Done.as_str()
+    };
+    Ok((abandoned, !others.iter().any(is_up)))
 }

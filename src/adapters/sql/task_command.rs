@@ -1,12 +1,14 @@
 //! Obeys commands: the transition table decides, one transaction writes task, shards, audit and outbox.
 
 use super::entity::task;
-use super::task_record::{self, Change};
+use super::task_record::{self, Change, Note};
 use super::{
     Store, Transaction, keep, locks, task_edit, task_finish, task_hooks, task_start, task_view, words,
 };
 use crate::domain::ids::{TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Standing, Status, StopReason, Verb, decide};
+use crate::domain::lifecycle::{
+    DORMANT, ShardState, Standing, Status, StopReason, Verb, decide, note_of_command,
+};
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskView};
 
@@ -94,6 +96,10 @@ async fn obey(
     now: WallMs,
 ) -> Result<Option<(String, String)>, CommandError> {
     match command {
+        command if command.begins() && row.status_reason.as_deref() == Some(DORMANT) => {
+            let at = if let TaskCommand::StartAt(at) = command { Some(*at) } else { None };
+            task_start::wake(transaction, row, standing, at, now).await?;
+        }
         TaskCommand::Start => task_start::start(transaction, row, standing, None, now).await?,
         TaskCommand::StartAt(at) => task_start::start(transaction, row, standing, Some(*at), now).await?,
         TaskCommand::Stop { reason } => {
@@ -143,7 +149,9 @@ async fn end(
     // The first reason to stop is the one that is shown.
     row.stop_reason.get_or_insert_with(|| reason.as_str().to_owned());
     if decision.status != standing.status {
-        task_record::enter(row, decision.status, None, now);
+        let said = note_of_command(verb, reason);
+        let note = said.map(|said| Note { reason: said.reason, text: said.text, next_at: None });
+        task_record::enter(row, decision.status, note, now);
     }
     Ok(())
 }

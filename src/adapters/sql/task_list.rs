@@ -8,7 +8,7 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
 };
 
-use super::entity::{business, run, session, shard_head, task};
+use super::entity::{business, run, shard_head, task};
 use super::{Store, audit_list, error, task_view, words};
 use crate::domain::ids::{Epoch, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
@@ -77,7 +77,6 @@ impl TaskList for Store {
             .order_by_asc(C::ShardNo)
             .order_by_desc(C::RunNo)
             .limit(u64::from(limit))
-            .find_also_related_session()
             .all(&self.readers)
             .await
             .map_err(error)?;
@@ -86,7 +85,7 @@ impl TaskList for Store {
 
     async fn run(&self, shard: ShardId, number: RunNo) -> Result<Option<RunRecord>, StoreError> {
         let key = (shard.task.0, words::shard_no(shard), number.0.cast_signed());
-        let row = run::Entity::find_by_id(key).find_also_related_session().one(&self.readers).await;
+        let row = run::Entity::find_by_id(key).one(&self.readers).await;
         Ok(row.map_err(error)?.map(record))
     }
 
@@ -188,30 +187,12 @@ async fn views<C: sea_orm::ConnectionTrait>(
         .collect()
 }
 
-/// Adds the session of a run, whose node is shown.
-trait WithSession {
-    type Joined;
-    fn find_also_related_session(self) -> Self::Joined;
-}
-
-impl WithSession for Select<run::Entity> {
-    type Joined = sea_orm::SelectTwo<run::Entity, session::Entity>;
-
-    fn find_also_related_session(self) -> Self::Joined {
-        let relation: sea_orm::RelationDef = run::Entity::belongs_to(session::Entity)
-            .from(run::Column::SessionId)
-            .to(session::Column::Id)
-            .into();
-        self.join(sea_orm::JoinType::LeftJoin, relation).select_also(session::Entity)
-    }
-}
-
-fn record((row, owner): (run::Model, Option<session::Model>)) -> RunRecord {
+fn record(row: run::Model) -> RunRecord {
     RunRecord {
         shard: ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() },
         run: RunNo(row.run_no.cast_unsigned()),
         epoch: Epoch(row.epoch.cast_unsigned()),
-        node: owner.map(|owner| owner.node),
+        node: row.node,
         started_at: WallMs(row.started_at),
         ended_at: row.ended_at.map(WallMs),
         end_reason: row.end_reason,

@@ -278,13 +278,7 @@ async fn audit_end(
     before: Status,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let actor = Actor {
-        name: "windrow".to_owned(),
-        source: "system",
-        reason: task.stop_reason.clone(),
-        request_id: None,
-        rehearses: false,
-    };
+    let actor = Actor::windrow(task.stop_reason.clone());
     let change = Change {
         task: Some(TaskId(task.id)),
         business: None,

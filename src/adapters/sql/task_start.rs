@@ -48,6 +48,20 @@ pub(super) async fn start(
     Ok(task_hooks::ask(transaction, row, &token, until, now).await?)
 }
 
+/// Starts what rested too long to go on by itself: as after a stop.
+pub(super) async fn wake(
+    transaction: &Transaction,
+    row: &mut task::Model,
+    standing: Standing,
+    at: Option<WallMs>,
+    now: WallMs,
+) -> Result<(), CommandError> {
+    decide(Verb::Woken, standing)?;
+    task_record::copy_wish(transaction, TaskId(row.id), Wish::Stop, now).await?;
+    let rested = Standing { wish: Wish::Stop, status: Status::Stopped, owned: false };
+    start(transaction, row, rested, at, now).await
+}
+
 /// A token for this start. Only its hash is kept; the plain one leaves with the before-run hook, if there is one.
 async fn new_token(transaction: &Transaction, row: &mut task::Model) -> Result<String, StoreError> {
     let token = token::make()?;

@@ -1,7 +1,7 @@
 //! What time makes due, and what isn't kept longer. Reads find it; each removal is one short transaction.
 
 use async_trait::async_trait;
-use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Query};
+use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Query, SelectStatement};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{idempotency, item, outbox, session, shard, task};
@@ -9,13 +9,15 @@ use super::outbox::{DEAD, DONE};
 use super::{Store, error, run_close, settled};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::Status;
+use crate::domain::lifecycle::{DORMANT, ShardState, Status};
 use crate::ports::StoreError;
 use crate::ports::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
 
 const ENDED: [Status; 2] = [Status::Finished, Status::Cancelled];
 /// The states in which a deadline still means something.
 const BOUND: [Status; 4] = [Status::Queued, Status::AwaitingBusiness, Status::Running, Status::Recovering];
+/// The states of tasks that a node is to take.
+const WAITING: [Status; 2] = [Status::Queued, Status::Recovering];
 /// Keys of one statement: each is a condition of its own.
 const KEYS_AT_ONCE: u64 = 200;
 
@@ -55,6 +57,16 @@ impl UpkeepStore for Store {
         Ok(!ids(self, found, 1).await?.is_empty())
     }
 
+    async fn dormant(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        use task::Column as C;
+        let found = task::Entity::find()
+            .filter(C::Status.is_in(WAITING.map(Status::as_str)))
+            .filter(is_awake())
+            .filter(Expr::exists(active(before)).not())
+            .order_by_asc(C::Id);
+        ids(self, found, limit).await
+    }
+
     async fn unserved(
         &self,
         served: &[String],
@@ -69,7 +81,8 @@ impl UpkeepStore for Store {
         let found: Vec<(i64, Option<String>)> = task::Entity::find()
             .select_only()
             .columns([C::Id, C::Pool])
-            .filter(C::Status.is_in([Status::Queued, Status::Recovering].map(Status::as_str)))
+            .filter(C::Status.is_in(WAITING.map(Status::as_str)))
+            .filter(is_awake())
             .filter(C::NotBefore.lte(now.0))
             .filter(other)
             .order_by_asc(C::Id)
@@ -224,4 +237,27 @@ async fn oldest_with_failures(store: &Store, before: WallMs) -> Result<Option<i6
         .filter(Expr::exists(rows))
         .filter(Expr::exists(redrives).not());
     Ok(ids(store, found, 1).await?.first().map(|id| id.0))
+}
+
+/// Doesn't say that it is dormant.
+fn is_awake() -> Condition {
+    let reason = task::Column::StatusReason;
+    Condition::any().add(reason.is_null()).add(reason.ne(DORMANT))
+}
+
+/// The shards of a task that somebody owns, or that a hunt would find at some time (`run_hunt`): not those that wait for
+/// another shard, and so until the end of time.
+fn active(before: WallMs) -> SelectStatement {
+    use shard::Column as C;
+    let told_to_wait =
+        Condition::all().add(C::NotBefore.gte(Ord::max(before.0, 1))).add(C::NotBefore.lt(i64::MAX));
+    let is_active =
+        Condition::any().add(C::SessionId.is_not_null()).add(C::UpdatedAt.gte(before.0)).add(told_to_wait);
+    Query::select()
+        .expr(Expr::value(1))
+        .from(shard::Entity)
+        .and_where(Expr::col((shard::Entity, C::TaskId)).equals((task::Entity, task::Column::Id)))
+        .and_where(C::State.ne(ShardState::Done.as_str()))
+        .cond_where(is_active)
+        .to_owned()
 }

@@ -15,6 +15,7 @@ use crate::domain::lifecycle::{ShardState, Status, Wish};
 use crate::domain::settings::{Auto, Rate};
 use crate::domain::shards::{Pause, PauseReason, Slow};
 use crate::domain::task::{Canary, Tuning};
+use crate::domain::verdict::Outage;
 use crate::ports::StoreError;
 
 pub(super) fn shard_no(id: ShardId) -> i32 {
@@ -72,6 +73,11 @@ pub(super) fn counters(row: &shard_head::Model) -> Counters {
         in_flight: 0,
         excluded: 0,
     }
+}
+
+pub(super) fn outage(row: &shard_head::Model) -> Option<Outage> {
+    let probes = u32::try_from(row.circuit_probes.unwrap_or(0)).unwrap_or(u32::MAX);
+    row.circuit_since.map(|since| Outage { since: WallMs(since), probes })
 }
 
 /// A text of any length as 64 hexadecimal digits, for keys: no collation touches them.

@@ -18,8 +18,11 @@ Examples:
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
   windrow run --total 1000 --rate 20/s -- sh -c 'while read -r l; do echo ok; done'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
+  psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
+  windrow run --resume push -- ./worker
 
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing.
+What a pipe brought is kept: --resume NAME goes on with it, also where the pipe would bring other items now.
 Exit codes: windrow help exit-codes";
 
 /// How items are driven; what isn't said here comes from the configuration.
@@ -59,6 +62,12 @@ pub struct Tunes {
     /// One at a time, in order
     #[arg(long)]
     pub ordered: bool,
+    /// How long the handler may be down before the job stops; nothing is lost by it
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub outage_patience: Option<Duration>,
+    /// How long items without a verdict are tried when nothing else is left to compare them with; 0s judges at once
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub judge_after: Option<Duration>,
 }
 
 /// More processes than any machine is helped by; a slip of the finger must not take it down.
@@ -71,7 +80,7 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 
 /// `windrow run`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "total"])))]
+#[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "total", "resume"])))]
 #[command(group(ArgGroup::new("handler").required(true).args(["url", "worker"])))]
 pub struct RunArgs {
     /// Where items come from.
@@ -89,6 +98,12 @@ pub struct RunArgs {
     /// Processes of the command
     #[arg(long, value_name = "N", value_parser = few, conflicts_with = "url", help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
+    /// How long a handler that was never reached, or only ever finds fault, is tried before the job ends (exit 7)
+    #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s", help_heading = "Handler")]
+    pub first_contact: Duration,
+    /// Wait for a handler that isn't there yet, however long it takes
+    #[arg(long, conflicts_with = "first_contact", help_heading = "Handler")]
+    pub wait: bool,
     /// How a URL is called.
     #[command(flatten)]
     pub http: HttpArgs,
@@ -98,9 +113,23 @@ pub struct RunArgs {
     /// The job's identity; without it the source's (file path, content of the pipe, or total)
     #[arg(long, value_parser = job_name, help_heading = "Identity and state")]
     pub name: Option<String>,
+    /// Go on with the job of this name over its own items, also those that a pipe brought; takes the place of the source
+    #[arg(long, value_name = "NAME", value_parser = job_name, conflicts_with_all = ["name", "restart"],
+        help_heading = "Identity and state")]
+    pub resume: Option<String>,
     /// Forget what an earlier run of this job did and begin anew
     #[arg(long, help_heading = "Identity and state")]
     pub restart: bool,
+    /// What it means that the job has finished already: ok (exit 0), error (exit 4), restart (begin anew); without it the
+    /// exit code is that of the job's end: 0, or 8 with failures
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        conflicts_with = "restart",
+        help_heading = "Identity and state"
+    )]
+    pub if_finished: Option<IfFinished>,
     /// Where progress is kept; without it a directory per job in $XDG_STATE_HOME/windrow (~/.local/state/windrow)
     #[arg(long, value_name = "DIR", help_heading = "Identity and state")]
     pub state: Option<PathBuf>,
@@ -116,6 +145,17 @@ pub struct RunArgs {
     /// How much is printed.
     #[command(flatten)]
     pub talk: Talk,
+}
+
+/// What it means that a job has finished already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IfFinished {
+    /// All is well, whatever its end: exit 0
+    Ok,
+    /// Something is wrong: exit 4
+    Error,
+    /// It begins anew
+    Restart,
 }
 
 /// How an outcome is printed.
@@ -148,10 +188,17 @@ mod tests {
         let parse = |words: &str| Cli::try_parse_from(words.split(' ').filter(|word| !word.is_empty()));
         assert!(parse("windrow run --total 3 -- true").is_ok());
         assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());
+        assert!(parse("windrow run --resume push --if-finished restart -- true").is_ok());
         for wrong in [
             "windrow run -- true",
             "windrow run --total 3",
             "windrow run --total 0 -- true",
+            "windrow run --resume push",
+            "windrow run --resume push --csv - -- true",
+            "windrow run --resume push --name push -- true",
+            "windrow run --resume push --restart -- true",
+            "windrow run --total 3 --restart --if-finished ok -- true",
+            "windrow run --total 3 --if-finished perhaps -- true",
             "windrow run --total 3 --csv u.csv -- true",
             "windrow run --total 3 --url http://x -- true",
             "windrow run --total 3 --rate 0/s -- true",

@@ -38,14 +38,22 @@ impl Outcome {
         self.task.id
     }
 
-    /// 0, 8 or 9.
+    /// 0, 7, 8 or 9.
     pub(super) fn exit(&self) -> Exit {
         match (self.task.status, self.task.result) {
             (Status::Finished, Some(TaskResult::WithFailures)) => Exit::WithFailures,
             (Status::Finished, _) if self.task.counters.abandoned > 0 => Exit::WithFailures,
             (Status::Finished, _) => Exit::Ok,
+            _ if self.never_worked() => Exit::Rejected,
             _ => Exit::Stopped,
         }
+    }
+
+    /// The handler was never reached, or only ever found fault: the command is to be corrected.
+    fn never_worked(&self) -> bool {
+        use StopReason::{HandlerRejected, HandlerUnreachable};
+        let is_handler = matches!(self.task.stop_reason, Some(HandlerRejected | HandlerUnreachable));
+        self.task.status == Status::Stopped && is_handler && self.task.counters.settled() == 0
     }
 
     /// Items settled per second while this process drove it.
@@ -159,17 +167,31 @@ impl Outcome {
         match (task.status, task.stop_reason) {
             (Status::Cancelled, _) => Some(format!("{} is cancelled; --restart begins anew", task.id)),
             (Status::Stopped, None | Some(StopReason::Operator)) => Some(format!(
-                "stopped at low water {} (nothing will repeat); the same command resumes",
-                task.low_water.0
+                "stopped at low water {} (nothing will repeat); {}",
+                task.low_water.0,
+                super::resume::how(task)
             )),
             (Status::Stopped, Some(reason)) => {
                 let because = task.status_text.clone().unwrap_or_else(|| reason.to_string());
                 let what = format!("the task stopped at low water {}: {reason}", task.low_water.0);
-                Some(Fault::new(Exit::Stopped, what, because).hint(hint(reason)).to_string())
+                let hint = hint(reason).replace(super::resume::SAME, &super::resume::how(task));
+                Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }
             _ => None,
         }
     }
+}
+
+/// That a job was done by an earlier run.
+pub(super) fn already(task: &TaskView, is_resumed: bool) -> String {
+    let when = task.finished_at.map(|at| format!(" ({})", second_text(at))).unwrap_or_default();
+    let again = match is_resumed {
+        true => "--if-finished restart runs the job again",
+        false => {
+            "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
+        }
+    };
+    format!("{} {} already{when}, nothing was done now; {again}", task.id, task.status)
 }
 
 /// What to try when a task stopped by itself.
@@ -181,6 +203,10 @@ fn hint(reason: StopReason) -> &'static str {
         StopReason::ItemExhausted => {
             "fix what the item needs, or --on-exhausted abandon; the same command resumes"
         }
+        StopReason::HandlerUnreachable => {
+            "start the handler, or correct --url or the command; nothing was charged, the same command resumes, and --wait waits for it"
+        }
+        StopReason::NoItemSucceeds => "look at the handler's own log, fix it; the same command resumes",
         StopReason::HandlerGone | StopReason::HandlerRejected => {
             "see what it answers with `windrow try`, fix it; the same command resumes"
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::domain::counters::Counters;
 use crate::domain::execution::Progress;
+use crate::domain::handler_text;
 use crate::domain::ids::{Moment, WallMs};
 use crate::domain::lifecycle::Status;
 use crate::domain::settings::RateLimit;
@@ -36,6 +37,8 @@ pub(crate) struct Picture {
     pub latency_p95: Option<Duration>,
     /// Why nothing leaves, if so.
     pub stall: Option<StallReason>,
+    /// What goes wrong with the handler, if anything does.
+    pub handler: Option<String>,
 }
 
 /// From this share of its rate on a run is at speed.
@@ -55,6 +58,7 @@ impl Picture {
             actual,
             latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
             stall: live.iter().find_map(|progress| progress.stall),
+            handler: live.iter().find_map(|progress| handler_text::sentence(&progress.handler, now)),
         }
     }
 
@@ -103,6 +107,9 @@ impl Picture {
 
     /// Why it is not at full speed; empty when it is.
     pub(crate) fn why_text(&self) -> String {
+        if let (Status::Running, Some(handler)) = (self.status, &self.handler) {
+            return handler.clone();
+        }
         match (self.status, &self.why, self.waits_for()) {
             (Status::Running, _, Some(stall)) => format!("waits: {}", stall.as_str().replace('_', " ")),
             (Status::Running, _, None) => String::new(),
@@ -125,7 +132,7 @@ impl Picture {
         let why = self.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
         let mut line = format!("{}{why}  {done}  {}  {}", self.status, self.pace_text(), self.counts_text());
-        if let (Status::Running, Some(_)) = (self.status, self.waits_for()) {
+        if self.status == Status::Running && (self.handler.is_some() || self.waits_for().is_some()) {
             line += &format!("  {}", self.why_text());
         }
         line
@@ -209,6 +216,7 @@ mod tests {
             actual: 10.0,
             latency_p95: Some(Duration::from_micros(1500)),
             stall: None,
+            handler: None,
         }
     }
 

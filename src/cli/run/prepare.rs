@@ -9,7 +9,7 @@ use super::super::args::{RunArgs, Tunes};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::{handler, place, source};
-use super::failures_out;
+use super::{failures_out, resume};
 use crate::config::{self, Config};
 use crate::domain::settings::{ErrorBudget, RateLimit};
 use crate::domain::task::Tuning;
@@ -23,7 +23,8 @@ use crate::ports::clock::Clock;
 pub(super) struct Prepared {
     pub(super) config: Config,
     pub(super) tuning: Tuning,
-    pub(super) spec: SourceSpec,
+    /// None is that of the job that is resumed.
+    pub(super) spec: Option<SourceSpec>,
     pub(super) place: PathBuf,
 }
 
@@ -38,12 +39,16 @@ pub(super) fn prepare(
     let config = load(args.config.as_deref(), shell)?;
     let tuning = tuned(&args.tunes, config.task_defaults.tuning.clone())?;
     let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
-    source::look(&spec)?;
-    let name = args.name.clone().or_else(|| source::early_name(&spec));
-    let place = match &args.state {
-        Some(place) => place.clone(),
-        None => place::of_job(name.as_deref(), &shell.env)?,
+    let place = match (&args.resume, &args.state) {
+        (Some(name), state) => resume::place(name, state.as_deref(), &shell.env)?,
+        (None, Some(place)) => place.clone(),
+        (None, None) => {
+            let name = args.name.clone().or_else(|| source::early_name(&spec));
+            place::of_job(name.as_deref(), &shell.env)?
+        }
     };
+    let spec = if args.resume.is_none() { Some(spec) } else { None };
+    spec.as_ref().map_or(Ok(()), source::look)?;
     let prepared = Prepared { config, tuning, spec, place };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.work(), clock, nowhere, None);
@@ -97,6 +102,8 @@ fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
         on_exhausted: tunes.on_exhausted.unwrap_or(base.on_exhausted),
         error_budget: budget.unwrap_or(base.error_budget),
         ordered: tunes.ordered || base.ordered,
+        outage_patience: tunes.outage_patience.unwrap_or(base.outage_patience),
+        judge_after: tunes.judge_after.unwrap_or(base.judge_after),
         ..base
     };
     let faults = tuning_check::faults(&tuning);

@@ -45,14 +45,14 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
         Request::get("/v1/tasks").query("business", &business).query("name", &name).query("limit", 1);
     let found: Value = link.send(request).await?.json()?;
     let Some(task) = found["items"].get(0) else {
-        let draft = Draft::of(wanted);
+        let draft = Draft::of(wanted).strictly(args.strict);
         let Some(answer) = draft.send(&link, &args.write, Operation::CREATE, "").await? else {
             return Ok(Exit::Ok);
         };
         return made(&link, answer).await;
     };
     let id = task["id"].as_str().unwrap_or_default().to_owned();
-    let draft = change(&wanted, task)?;
+    let draft = change(&wanted, task)?.strictly(args.strict);
     let send = async |id: &str| match draft.is_empty() {
         true => Ok(Some(until::look(&link, id).await?.answer)),
         false => draft.send(&link, &args.write, Operation::EDIT, id).await,

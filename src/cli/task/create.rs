@@ -20,7 +20,7 @@ use crate::client::{Request, segment};
 /// When the items can't be read or uploaded, or what the node refused; an upload that no task took is removed.
 pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     // What is wrong in the flags is told before anything is uploaded.
-    let mut draft = Draft::default();
+    let mut draft = Draft::default().strictly(args.strict);
     draft.put("business", &args.business)?;
     draft.known(&args.known)?;
     draft.content(&args.content)?;
@@ -28,6 +28,7 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     draft.begin(args.canary, args.begin.starts())?;
     rows::check(args)?;
     let link = Link::open(&args.remote, shell)?;
+    draft.times(&args.content, &link)?;
     let upload = source(args, &link, &mut draft).await?;
     let sent = draft.send(&link, &args.write, Operation::CREATE, "").await;
     let Ok(Some(answer)) = sent else {
@@ -88,12 +89,13 @@ async fn discard(link: &Link<'_>, upload: &Upload) {
 /// # Errors
 /// What the node refused.
 pub(super) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let mut draft = Draft::default();
+    let mut draft = Draft::default().strictly(args.strict);
     draft.known(&args.known)?;
     draft.content(&args.content)?;
     draft.settings(&args.settings)?;
     draft.begin(args.canary, args.begin.starts())?;
     let link = Link::open(&args.remote, shell)?;
+    draft.times(&args.content, &link)?;
     let id = link.task(&args.task).await?;
     let Some(answer) = draft.send(&link, &args.write, Operation::CLONE, &id).await? else {
         return Ok(Exit::Ok);

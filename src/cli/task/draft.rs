@@ -6,12 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::args::make::{CanaryArgs, Content, Known, Then};
+use super::args::make::{CanaryArgs, Content, Known, Strict, Then};
 use super::args::settings::Settings;
 use super::set::difference_but;
-use super::{show, until};
+use super::{show, until, warnings};
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
+use crate::cli::moment::{self, Lean};
 use crate::cli::remote::{Form, Link, Write};
 use crate::cli::screen;
 use crate::client::{Answer, ClientError, Request, segment};
@@ -20,8 +21,9 @@ use crate::client::{Answer, ClientError, Request, segment};
 const RETRY: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
 
 /// Members that change by themselves, which a plan doesn't tell.
-const PASSING: [&str; 11] = [
+const PASSING: [&str; 12] = [
     "since",
+    "warnings",
     "version",
     "live",
     "actual_rate",
@@ -79,22 +81,31 @@ impl Operation {
 
 /// The body of a change. What a person wrote as JSON is sent as they wrote it, whatever the size of its numbers.
 #[derive(Debug, Default)]
-pub(super) struct Draft(BTreeMap<String, Box<RawValue>>);
+pub(super) struct Draft {
+    members: BTreeMap<String, Box<RawValue>>,
+    /// Whether the node refuses what it would only warn of.
+    strict: bool,
+}
 
 impl Draft {
     /// A body with these members.
     pub(super) fn of(members: BTreeMap<String, Box<RawValue>>) -> Draft {
-        Draft(members)
+        Draft { members, strict: false }
     }
 
     /// Another one that says the same.
     pub(super) fn again(&self) -> Draft {
-        Draft(self.0.clone())
+        Draft { members: self.members.clone(), strict: self.strict }
+    }
+
+    /// The same, refused where it would only be warned of.
+    pub(super) fn strictly(self, strict: Strict) -> Draft {
+        Draft { strict: strict.strict, ..self }
     }
 
     /// Whether it says nothing.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.members.is_empty()
     }
 
     /// Adds a member.
@@ -103,7 +114,7 @@ impl Draft {
     /// A bug: what is given can be written as JSON.
     pub(super) fn put(&mut self, name: &str, value: impl Serialize) -> Result<(), Fault> {
         let raw = to_raw_value(&value).map_err(|error| Fault::bug(error.to_string()))?;
-        self.0.insert(name.to_owned(), raw);
+        self.members.insert(name.to_owned(), raw);
         Ok(())
     }
 
@@ -143,7 +154,7 @@ impl Draft {
         self.put_option("labels", (!labels.is_empty()).then_some(labels))
     }
 
-    /// Adds what is given to the handler, and when.
+    /// Adds what is given to the handler.
     ///
     /// # Errors
     /// When the params aren't JSON.
@@ -154,8 +165,26 @@ impl Draft {
         self.put_option("send_params", content.send_params)?;
         self.put_option("shards", content.shards.as_deref().map(number_or_word))?;
         self.put_option("skip_first", content.skip_first)?;
-        self.put_option("start_at", content.start_at.as_ref())?;
-        self.put_option("deadline", content.deadline.as_ref())
+        Ok(())
+    }
+
+    /// Adds a time that a person gave, and says as what it was understood.
+    ///
+    /// # Errors
+    /// `Usage` when it is none.
+    pub(super) fn time(&mut self, name: &str, text: Option<&String>, link: &Link<'_>) -> Result<(), Fault> {
+        let flag = format!("--{}", name.replace('_', "-"));
+        let at = moment::given_option(&flag, text, Lean::Ahead, link)?;
+        self.put_option(name, at.map(|at| at.exact))
+    }
+
+    /// Adds when it may begin, and when it is stopped.
+    ///
+    /// # Errors
+    /// As [`Draft::time`].
+    pub(super) fn times(&mut self, content: &Content, link: &Link<'_>) -> Result<(), Fault> {
+        self.time("start_at", content.start_at.as_ref(), link)?;
+        self.time("deadline", content.deadline.as_ref(), link)
     }
 
     /// Adds the canary, and whether it starts.
@@ -184,7 +213,9 @@ impl Draft {
     ) -> Result<Option<Answer>, Fault> {
         let request = self.request(write, operation.request(task))?;
         if !write.dry_run {
-            return link.send(request).await.map(Some);
+            let answer = link.send(request).await?;
+            warn(link, task, &answer);
+            return Ok(Some(answer));
         }
         plan(link, operation, task, request).await.map(|()| None)
     }
@@ -206,7 +237,10 @@ impl Draft {
             return plan(link, operation, task, request).await.map(|()| Sent::Planned);
         }
         match link.client.send(request).await {
-            Ok(answer) => Ok(Sent::Done(answer)),
+            Ok(answer) => {
+                warn(link, task, &answer);
+                Ok(Sent::Done(answer))
+            }
             Err(ClientError::Problem(problem)) if problem.slug() == "etag-mismatch" => Ok(Sent::Met),
             Err(error) => Err(error.into()),
         }
@@ -215,14 +249,24 @@ impl Draft {
     /// With its body, and the reason in it.
     fn request(&self, write: &Write, request: Request) -> Result<Request, Fault> {
         let mut members: BTreeMap<&str, &RawValue> =
-            self.0.iter().map(|(name, value)| (name.as_str(), value.as_ref())).collect();
+            self.members.iter().map(|(name, value)| (name.as_str(), value.as_ref())).collect();
         let wrong = |error: serde_json::Error| Fault::bug(error.to_string());
         let reason = write.reason.as_ref().map(to_raw_value).transpose().map_err(wrong)?;
         if let Some(reason) = &reason {
             members.insert("reason", reason);
         }
         let text = serde_json::to_string(&members).map_err(wrong)?;
+        let request = request.query_option("strict", self.strict.then_some(true));
         Ok(request.body("application/json", text))
+    }
+}
+
+/// Says what the node warns of. An answer without a body, as that to a delete, has no warnings.
+fn warn(link: &Link<'_>, task: &str, answer: &Answer) {
+    if !answer.body.is_empty()
+        && let Ok(body) = answer.json()
+    {
+        warnings::tell(link, &body, task);
     }
 }
 
@@ -251,6 +295,7 @@ async fn plan(link: &Link<'_>, operation: Operation, task: &str, request: Reques
     }
     link.say("dry run: nothing was changed; this would be:");
     let would = &plan["would"];
+    warnings::tell(link, would, task);
     if operation == Operation::DELETE {
         return screen::put(&format!("{task}  deleted"));
     }
@@ -310,7 +355,7 @@ mod tests {
         };
         let mut draft = Draft::default();
         draft.settings(&settings).expect("JSON");
-        let text = serde_json::to_string(&draft.0).expect("JSON");
+        let text = serde_json::to_string(&draft.members).expect("JSON");
         assert_eq!(text, r#"{"rate":"500/s","retry":{"max_attempts":5},"timeout":"3s"}"#);
     }
 

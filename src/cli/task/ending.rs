@@ -54,8 +54,11 @@ pub(super) fn line(task: &Value) -> String {
     let (done, total) = words::done(task);
     let percent = crate::cli::table::human::percent_text(done, total);
     let id = task["id"].as_str().unwrap_or_default();
+    // What goes wrong with the handler, while it does.
+    let said = task["status_text"].as_str().filter(|_| task["status"] == "running");
+    let said = said.map(|said| format!("  {said}")).unwrap_or_default();
     let text = format!(
-        "{}  {id}  {}  {percent}  {}",
+        "{}  {id}  {}  {percent}  {}{said}",
         words::address(task),
         words::status(task).0,
         show::counts(task)
@@ -102,6 +105,18 @@ mod tests {
         assert_eq!(worse(Exit::Stopped, Exit::WithFailures), Exit::Stopped);
         assert_eq!(worse(Exit::Stopped, Exit::TimedOut), Exit::TimedOut);
         assert_eq!(worse(Exit::Ok, Exit::Ok), Exit::Ok);
+    }
+
+    #[test]
+    fn a_line_says_what_goes_wrong_with_the_handler() {
+        let mut task = task("running", 0);
+        task["handler_down"] = json!({"code": "CONNECT"});
+        task["status_text"] = json!("handler down for 4s (CONNECT at item 0: refused); next probe in 2s");
+        assert_eq!(
+            line(&task),
+            "push t1  t1  ▶ running (handler down)  100%  succeeded 10  abandoned 0  handler down for 4s \
+             (CONNECT at item 0: refused); next probe in 2s"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::args::make::{Begin, Then};
 use super::ending;
 use super::steer::tell;
 use super::until::{self, Seen};
-use super::words;
+use super::{warnings, words};
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::{Form, Link};
@@ -48,7 +48,8 @@ pub(super) async fn follow(link: &Link<'_>, made: Made) -> Result<Followed, Faul
     let asks = made.then == Some(Then::Ask) && made.begin.starts();
     if !asks && !made.begin.wait {
         print(link, &made.answer, &task)?;
-        if !made.begin.starts() && task["status"] == "created" {
+        let is_told = warnings::has(&task, "not_started");
+        if !made.begin.starts() && task["status"] == "created" && !is_told {
             link.hint(&format!("it isn't started: windrow task start {id}"));
         }
         return Ok(Followed { exit: Exit::Ok, ended: None });

@@ -15,6 +15,7 @@ use crate::client::{Request, segment};
 /// Runs.
 const RUNS: Listing = Listing {
     columns: &[
+        column("SHARD", Side::Right, Keep::Rank(55), 3, |run, _| Cell::member(run, "shard")),
         column("RUN", Side::Right, Keep::Always, 3, |run, _| Cell::member(run, "run").tone(Tone::Strong)),
         column("NODE", Side::Left, Keep::Rank(40), 4, |run, _| Cell::member(run, "node")),
         column("STARTED", Side::Left, Keep::Rank(60), 7, |run, times| Cell::time(run, "started_at", times)),
@@ -27,7 +28,6 @@ const RUNS: Listing = Listing {
         column("SUCCEEDED", Side::Right, Keep::Rank(20), 6, |run, _| number(&run["counts"], "succeeded")),
         column("SKIPPED", Side::Right, Keep::Rank(10), 6, |run, _| number(&run["counts"], "skipped")),
         column("ABANDONED", Side::Right, Keep::Rank(25), 6, |run, _| number(&run["counts"], "abandoned")),
-        column("SHARD", Side::Right, Keep::Wide, 3, |run, _| Cell::member(run, "shard")),
         column("EPOCH", Side::Right, Keep::Wide, 3, |run, _| Cell::member(run, "epoch")),
         column("PARKED", Side::Right, Keep::Wide, 3, |run, _| number(&run["counts"], "parked")),
     ],

@@ -64,9 +64,10 @@ async fn add_nodes(link: &Link<'_>, tasks: &mut [Value]) {
     }
 }
 
-/// Why a task waits, if it isn't its own turn that it waits for.
+/// Why a task waits, if it isn't its own turn that it waits for; or what goes wrong with its handler.
 fn waiting(task: &Value) -> Option<String> {
-    let is_stuck = matches!(task["status"].as_str(), Some("queued" | "awaiting_business" | "recovering"));
+    let stuck = ["queued", "awaiting_business", "recovering", "running"];
+    let is_stuck = task["status"].as_str().is_some_and(|status| stuck.contains(&status));
     let text = task["status_text"].as_str().filter(|_| is_stuck && task["status_reason"] != "start_at")?;
     Some(format!("{}: {text}", task["id"].as_str().unwrap_or_default()))
 }

@@ -22,6 +22,7 @@ mod show;
 mod steer;
 mod until;
 pub mod wait;
+mod warnings;
 pub mod watch;
 mod which;
 pub mod words;

@@ -98,7 +98,7 @@ fn counts(counts: &Value) -> String {
 
 fn net(net: &Value) -> String {
     let count = |name: &str| human::count(net[name].as_u64().unwrap_or(0));
-    let shared = if net["exact"] == false { " or more (redrives share items)" } else { "" };
+    let shared = if net["exact"] == false { " or more (too many to look at each)" } else { "" };
     format!(
         "abandoned {}  made good {}  still failed {}{shared}",
         count("abandoned"),

@@ -16,7 +16,8 @@ use crate::cli::remote::{Danger, Link};
 use crate::client::Answer;
 
 /// Members that change by themselves, or say what the others say.
-const MOVING: [&str; 13] = [
+const MOVING: [&str; 14] = [
+    "warnings",
     "status",
     "status_reason",
     "status_text",
@@ -39,14 +40,15 @@ const MEETINGS_MAX: u32 = 5;
 /// # Errors
 /// What the node refused; `Usage` when nothing is to be changed.
 pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let draft = draft(args)?;
+    let mut draft = draft(args)?.strictly(args.strict);
     let touches_labels = !args.labels.is_empty() || !args.unlabels.is_empty();
-    if draft.is_empty() && !touches_labels {
+    if draft.is_empty() && !touches_labels && args.deadline.is_none() {
         return Err(Fault::new(Exit::Usage, "nothing is to be changed", "no flag names a setting").hint(
             "--rate 500/s, --window auto, --label team=growth … `windrow help task set` has them all",
         ));
     }
     let link = Link::open(&args.remote, shell)?;
+    draft.time("deadline", args.deadline.as_ref(), &link)?;
     let deed = Deed { verb: "change", usual: LIVING, danger: Danger::Ordinary, is_dry: args.write.dry_run };
     let ids = chosen(&link, &args.which(), deed).await?;
     let send = async |id: &str| {
@@ -69,7 +71,6 @@ fn draft(args: &SetArgs) -> Result<Draft, Fault> {
     draft.put_option("total", args.total)?;
     draft.put_option("skip_first", args.skip_first)?;
     draft.put_option("shards", args.shards.as_deref().map(number_or_word))?;
-    draft.put_option("deadline", args.deadline.as_ref())?;
     draft.put_option("deadline", args.no_deadline.then_some(Value::Null))?;
     if let Some(params) = &args.params {
         draft.put("params", json("--params", params)?)?;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::args::ShowArgs;
 use super::columns::TASKS;
-use super::words;
+use super::{warnings, words};
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
@@ -74,11 +74,15 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
     }
     for (label, name) in [
         ("created", "created_at"),
+        ("not before", "start_at"),
         ("started", "started_at"),
         ("deadline", "deadline"),
         ("finished", "finished_at"),
     ] {
         card = card.maybe(label, text(name).map(|at| times.text(at)));
+    }
+    for warning in warnings::lines(task, text("id").unwrap_or_default()) {
+        card = card.line("warning", warning);
     }
     card
 }

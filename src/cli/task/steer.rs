@@ -33,8 +33,8 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
         is_dry: args.write.dry_run,
     };
     let ids = chosen(&link, &args.which, deed).await?;
-    let mut draft = Draft::default();
-    draft.put_option("start_at", args.start_at.as_ref())?;
+    let mut draft = Draft::default().strictly(args.strict);
+    draft.time("start_at", args.start_at.as_ref(), &link)?;
     draft.put_option("now", args.now.then_some(true))?;
     let send = async |id: &str| draft.send(&link, &args.write, Operation::START, id).await;
     let became = async |id: &str, answer: Answer| {

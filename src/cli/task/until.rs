@@ -68,7 +68,7 @@ pub(super) async fn until(
         _ = tokio::signal::ctrl_c() => Err(Fault::new(
             Exit::Interrupted,
             "no longer waiting",
-            format!("it was interrupted; {id} goes on untouched"),
+            format!("only the wait was interrupted; {id} is as it was told to be"),
         )
         .hint(format!("windrow task show {id}, or windrow task stop {id}"))),
     }

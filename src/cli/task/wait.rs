@@ -26,7 +26,7 @@ Examples:
 Exit codes: 0 finished, 8 with failures, 9 stopped or cancelled, 10 it was waited long enough; of several tasks the worst.";
 
 /// The longest time that a node is asked to hold an answer back.
-const HOLD_MAX: Duration = Duration::from_secs(20);
+const HOLD_MAX: Duration = Duration::from_secs(10);
 /// Tasks that are asked after at the same time.
 const AT_ONCE: usize = 16;
 /// Between two attempts to find a node that is away.
@@ -73,7 +73,8 @@ async fn wait_for_all(args: &WaitArgs, link: &Link<'_>) -> Result<Exit, Fault> {
     for address in &args.tasks {
         ids.push(link.task(address).await?);
     }
-    let waits = stream::iter(ids).map(|id| Wait { args, link, id, deadline, lost: None }.end());
+    let waits =
+        stream::iter(ids).map(|id| Wait { args, link, id, deadline, lost: None, failing: None }.end());
     let mut waits = Box::pin(waits.buffer_unordered(AT_ONCE));
     let mut worst = Exit::Ok;
     while let Some(end) = waits.next().await {
@@ -100,6 +101,8 @@ struct Wait<'a> {
     deadline: Option<Instant>,
     /// Since when the node is away.
     lost: Option<Instant>,
+    /// The code with which its calls fail.
+    failing: Option<String>,
 }
 
 impl Wait<'_> {
@@ -123,10 +126,21 @@ impl Wait<'_> {
             if let Some(exit) = self.args.goal.reached(&task) {
                 return Ok((answer, exit));
             }
+            self.say_of_handler(&task);
             if self.left() == Some(Duration::ZERO) {
                 return Ok((answer, Exit::TimedOut));
             }
             seen = Some(task["version"].as_u64().unwrap_or_default());
+        }
+    }
+
+    /// That calls fail, once a code, and that they go well again.
+    fn say_of_handler(&mut self, task: &Value) {
+        let text = task["status_text"].as_str().filter(|_| task["status"] == "running");
+        let code = text.map(|_| task["last_error"]["code"].as_str().unwrap_or_default().to_owned());
+        if self.failing != code {
+            self.link.say(&format!("{}: {}", self.id, text.unwrap_or("its calls go well again")));
+            self.failing = code;
         }
     }
 

@@ -28,6 +28,7 @@ fn plain_status(task: &Value) -> (String, Tone) {
     let (sign, tone) = match (status, task["result"].as_str()) {
         ("created", _) => ('○', Tone::Dim),
         ("queued" | "awaiting_business", _) => ('◌', Tone::Wait),
+        ("running", _) if is_handler_down(task) => ('▶', Tone::Warn),
         ("running", _) => ('▶', Tone::Good),
         ("recovering", _) => ('↻', Tone::Warn),
         ("stopping" | "finalizing", _) => ('◐', Tone::Wait),
@@ -41,13 +42,20 @@ fn plain_status(task: &Value) -> (String, Tone) {
     (format!("{sign} {}", status.replace('_', " ")), tone)
 }
 
+/// Whether it runs, and its handler doesn't answer.
+pub fn is_handler_down(task: &Value) -> bool {
+    task["status"] == "running" && task["handler_down"].is_object()
+}
+
 /// What a status alone doesn't say.
 fn remark(task: &Value, status: &str) -> Option<String> {
     let word = match status {
+        "recovering" if task["status_reason"] == "dormant" => task["status_reason"].as_str(),
         "recovering" => {
             let next = &task["next"];
             return Some(format!("{}/{}", next["attempt"].as_u64()?, next["of"].as_u64()?));
         }
+        "running" => is_handler_down(task).then_some("handler down"),
         "queued" => task["status_reason"].as_str(),
         "stopping" | "stopped" => task["stop_reason"].as_str(),
         "finished" => task["result"].as_str().filter(|result| *result != "succeeded"),

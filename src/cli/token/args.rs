@@ -80,7 +80,7 @@ pub struct CreateArgs {
     /// How long it is believed; without it until it is revoked
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     pub expires_in: Option<Duration>,
-    /// Until when it is believed (RFC 3339)
+    /// Until when it is believed (22:00, tomorrow 06:00, 8h, 2027-01-31, RFC 3339)
     #[arg(long, value_name = "TIME", conflicts_with = "expires_in")]
     pub expires_at: Option<String>,
     /// Why.

@@ -10,6 +10,7 @@ use super::args::{CreateArgs, RevokeArgs};
 use super::list::TOKENS;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
+use crate::cli::moment::{self, Lean};
 use crate::cli::remote::{Danger, Form, Link};
 use crate::cli::table::Card;
 use crate::cli::{Shell, screen};
@@ -29,11 +30,12 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     if let Some(business) = &args.business {
         body.insert("business".to_owned(), json!(business));
     }
-    let expires_at = args.expires_in.map(after).transpose()?.or_else(|| args.expires_at.clone());
-    if let Some(at) = expires_at {
+    let link = Link::open(&args.remote, shell)?;
+    let expires_at = moment::given_option("--expires-at", args.expires_at.as_ref(), Lean::Ahead, &link)?;
+    let expires_at = expires_at.map(|at| at.exact);
+    if let Some(at) = args.expires_in.map(after).transpose()?.or(expires_at) {
         body.insert("expires_at".to_owned(), json!(at));
     }
-    let link = Link::open(&args.remote, shell)?;
     let request = args.write.request(Request::post("/v1/tokens"), body);
     let Some(answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
     let made = answer.json()?;

@@ -44,6 +44,9 @@ fn item(seen: impl Fn(u64, String) -> Seen, index: u64, verdict: ItemVerdict) ->
         ItemVerdict::Failed { failure, wish: Wish::Abandon } => {
             seen(index, format!("✗ abandoned {}", told(&failure)))
         }
+        ItemVerdict::Unclear(failure) => {
+            Seen { retry: Some(None), ..seen(index, format!("↻ retry {}", told(&failure))) }
+        }
         ItemVerdict::Failed { failure, wish: Wish::Retry { after } } => {
             // The platform's own codes mean that there was no answer to this item.
             let understood = !NO_ANSWER.contains(&failure.code.as_ref());
@@ -60,7 +63,7 @@ fn whole(seen: Seen, failure: &CallFailure) -> Seen {
     let flawed =
         |failure: &Failure, sign: &str| (format!("✗ {sign} {}", told(failure)), Some(failure.clone()));
     let (said, flaw, retry) = match failure {
-        CallFailure::Charged { failure, after } => {
+        CallFailure::Failed { failure, after, .. } => {
             (format!("↻ failed {}{}", told(failure), wait_text(*after)), None, Some(*after))
         }
         CallFailure::Abandoned(failure) => (format!("✗ abandoned {}", told(failure)), None, None),
@@ -158,6 +161,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::verdict::FailureClass;
 
     #[test]
     fn one_bad_reply_breaks_the_contract() {
@@ -174,7 +178,7 @@ mod tests {
     #[test]
     fn silence_is_no_proof() {
         let mut tally = Tally::default();
-        let lost = Reply::charged(Failure::new("CONNECT", "refused"));
+        let lost = Reply::failed(FailureClass::Unreachable, Failure::new("CONNECT", "refused"));
         tally.on_call(read(&[0], lost, Duration::ZERO), Duration::from_millis(1));
         assert_eq!(tally.contract().expect_err("no answer").exit, Exit::BadHandler);
     }

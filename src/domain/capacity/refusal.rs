@@ -10,10 +10,6 @@ pub enum Obstacle {
     Full,
     /// Never: it needs more than the node's whole capacity.
     TooBig,
-    /// Not now; when other tasks of its business have ended it fits.
-    BusinessFull,
-    /// Never: it needs more than its business may have.
-    BusinessTooBig,
     /// It would fit, but this one was passed over for too long and goes first.
     Behind(ShardId),
     /// It is booked already.
@@ -28,9 +24,9 @@ pub enum Obstacle {
 pub struct Refusal {
     /// What it needs.
     pub need: Load,
-    /// What would fit now, of the node or of the business; for a change, what the shard holds included.
+    /// What would fit now; for a change, what the shard holds included.
     pub free: Load,
-    /// The node's whole capacity, or the business's whole limit.
+    /// The node's whole capacity.
     pub capacity: Load,
     /// Why not.
     pub obstacle: Obstacle,
@@ -41,9 +37,6 @@ impl Refusal {
         let Refusal { need, free, capacity, obstacle } = self;
         match obstacle {
             Obstacle::Full => format!("it needs {need}, {free} of the node's {capacity} would fit now"),
-            Obstacle::BusinessFull => {
-                format!("it needs {need}, {free} of the business's {capacity} would fit now")
-            }
             _ => self.waiting_text(),
         }
     }
@@ -58,14 +51,6 @@ impl Refusal {
             Obstacle::TooBig => {
                 format!(
                     "it needs {need}, more than the node's whole capacity of {capacity}; lower its rate or raise node.capacity_rate"
-                )
-            }
-            Obstacle::BusinessFull => {
-                format!("it needs {need}; too much of the business's {capacity} is taken by its other tasks")
-            }
-            Obstacle::BusinessTooBig => {
-                format!(
-                    "it needs {need}, more than the {capacity} that all tasks of its business may have; lower its rate or raise the business's limit"
                 )
             }
             Obstacle::Behind(shard) => format!("{shard} has waited longer and goes first"),

@@ -49,6 +49,7 @@ impl Execution {
         for row in retrying.into_iter().filter(|row| !self.window.is_settled(row.index)) {
             let trouble = Trouble {
                 attempts: row.attempts,
+                charged: row.charged,
                 place: Place::Window,
                 doing: Doing::Waiting(now.moment),
                 failure: row.failure,
@@ -56,6 +57,7 @@ impl Execution {
                 at: row.at,
                 due_at: now.wall,
                 has_row: true,
+                ..Trouble::default()
             };
             self.high = self.high.max(row.index.plus(1));
             self.troubles.put(row.index, trouble);
@@ -63,13 +65,15 @@ impl Execution {
         for row in parked {
             let trouble = Trouble {
                 attempts: row.attempts,
+                charged: row.charged,
                 place: Place::Outside,
                 doing: Doing::Waiting(now.moment.plus(row.due_at.since(now.wall))),
-                failure: None,
+                failure: row.failure,
                 history: row.history,
                 at: now.wall,
                 due_at: row.due_at,
                 has_row: true,
+                ..Trouble::default()
             };
             self.troubles.put(row.index, trouble);
         }

@@ -8,7 +8,7 @@ use crate::domain::counters::Counters;
 use crate::domain::ids::ItemIndex;
 use crate::domain::lifecycle::StopReason;
 use crate::domain::shards::Told;
-use crate::domain::verdict::SideRecord;
+use crate::domain::verdict::{Outage, SideRecord};
 
 /// A checkpoint before it is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct CheckpointDraft {
     pub canary_passed: bool,
     /// What all shards of the task should know.
     pub told: Told,
+    /// The outage of the handler that the run is in.
+    pub outage: Option<Outage>,
     /// Set in the last draft of a run.
     pub end: Option<RunEnd>,
 }
@@ -55,6 +57,7 @@ impl Execution {
                 || self.unsaved > 0 && self.unsaved >= self.unsaved_max() / 2
                 || self.is_mark_due()
                 || self.is_pass_due()
+                || self.is_outage_due()
                 || !self.told.is_empty())
     }
 
@@ -67,7 +70,14 @@ impl Execution {
             && self.outstanding.is_none()
             && !self.is_mark_due()
             && !self.is_pass_due()
+            && !self.is_outage_due()
             && self.told.is_empty()
+    }
+
+    /// Whether an outage began or ended since the last draft: a take-over should know.
+    fn is_outage_due(&self) -> bool {
+        let since = |outage: Option<Outage>| outage.map(|outage| outage.since);
+        since(self.judge.circuit.outage()) != since(self.judge.drafted)
     }
 
     /// How many completions may be unsaved.
@@ -88,13 +98,14 @@ impl Execution {
             Phase::Running | Phase::Stopping(_) => None,
         };
         let told = !self.told.is_empty();
-        let changed =
-            self.unsaved > 0 || !self.side.is_empty() || self.is_pass_due() || told || end.is_some();
+        let news = self.is_pass_due() || self.is_outage_due() || told;
+        let changed = self.unsaved > 0 || !self.side.is_empty() || news || end.is_some();
         if self.outstanding.is_some() || !changed {
             return None;
         }
         self.draft_no += 1;
         self.drafted_low = self.window.low_water();
+        self.judge.drafted = self.judge.circuit.outage();
         self.on_mark_drafted(self.draft_no);
         let side = std::mem::take(&mut self.side);
         side.keys().for_each(|index| self.troubles.mark_row(*index));
@@ -111,6 +122,7 @@ impl Execution {
             finish_at: self.finish_at,
             canary_passed: self.draft_pass(self.draft_no),
             told: self.told,
+            outage: self.judge.circuit.outage(),
             end,
         };
         let (finish_at, told) = (self.finish_at.take(), std::mem::take(&mut self.told));

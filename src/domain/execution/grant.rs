@@ -1,6 +1,7 @@
 //! What leaves now: due retries first (they hold low water), then parked and fresh items.
 
 use super::Execution;
+use super::failed::fresh_trouble;
 use super::types::{Effects, Now, Phase, RunEnd, SIDE_RECORDS_MAX, Wait};
 use crate::domain::ids::{Attempt, ItemIndex, Moment};
 use crate::domain::invariants::Invariant;
@@ -23,20 +24,40 @@ impl Execution {
         if self.end_if_over(fx) {
             return;
         }
+        if self.is_held && want == 0 && matches!(self.phase, Phase::Running) {
+            return self.hold_back(now, fx);
+        }
         if !matches!(self.phase, Phase::Running) || want == 0 {
             let shut = matches!(self.phase, Phase::Running).then_some(StallReason::Trust);
             self.stall(shut, now.moment);
             fx.wait = Wait::Completion;
             return;
         }
-        if self.solo.is_some() && self.grant_solo(now, fx) {
+        let look = self.judge_alone(now, fx);
+        if self.end_if_over(fx) {
+            return;
+        }
+        if matches!(self.phase, Phase::Running) {
+            self.grant_running(want, now, fx);
+        } else {
+            fx.wait = Wait::Completion;
+        }
+        if fx.dispatch.is_empty() {
+            Execution::wake_by(fx, look);
+            Execution::wake_by(fx, self.judge.first_contact().filter(|until| *until > now.moment));
+        }
+    }
+
+    fn grant_running(&mut self, want: u32, now: Now, fx: &mut Effects) {
+        if self.is_circuit_shut(now, fx) || self.solo.is_some() && self.grant_solo(now, fx) {
             return;
         }
         self.evict_stragglers(now);
         let room = self.room(want, now);
         let granted = if room.items == 0 { 0 } else { self.grant_within(room.items, now, fx) };
-        let reason = room
-            .bound_by
+        fx.held_by_limit = self.is_held && granted == want && self.could_send_more(now);
+        let bound_by = if fx.held_by_limit { Some(StallReason::Limit) } else { room.bound_by };
+        let reason = bound_by
             .filter(|_| granted >= room.items)
             .or_else(|| (granted < room.items).then(|| self.why_nothing_is_left()).flatten());
         self.stall(reason, now.moment);
@@ -79,6 +100,9 @@ impl Execution {
         }
         // A stop that arrives with the last item finds a task that is done.
         let done = end != RunEnd::Fenced && self.is_all_settled();
+        if done {
+            self.judge.circuit.end();
+        }
         self.phase = Phase::Ended(if done { RunEnd::Done } else { end });
         self.pace.halt();
         self.unmark();
@@ -118,7 +142,8 @@ impl Execution {
             (false, true) => Some(reason),
             (false, false) => None,
         };
-        Room { items: self.whole_batches(credit, now), bound_by }
+        let items = self.whole_batches(credit, now);
+        Room { items: self.room_of_circuit(items, now), bound_by }
     }
 
     /// Items leave in whole batches, unless they have waited `batch_linger` for the batch to fill.
@@ -143,16 +168,22 @@ impl Execution {
     }
 
     /// An upper bound on the items that may still leave, but for those that came back.
-    fn left(&self) -> u64 {
+    pub(super) fn left(&self) -> u64 {
         self.fresh_end().0.saturating_sub(self.cursor.0) + self.troubles.len() as u64
     }
 
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
+        if self.judge.circuit.is_open() {
+            return self.grant_probe(room, now, fx);
+        }
+        if !self.judge.circuit.is_closed() {
+            return self.grant_round(room, now, fx);
+        }
         let mut granted = self.grant_due(Place::Window, room, now, fx);
         if self.tuning.ordered && !self.troubles.is_empty() {
             // Parked before the task became ordered, if at all.
             granted += self.grant_due(Place::Outside, room - granted, now, fx);
-            return self.depart(granted);
+            return self.depart(granted, now.moment);
         }
         // At least a quarter of what is left goes to due parked items, the whole of it when nothing is fresh.
         let left = room - granted;
@@ -161,10 +192,13 @@ impl Execution {
         granted += self.grant_again(room - granted, fx);
         granted += self.grant_fresh(room - granted, fx);
         granted += self.grant_due(Place::Outside, room - granted, now, fx);
-        self.depart(granted)
+        self.depart(granted, now.moment)
     }
 
-    pub(super) fn depart(&mut self, granted: u32) -> u32 {
+    pub(super) fn depart(&mut self, granted: u32, now: Moment) -> u32 {
+        if !self.judge.circuit.is_closed() && granted > 0 {
+            self.judge.circuit.on_sent(granted.div_ceil(self.tuning.batch.get()), now);
+        }
         if let Some((first, last)) = self.pace.lateness(granted) {
             self.tally.delays.record_between(first, last, granted);
         }
@@ -174,18 +208,22 @@ impl Execution {
         granted
     }
 
-    fn grant_due(&mut self, place: Place, room: u32, now: Now, fx: &mut Effects) -> u32 {
+    pub(super) fn grant_due(&mut self, place: Place, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while granted < room {
             let Some((index, attempts)) = self.troubles.pop_due(place, now.moment) else { break };
-            fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt: Attempt::new(attempts + 1) });
-            self.sent.repeats += u64::from(attempts > 0);
+            self.push_troubled(index, attempts, fx);
             granted += 1;
         }
         granted
     }
 
-    fn grant_again(&mut self, room: u32, fx: &mut Effects) -> u32 {
+    pub(super) fn push_troubled(&mut self, index: ItemIndex, attempts: u32, fx: &mut Effects) {
+        fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt: Attempt::new(attempts + 1) });
+        self.sent.repeats += u64::from(attempts > 0);
+    }
+
+    pub(super) fn grant_again(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while let Some(left) = std::num::NonZeroU32::new(room - granted) {
             let Some(run) = self.again.pop_front() else { break };
@@ -200,7 +238,7 @@ impl Execution {
     }
 
     #[inline]
-    fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
+    pub(super) fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         let to = self.window.limit().min(self.fresh_end()).min(self.source_ready);
         while granted < room {
@@ -239,6 +277,7 @@ impl Execution {
     /// unsettled in the window's lower half, since its upper half was dispatched later and is done.
     fn evict_stragglers(&mut self, now: Now) {
         let held = !self.tuning.ordered
+            && self.judge.circuit.is_closed()
             && self.cursor >= self.window.limit()
             && self.cursor < self.end
             && self.counters.in_flight < u64::from(self.limits.concurrency);
@@ -266,16 +305,8 @@ impl Execution {
         if self.window.settle(IndexRun::one(index)).is_err() {
             return;
         }
-        let mut trouble = self.troubles.take(index).unwrap_or(Trouble {
-            attempts: 0,
-            place: Place::Window,
-            doing: Doing::InFlight,
-            failure: None,
-            history: Vec::new(),
-            at: now.wall,
-            due_at: now.wall,
-            has_row: false,
-        });
+        let fresh = || Trouble { doing: Doing::InFlight, ..fresh_trouble(now) };
+        let mut trouble = self.troubles.take(index).unwrap_or_else(fresh);
         trouble.place = Place::Outside;
         self.unsaved += 1;
         self.record(index, &trouble);
@@ -283,7 +314,7 @@ impl Execution {
     }
 
     /// Why less left than there was room for.
-    fn why_nothing_is_left(&mut self) -> Option<StallReason> {
+    pub(super) fn why_nothing_is_left(&mut self) -> Option<StallReason> {
         if self.cursor >= self.end {
             let waits =
                 self.troubles.next_due(Place::Window).or_else(|| self.troubles.next_due(Place::Outside));
@@ -304,7 +335,7 @@ impl Execution {
     }
 
     /// The earliest time at which something changes by itself; completions and events wake the lanes anyway.
-    fn when_to_ask_again(&mut self, room: u32, now: Now) -> Wait {
+    pub(super) fn when_to_ask_again(&mut self, room: u32, now: Now) -> Wait {
         let mut earliest: Option<Moment> = None;
         let mut consider = |moment: Moment| {
             if moment > now.moment {

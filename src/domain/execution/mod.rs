@@ -4,16 +4,24 @@
 //! (what to dispatch, when to ask again, what to save). One event may carry a batch of facts, effects speak in index
 //! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
 //!
-//! `report` takes in what calls came to, `grant` decides what leaves, `draft` makes checkpoints, `control` obeys
+//! `report` and `failed` take in what calls came to, `judge` what they say of the handler (`circuit`, `errors`, `alone`),
+//! `grant` and `probe` decide what leaves, `draft` makes checkpoints, `control` obeys
 //! commands, `progress` and `window_picture` tell people, `sent` counts what left, `solo` finds the item that kills the
 //! node, `canary` holds all but the first items back, `part` shares the settings, `shared` knows of the other shards. Invariants: `domain::invariants`.
 
+mod alone;
 mod canary;
+mod circuit;
 mod control;
 mod cut_off;
 mod draft;
+mod errors;
+mod failed;
 mod grant;
+mod held;
+mod judge;
 mod part;
+mod probe;
 mod progress;
 mod report;
 mod sent;
@@ -77,8 +85,7 @@ pub struct Execution {
 
     pace: Pace,
     budget: Meter,
-    rejected_in_a_row: u32,
-    bad_replies_in_a_row: u32,
+    judge: judge::Judge,
     pauses_in_a_row: u32,
 
     side: BTreeMap<ItemIndex, SideRecord>,
@@ -91,6 +98,7 @@ pub struct Execution {
 
     source_ready: ItemIndex,
     handler_slots: Option<u32>,
+    is_held: bool,
     latencies: Latencies,
     tally: Box<Tally>,
     /// Low water, and since when it has stood there with something given out.
@@ -110,25 +118,24 @@ pub struct Execution {
 impl Execution {
     /// A run that begins, or goes on from what was saved.
     pub fn new(start: Start, now: Now) -> Execution {
-        let Start { shard, range, tuning: whole, restored, has_data, stalls, run, canary, shared } = start;
-        let tuning = part_of(&whole, shared.share);
-        let (limits, low) = (Limits::of(&tuning), restored.low_water.max(range.start));
+        let (range, counters) = (start.range, start.restored.counters);
+        let tuning = part_of(&start.tuning, start.shared.share);
+        let (limits, low) = (Limits::of(&tuning), start.restored.low_water.max(range.start));
         let mut execution = Execution {
-            shard,
-            run,
+            shard: start.shard,
+            run: start.run,
             range,
             end: range.end,
             phase: Phase::Running,
-            window: Window::restore(low, limits.window, &restored.above),
+            window: Window::restore(low, limits.window, &start.restored.above),
             cursor: low,
-            high: restored.high_water.max(low),
+            high: start.restored.high_water.max(low),
             again: VecDeque::new(),
             troubles: Troubles::default(),
-            counters: restored.counters,
+            counters,
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
             budget: Meter::new(tuning.error_budget),
-            rejected_in_a_row: 0,
-            bad_replies_in_a_row: 0,
+            judge: judge::Judge::new(&start, now.moment),
             pauses_in_a_row: 0,
             side: BTreeMap::new(),
             outstanding: None,
@@ -136,12 +143,13 @@ impl Execution {
             drafted_low: low,
             finish_at: None,
             unsaved: 0,
-            source_ready: if has_data { low } else { range.end },
+            source_ready: if start.has_data { low } else { range.end },
             handler_slots: None,
+            is_held: false,
             latencies: Latencies::default(),
             tally: Box::default(),
             head: (low, now.moment),
-            speed: types::Speed::new(restored.counters.settled(), now.moment),
+            speed: types::Speed::new(counters.settled(), now.moment),
             stalls: Stalls::default(),
             sent: sent::Sent::default(),
             full_since: None,
@@ -149,14 +157,14 @@ impl Execution {
             starved: false,
             solo: None,
             canary: None,
-            careful: stalls >= solo::STALLS_MAX,
-            whole,
+            careful: start.stalls >= solo::STALLS_MAX,
+            whole: start.tuning,
             tuning,
-            shared,
+            shared: start.shared,
             told: Told::default(),
             limits,
         };
-        execution.resume(restored, canary, now);
+        execution.resume(start.restored, start.canary, now);
         execution
     }
 
@@ -171,13 +179,14 @@ impl Execution {
     /// Takes one event in and appends the decisions to `fx`, which the caller cleared.
     pub fn step(&mut self, event: Event<'_>, now: Now, fx: &mut Effects) {
         // Whatever comes from outside the lanes may let something leave; a report says so itself.
-        let may_free = !matches!(event, Event::Exchange { .. } | Event::DraftCheckpoint);
+        let may_free = !matches!(event, Event::Exchange { .. } | Event::DraftCheckpoint | Event::Held(_));
         let checks = matches!(event, Event::DraftCheckpoint);
         match event {
             Event::Exchange { reports, want } => self.on_exchange(reports, want, now, fx),
             Event::Command(command) => self.on_command(command, now),
             Event::SourceReady(upto) => self.source_ready = self.source_ready.max(upto),
             Event::HandlerSlots(slots) => self.handler_slots = slots,
+            Event::Held(is_held) => self.is_held = is_held,
             Event::DraftCheckpoint => fx.checkpoint = self.draft(),
             Event::CheckpointStored(no) => self.on_checkpoint_stored(no),
             Event::LanesLost => self.on_lanes_lost(now),
@@ -195,6 +204,9 @@ impl Execution {
             self.judge_canary();
         }
         self.on_time(now);
+        if self.judge.errors.last().is_some() {
+            self.judge_patience(now);
+        }
         self.grant(want, now, fx);
         self.watch_head(now.moment);
         fx.checkpoint_due |= self.is_checkpoint_due();
@@ -216,12 +228,18 @@ impl Execution {
         self.sent.take_back(self.counters.in_flight, repeats.count() as u64);
         self.stall(None, now.moment);
         self.troubles.lose_flights(now.moment);
+        self.judge.circuit.on_lost(now.moment);
         self.counters.in_flight = 0;
         self.again.clear();
         self.cursor = self.window.low_water();
         self.pace.empty(now.moment);
         self.merge_outstanding();
         self.end_what_is_over();
+    }
+
+    /// How many items are with the handler.
+    pub fn in_flight(&self) -> u64 {
+        self.counters.in_flight
     }
 
     /// Checks the cheap invariants; the caller counts what is broken, tests panic.

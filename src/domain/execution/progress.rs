@@ -5,12 +5,14 @@ use std::time::Duration;
 use super::Execution;
 use super::types::{Now, Phase, total};
 use crate::domain::counters::Counters;
+use crate::domain::failed_calls::FailedCalls;
 use crate::domain::ids::{ItemCount, ItemIndex, Moment};
 use crate::domain::permits::Permits;
 use crate::domain::settings::Rate;
 use crate::domain::stall::StallReason;
 use crate::domain::tally::Tally;
 use crate::domain::task::Tuning;
+use crate::domain::verdict::{HandlerState, LastError};
 use crate::domain::waiting::Doing;
 
 /// A picture of a run at one moment; its terms add up.
@@ -36,6 +38,8 @@ pub struct Progress {
     pub unsaved: u64,
     /// Items that wait for a retry or are tried again.
     pub troubled: u64,
+    /// Whether the handler is down, and what last went wrong.
+    pub handler: HandlerState,
     /// Why nothing leaves, if so.
     pub stall: Option<StallReason>,
     /// Time spent stalled so far, in the order of `StallReason::ALL`.
@@ -80,6 +84,7 @@ impl Execution {
             rate: self.pace.rate(),
             unsaved: self.unsaved,
             troubled: self.troubles.len() as u64,
+            handler: self.handler_state(now),
             stall: self.stalls.current(),
             stalled: self.stalls.spent(now.moment),
             permits: self.permits(now.moment),
@@ -90,6 +95,33 @@ impl Execution {
             budget_left_ppm: self.budget.left_ppm(self.abandoned_of_task(), self.shared.items, now.moment),
             phase: self.phase.clone(),
         }
+    }
+
+    fn handler_state(&self, now: Now) -> HandlerState {
+        let circuit = &self.judge.circuit;
+        HandlerState {
+            contacted: self.judge.contacted,
+            outage: circuit.outage(),
+            next_probe_in: circuit.next_probe().map(|next| next.since(now.moment)),
+            error: self.judge.errors.last().cloned(),
+            held: self.troubles.held().count() as u64,
+            judged_in: self.judged_in(now),
+        }
+    }
+
+    /// How the handler fares.
+    pub fn handler(&self, now: Now) -> HandlerState {
+        self.handler_state(now)
+    }
+
+    /// The errors of late, one a code, the latest last.
+    pub fn errors(&self) -> &[LastError] {
+        self.judge.errors.all()
+    }
+
+    /// Calls that failed since the run began.
+    pub fn failed_calls(&self) -> &FailedCalls {
+        self.judge.errors.counted()
     }
 
     /// What was counted since the run began.

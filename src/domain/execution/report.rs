@@ -1,24 +1,18 @@
-//! What calls came to: settle, retry, park, give up; and what the handler said about itself.
+//! What calls came to: what settled well, what came back unused, and what the handler asked for.
 
 use std::time::Duration;
 
 use super::Execution;
 use super::types::{Effects, Now, Phase, Reports, RunEnd};
-use crate::domain::ids::{Attempt, ItemIndex, Moment};
+use crate::domain::ids::{Attempt, ItemIndex};
 use crate::domain::invariants::Invariant;
 use crate::domain::lifecycle::StopReason;
-use crate::domain::retry::{self, Verdict};
 use crate::domain::run::IndexRun;
-use crate::domain::settings::OnExhausted;
 use crate::domain::shards::PauseReason;
-use crate::domain::verdict::{
-    AttemptNote, Dispatch, Failed, Failure, HandlerCommand, ItemTrouble, Outcome, Settled, SideRecord, Signal,
-};
+use crate::domain::verdict::{Dispatch, HandlerCommand, Outcome, Settled, SideRecord, Signal};
 use crate::domain::waiting::{Doing, Place, Trouble};
 
-/// So many calls in a row that refuse us, or that can't be understood, stop the task. (`ux.md` §2.5.)
-const IN_A_ROW_MAX: u32 = 3;
-/// The first pause after 429/503 without `Retry-After`; doubled each time in a row up to the longest.
+/// The first pause after 429 without `Retry-After`; doubled each time in a row up to the longest.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_LONGEST: Duration = Duration::from_secs(60);
 /// The longest `Retry-After` that is obeyed. (`ux.md` §2.5.)
@@ -32,6 +26,7 @@ impl Execution {
         for settled in reports.settled.drain(..) {
             self.on_settled(settled, fx);
         }
+        self.on_calls(reports, now, fx);
         for failed in reports.failed.drain(..) {
             self.on_failed(failed, now, fx);
         }
@@ -111,7 +106,7 @@ impl Execution {
     }
 
     /// Sets the bit of an item that leaves trouble, unless it is set already.
-    fn close_place(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+    pub(super) fn close_place(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         if trouble.place == Place::Window && self.window.settle(IndexRun::one(index)) != Ok(1) {
             fx.violations.push(Invariant::ReportWasInFlight);
         }
@@ -124,98 +119,11 @@ impl Execution {
         }
     }
 
-    fn land(&mut self, items: u32, fx: &mut Effects) {
+    pub(super) fn land(&mut self, items: u32, fx: &mut Effects) {
         match self.counters.in_flight.checked_sub(u64::from(items)) {
             Some(left) => self.counters.in_flight = left,
             None => fx.violations.push(Invariant::InFlightBounded),
         }
-    }
-
-    fn on_failed(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
-        let Failed { index, attempt, failure, wish, took } = failed;
-        let known = self.troubles.take(index);
-        let was_in_flight = match &known {
-            Some(t) => t.doing == Doing::InFlight && t.attempts + 1 == attempt.get(),
-            None => attempt == Attempt::FIRST && index < self.high && !self.window.is_settled(index),
-        };
-        if !was_in_flight {
-            fx.violations.push(Invariant::ReportWasInFlight);
-            known.into_iter().for_each(|trouble| self.troubles.put(index, trouble));
-            return;
-        }
-        self.land(1, fx);
-        self.on_suspect_answered(index);
-        self.tally.failed.count(&failure.code, wish);
-        let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
-        trouble.attempts = attempt.get();
-        trouble.note(AttemptNote {
-            attempt: attempt.get(),
-            at_ms: now.wall.0,
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            code: failure.code.clone(),
-            run: self.run.0,
-        });
-        trouble.failure = Some(failure);
-        trouble.at = now.wall;
-        if self.budget.on_failed_attempt(now.moment) {
-            self.recover_from_failures();
-        }
-        let spread = retry::spread(self.shard.task, index, attempt);
-        let verdict =
-            retry::decide(wish, attempt, self.tuning.max_attempts.get(), &self.tuning.backoff, spread);
-        self.obey(index, trouble, verdict, now, fx);
-    }
-
-    fn obey(&mut self, index: ItemIndex, trouble: Trouble, verdict: Verdict, now: Now, fx: &mut Effects) {
-        match verdict {
-            Verdict::RetryAfter(wait) => self.wait_for_retry(index, trouble, wait, now),
-            Verdict::GivenUp => self.abandon(index, &trouble, fx),
-            Verdict::Exhausted if self.tuning.on_exhausted == OnExhausted::Abandon => {
-                self.abandon(index, &trouble, fx);
-            }
-            Verdict::Exhausted => {
-                let text = format!("item {} used all {} attempts", index.0, trouble.attempts);
-                self.stop(RunEnd::Stopped { reason: StopReason::ItemExhausted, text });
-                self.wait_for_retry(index, trouble, Duration::ZERO, now);
-            }
-        }
-    }
-
-    /// Short waits stay in the window, long ones park, as long as there is room.
-    fn wait_for_retry(&mut self, index: ItemIndex, mut trouble: Trouble, wait: Duration, now: Now) {
-        let long = wait > self.tuning.park_after && !self.tuning.ordered;
-        let parks = long && trouble.place == Place::Window && self.has_room_to_park();
-        if parks && self.window.settle(IndexRun::one(index)).is_ok() {
-            trouble.place = Place::Outside;
-            self.unsaved += 1;
-        }
-        trouble.doing = Doing::Waiting(now.moment.plus(wait));
-        trouble.due_at = now.wall.plus(wait);
-        self.record(index, &trouble);
-        self.troubles.put(index, trouble);
-    }
-
-    pub(super) fn has_room_to_park(&self) -> bool {
-        self.troubles.outside() < u64::from(self.tuning.parked_max)
-    }
-
-    /// The row that a checkpoint keeps of a troubled item.
-    pub(super) fn record(&mut self, index: ItemIndex, trouble: &Trouble) {
-        let row = item_trouble(index, trouble);
-        let record = match trouble.place {
-            Place::Window => SideRecord::Retrying(row),
-            Place::Outside => SideRecord::Parked { trouble: row, due_at: trouble.due_at },
-        };
-        self.side.insert(index, record);
-    }
-
-    pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
-        self.close_place(index, trouble, fx);
-        self.side.insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
-        self.counters.abandoned += 1;
-        self.unsaved += 1;
-        let code = trouble.failure.as_ref().map_or("nothing", |failure| failure.code.as_ref());
-        self.judge_abandoned(&format!("the last one said {code}"));
     }
 
     fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
@@ -240,7 +148,7 @@ impl Execution {
             return;
         }
         self.land(run.len(), fx);
-        self.sent.take_back(u64::from(run.len()), 0);
+        self.take_back(run.len(), 0);
         self.again.push_back(run);
     }
 
@@ -252,38 +160,26 @@ impl Execution {
         }
         if let Some(mut trouble) = self.troubles.take(index) {
             self.land(1, fx);
-            self.sent.take_back(1, u64::from(trouble.attempts > 0));
+            self.take_back(1, u64::from(trouble.attempts > 0));
             trouble.doing = Doing::Waiting(now.moment);
             self.troubles.put(index, trouble);
         }
     }
 
+    fn take_back(&mut self, items: u32, repeats: u64) {
+        self.sent.take_back(u64::from(items), repeats);
+        self.judge.circuit.on_returned(items.div_ceil(self.tuning.batch.get()));
+    }
+
     fn on_signal(&mut self, signal: Signal, now: Now) {
         match signal {
-            Signal::Answered => {
-                (self.rejected_in_a_row, self.bad_replies_in_a_row, self.pauses_in_a_row) = (0, 0, 0);
-            }
-            Signal::BadReply(failure) => {
-                self.bad_replies_in_a_row += 1;
-                self.stop_if_too_many(self.bad_replies_in_a_row, StopReason::HandlerRejected, &failure);
-            }
-            Signal::Rejected(failure) => {
-                self.rejected_in_a_row += 1;
-                self.stop_if_too_many(self.rejected_in_a_row, StopReason::HandlerRejected, &failure);
-            }
             Signal::Gone(failure) => {
-                self.stop_if_too_many(IN_A_ROW_MAX, StopReason::HandlerGone, &failure);
+                let text = format!("{}: {}", failure.code, failure.message);
+                self.stop(RunEnd::Stopped { reason: StopReason::HandlerGone, text });
             }
             Signal::BackPressure { after } => self.back_off(after, now),
             Signal::Fenced => self.stop(RunEnd::Fenced),
             Signal::Command(command) => self.on_handler_command(command, now),
-        }
-    }
-
-    fn stop_if_too_many(&mut self, in_a_row: u32, reason: StopReason, failure: &Failure) {
-        if in_a_row >= IN_A_ROW_MAX {
-            let text = format!("{}: {}", failure.code, failure.message);
-            self.stop(RunEnd::Stopped { reason, text });
         }
     }
 
@@ -312,7 +208,7 @@ impl Execution {
         }
     }
 
-    fn recover_from_failures(&mut self) {
+    pub(super) fn recover_from_failures(&mut self) {
         let budget = self.whole.error_budget;
         let allowed = budget.failed_attempts.map_or(0.0, |rate| rate.as_per_second());
         let text = format!("more than {allowed} failed attempts a second over {:?}", budget.window);
@@ -334,22 +230,4 @@ impl Execution {
             (Phase::Stopping(_) | Phase::Ended(_), _) => {}
         }
     }
-}
-
-pub(super) fn fresh_trouble(now: Now) -> Trouble {
-    Trouble {
-        attempts: 0,
-        place: Place::Window,
-        doing: Doing::Waiting(Moment(0)),
-        failure: None,
-        history: Vec::new(),
-        at: now.wall,
-        due_at: now.wall,
-        has_row: false,
-    }
-}
-
-pub(super) fn item_trouble(index: ItemIndex, trouble: &Trouble) -> ItemTrouble {
-    let (failure, history) = (trouble.failure.clone(), trouble.history.clone());
-    ItemTrouble { index, attempts: trouble.attempts, failure, at: trouble.at, history }
 }

@@ -23,12 +23,14 @@ pub struct Shared {
     pub items: ItemCount,
     /// Items that other shards have abandoned, as far as they are saved.
     pub abandoned_elsewhere: u64,
+    /// Whether the handler is down for every other shard that isn't done.
+    pub all_down: bool,
 }
 
 impl Shared {
     /// The only shard of its task.
     pub fn alone(range: ShardRange) -> Shared {
-        Shared { share: Share::ALL, items: range.len(), abandoned_elsewhere: 0 }
+        Shared { share: Share::ALL, items: range.len(), abandoned_elsewhere: 0, all_down: true }
     }
 }
 

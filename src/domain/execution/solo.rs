@@ -12,9 +12,9 @@
 use std::collections::BTreeSet;
 
 use super::Execution;
-use super::report::fresh_trouble;
+use super::failed::fresh_trouble;
 use super::types::{Effects, Now, Wait};
-use crate::domain::ids::{Attempt, ItemIndex};
+use crate::domain::ids::{Attempt, ItemIndex, Moment};
 use crate::domain::run::IndexRun;
 use crate::domain::settings::OnExhausted;
 use crate::domain::stall::StallReason;
@@ -79,7 +79,7 @@ impl Execution {
                 return self.leave_solo(now, fx);
             };
             let Some(blocked) = self.why_suspect_waits(index, now) else {
-                self.send_suspect(index, fx);
+                self.send_suspect(index, now.moment, fx);
                 self.stall(None, now.moment);
                 return true;
             };
@@ -120,21 +120,17 @@ impl Execution {
         }
     }
 
-    /// Whether the marks that earlier runs left say that the item kills its node. A parked row does not say why
-    /// its last attempt failed, but an item with all its attempts used is never parked by an answer, unless the
-    /// task stops for it: then each resumption adds one.
+    /// Whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
+    /// says nothing.
     fn is_killer(&self, index: ItemIndex) -> bool {
         let attempts_max = match self.tuning.on_exhausted {
             OnExhausted::Abandon => self.tuning.max_attempts.get(),
             OnExhausted::Stop => self.tuning.max_attempts.get().saturating_add(MARK_CODES.len() as u32),
         };
-        self.troubles.get(index).is_some_and(|t| match (&t.failure, t.place) {
-            (Some(failure), Place::Window) => {
-                let marks = marks(failure);
-                marks == MARK_CODES.len() || marks > 0 && t.attempts >= attempts_max
-            }
-            (None, Place::Outside) => t.attempts >= attempts_max,
-            (None, Place::Window) | (Some(_), Place::Outside) => false,
+        self.troubles.get(index).is_some_and(|t| {
+            let marks = t.failure.as_ref().map_or(0, marks);
+            // Each mark stands for an attempt that the item never answered.
+            marks == MARK_CODES.len() || marks > 0 && t.charged + marks as u32 >= attempts_max
         })
     }
 
@@ -145,6 +141,9 @@ impl Execution {
             && due > now.moment
         {
             return Some((Wait::Until(due), Some(StallReason::RetryWait)));
+        }
+        if let Some((_, Doing::Held(_))) = known {
+            return Some((Wait::Completion, Some(StallReason::RetryWait)));
         }
         if index >= self.source_ready && known.is_none_or(|(place, _)| place == Place::Window) {
             return Some((Wait::Completion, Some(StallReason::SourceWait)));
@@ -183,14 +182,14 @@ impl Execution {
         false
     }
 
-    fn send_suspect(&mut self, index: ItemIndex, fx: &mut Effects) {
+    fn send_suspect(&mut self, index: ItemIndex, now: Moment, fx: &mut Effects) {
         if let Some(mut trouble) = self.troubles.take(index) {
             trouble.doing = Doing::InFlight;
             let attempt = Attempt::new(trouble.attempts.saturating_add(1));
             self.sent.repeats += u64::from(trouble.attempts > 0);
             self.troubles.put(index, trouble);
             fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt });
-            self.depart(1);
+            self.depart(1, now);
         }
     }
 

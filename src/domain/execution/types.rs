@@ -11,7 +11,9 @@ use crate::domain::pace::Pace;
 use crate::domain::settings::Auto;
 use crate::domain::shards::{Pause, Slow};
 use crate::domain::task::{Canary, ShardRange, Tuning};
-use crate::domain::verdict::{Dispatch, Failed, ItemTrouble, ParkedItem, Settled, Signal};
+use crate::domain::verdict::{
+    AnsweredCalls, Dispatch, Failed, FailedCall, ItemTrouble, Outage, ParkedItem, Settled, Signal,
+};
 
 use super::draft::CheckpointDraft;
 use super::shared::Shared;
@@ -56,6 +58,8 @@ pub struct Start {
     pub canary: Option<Canary>,
     /// What is known of the rest of the task; `tuning` is the task's.
     pub shared: Shared,
+    /// A handler that is not reached for so long, or only ever finds fault, ends the run; none waits.
+    pub first_contact: Option<Duration>,
 }
 
 /// Saved progress.
@@ -75,6 +79,8 @@ pub struct Restored {
     pub parked: Vec<ParkedItem>,
     /// Where an early finish cut the shard, if it did.
     pub excluded: Option<ItemIndex>,
+    /// The outage that the run before was in.
+    pub outage: Option<Outage>,
 }
 
 impl Restored {
@@ -95,6 +101,10 @@ pub struct Reports {
     pub returned: Vec<Dispatch>,
     /// Turned away by a handler that is busy (429, 503): due again, uncharged.
     pub refused: Vec<Dispatch>,
+    /// Calls that brought no success, in the order in which they came back.
+    pub calls: Vec<FailedCall>,
+    /// Calls that brought a verdict after the last of `calls`.
+    pub answered: AnsweredCalls,
     /// What calls told about the handler.
     pub signals: Vec<Signal>,
     /// How long calls took.
@@ -108,6 +118,8 @@ impl Reports {
             && self.failed.is_empty()
             && self.returned.is_empty()
             && self.refused.is_empty()
+            && self.calls.is_empty()
+            && self.answered.calls == 0
             && self.signals.is_empty()
     }
 
@@ -158,6 +170,8 @@ pub enum Event<'a> {
     SourceReady(ItemIndex),
     /// How many items the handler can work on at once.
     HandlerSlots(Option<u32>),
+    /// Whether a limit that it shares with other runs lets less leave than the lanes could start.
+    Held(bool),
     /// Make a checkpoint, unless one is outstanding or nothing changed.
     DraftCheckpoint,
     /// The draft of this number is durable.
@@ -227,6 +241,8 @@ pub struct Effects {
     pub concurrency: u32,
     /// Whether a rate limits the task: then a grant must depart within `pace::STALE_AFTER` or come back.
     pub paced: bool,
+    /// More would have left but for a limit that is shared with other runs ([`Event::Held`]).
+    pub held_by_limit: bool,
     /// Other lanes that found nothing may find something now.
     pub wake_lanes: bool,
     /// A checkpoint should be drafted soon.
@@ -244,6 +260,7 @@ impl Effects {
         self.dispatch.clear();
         self.wait = Wait::Now;
         self.paced = false;
+        self.held_by_limit = false;
         self.wake_lanes = false;
         self.checkpoint_due = false;
         self.checkpoint = None;

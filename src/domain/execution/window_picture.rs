@@ -118,7 +118,7 @@ fn per_cell(low: ItemIndex, until: ItemIndex, cells_max: NonZeroU32) -> u64 {
 
 fn cell_of(doing: Doing) -> Cell {
     match doing {
-        Doing::Waiting(_) => Cell::Retry,
+        Doing::Waiting(_) | Doing::Held(_) => Cell::Retry,
         Doing::InFlight => Cell::InFlight,
     }
 }

@@ -86,6 +86,8 @@ fn stall_title(reason: StallReason) -> &'static str {
         StallReason::Canary => "canary",
         StallReason::Tail => "last answers",
         StallReason::SingleFile => "single file",
+        StallReason::Limit => "shared limit",
+        StallReason::HandlerDown => "handler down",
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::handler_sight::HandlerSight;
 use crate::domain::ids::ItemIndex;
 use crate::domain::lifecycle::Status;
 use crate::domain::permits::{MICRO, Permits};
@@ -36,6 +37,21 @@ pub struct Facts {
     pub free_rate: Option<f64>,
     /// The runs that go slower than they should, for lack of room.
     pub held_back: Vec<HeldBack>,
+    /// How the handler fares.
+    pub handler: HandlerSight,
+    /// The limit that it shares with other tasks, where that kept something back.
+    pub limit: Option<SharedLimit>,
+}
+
+/// A limit that tasks share, and who uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedLimit {
+    /// Its name.
+    pub name: String,
+    /// Runs that want something of it now, on all nodes.
+    pub runs: u64,
+    /// Nodes that have such runs.
+    pub nodes: usize,
 }
 
 /// A run goes slower than its part of the rate allows, since its node has no room for more.

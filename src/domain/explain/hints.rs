@@ -39,7 +39,9 @@ fn stall(reason: StallReason, facts: &Facts) -> String {
             Some(slots) => format!("the handler works on {} items at once", count(slots)),
             None => "the handler had no free slot".to_owned(),
         },
-        StallReason::BackPressure => "429, 503 or a pause that the handler asked for".to_owned(),
+        StallReason::BackPressure => {
+            "429, a 503 with a time, or a pause that the handler asked for".to_owned()
+        }
         StallReason::RetryWait => format!("{} items wait for their next attempt", count(live.troubled)),
         StallReason::ParkedFull => format!("{} items are parked", count(live.parked)),
         StallReason::SourceWait => "the rows were not there yet".to_owned(),
@@ -48,7 +50,18 @@ fn stall(reason: StallReason, facts: &Facts) -> String {
         StallReason::Trust => "the node could not prove to the database that the task is its own".to_owned(),
         StallReason::Canary => "everything but the canary is held back".to_owned(),
         StallReason::Tail => "everything has left".to_owned(),
+        StallReason::HandlerDown => facts
+            .handler
+            .text()
+            .unwrap_or_else(|| "the handler didn't answer: one probe at a time left until it did".to_owned()),
         StallReason::SingleFile => "one item at a time, since the node ended again and again".to_owned(),
+        StallReason::Limit => match &facts.limit {
+            Some(limit) => {
+                let (name, runs, nodes) = (&limit.name, count(limit.runs), limit.nodes);
+                format!("the limit {name} is shared by {runs} runs on {nodes} nodes")
+            }
+            None => "the limit is used up by all tasks that share it".to_owned(),
+        },
     }
 }
 

@@ -1,11 +1,13 @@
 //! Explanations of spans whose numbers are known.
 
 use super::*;
-use crate::domain::ids::ItemIndex;
+use crate::domain::handler_sight::HandlerSight;
+use crate::domain::ids::{ItemIndex, WallMs};
 use crate::domain::lifecycle::Status;
 use crate::domain::permits::{MICRO, Permits};
 use crate::domain::settings::{Auto, RateLimit};
 use crate::domain::task::Tuning;
+use crate::domain::verdict::{FailureClass, HandlerState, LastError, Outage};
 
 const TUNING: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,
 "window":"auto","batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,
@@ -35,6 +37,8 @@ fn minute(settled: u64, change: &str) -> Facts {
         worst_code: None,
         free_rate: None,
         held_back: Vec::new(),
+        handler: HandlerSight::default(),
+        limit: None,
     }
 }
 
@@ -269,4 +273,37 @@ fn tiny_rates_are_exact() {
     assert_eq!(explanation.missing(), Some(16_666));
     assert_eq!(rate_text(explanation.per_second(16_666)), "1.0/h");
     assert!(matches!(facts.tuning.rate, RateLimit::Limited(_)) && facts.tuning.window == Auto::Auto);
+}
+
+fn failing(code: &'static str, down_since: Option<i64>) -> HandlerSight {
+    let (index, example) = (ItemIndex(7), "no such field".to_owned());
+    let (since, at) = (WallMs(10_000), WallMs(49_000));
+    let class = FailureClass::Faulty;
+    let error = LastError { class, code: code.into(), example, index, count: 12, since, at };
+    let state = HandlerState {
+        outage: down_since.map(|since| Outage { since: WallMs(since), probes: 4 }),
+        next_probe_in: down_since.map(|_| Duration::from_secs(8)),
+        error: Some(error),
+        ..HandlerState::default()
+    };
+    HandlerSight::of([("n1", &state)], WallMs(50_000))
+}
+
+#[test]
+fn a_handler_that_is_down_is_named_with_the_code_the_item_and_since_when() {
+    let facts =
+        Facts { handler: failing("CONNECT", Some(10_000)), ..lost(0, StallReason::HandlerDown, "{}") };
+    let said = "handler down for 40s (CONNECT at item 7: no such field); next probe in 8s";
+    let explanation = explained(&facts);
+    assert_eq!(explanation.why, format!("handler down: {said}"));
+    assert_eq!(explanation.causes[0].text, said);
+}
+
+#[test]
+fn calls_that_fail_are_told_also_where_no_permit_is_lost() {
+    let facts = Facts { handler: failing("HTTP_400", None), ..minute(30_000, "{}") };
+    assert_eq!(
+        explained(&facts).why,
+        "the task reaches its rate; 12 calls failed in 39s, the last with HTTP_400 at item 7: no such field"
+    );
 }

@@ -13,8 +13,16 @@ use crate::domain::stall::StallReason;
 /// Over less time nothing can be said.
 const KNOWN_MIN: Duration = Duration::from_secs(2);
 
-/// One or two sentences.
+/// A few sentences. What goes wrong with the handler is said also where no permit is lost for it.
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> String {
+    let why = pace(facts, explanation);
+    match facts.handler.text() {
+        Some(said) if !why.contains(&said) => format!("{why}; {said}"),
+        _ => why,
+    }
+}
+
+fn pace(facts: &Facts, explanation: &Explanation) -> String {
     if facts.live.is_none() || facts.standing.status != Status::Running {
         return standing(facts);
     }

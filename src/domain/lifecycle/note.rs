@@ -1,9 +1,13 @@
 //! What is said beside a task's status when one of its shards changes: each reason once, whichever shard is last.
 
-use super::Status;
+use std::time::Duration;
+
+use super::{Status, StopReason, Verb};
 
 /// The slug of a recovery that all shards of a task share.
 pub const TASK_RECOVERS: &str = "error_budget";
+/// The slug of a task that wants to run and rested for longer than a node restores by itself.
+pub const DORMANT: &str = "dormant";
 /// The slug of a task of which a part is to be tried again, when the others have ended.
 const PART_RECOVERS: &str = "part_recovers";
 /// How long the sentences of all shards may become together. Unit: bytes.
@@ -33,6 +37,31 @@ pub fn note_after(before: Status, held: Option<Note>, after: Status, news: Optio
         _ if before != after => news.filter(|note| note.reason.is_none()),
         _ => held,
     }
+}
+
+/// What a dormant task says: a node restores by itself only what was active within this time.
+pub fn dormant_text(restore_window: Duration) -> String {
+    let hours = restore_window.as_secs() / 3600;
+    let window = match hours {
+        0 => format!("{} s", restore_window.as_secs()),
+        1..48 => format!("{hours} h"),
+        _ => format!("{} days", hours / 24),
+    };
+    format!(
+        "it was not active for over {window} (cluster.restore_window), so it does not go on by itself; start it"
+    )
+}
+
+/// What is said when a command ends a task: why, so that its runs, which only hear that they end, needn't say it. None where
+/// "by command" is all that is to be said, which the runs do.
+pub fn note_of_command(verb: Verb, reason: StopReason) -> Option<Note> {
+    let text = match (verb, reason) {
+        (Verb::Cancel, _) => "cancelled by command",
+        (_, StopReason::Deadline) => "its deadline passed",
+        (_, StopReason::Business) => "stopped by command of the business",
+        _ => return None,
+    };
+    Some(Note { reason: None, text: text.to_owned() })
 }
 
 fn part_recovers() -> Note {
@@ -75,6 +104,20 @@ mod tests {
         assert_eq!(
             note_after(Stopping, now, Stopped, said("stopped by command; 3 items")),
             said("stopped by command; 2 items; 3 items")
+        );
+    }
+
+    #[test]
+    fn who_ended_a_task_is_said_and_not_what_its_runs_heard() {
+        use Status::{Stopped, Stopping};
+        let why = note_of_command(Verb::Stop, StopReason::Deadline);
+        let last = note_after(Stopping, why, Stopped, said("stopped by command; 2 items may repeat"));
+        assert_eq!(last, said("its deadline passed; 2 items may repeat"));
+        assert_eq!(note_of_command(Verb::Cancel, StopReason::Operator), said("cancelled by command"));
+        let plain = note_of_command(Verb::Stop, StopReason::Operator);
+        assert_eq!(
+            note_after(Stopping, plain, Stopped, said("stopped by command")),
+            said("stopped by command")
         );
     }
 

@@ -29,6 +29,8 @@ pub enum Verb {
     Finish,
     /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
     Recover,
+    /// A person started or recovered what had rested too long to go on by itself.
+    Woken,
     /// A node claimed a shard.
     Claimed,
     /// A run gave its shard back, still to be done.
@@ -59,6 +61,7 @@ slugs!(Verb {
     Edit => "edit",
     Finish => "finish",
     Recover => "recover",
+    Woken => "woken",
     Claimed => "claimed",
     Released => "released",
     Recovered => "recovered",
@@ -135,6 +138,8 @@ const EDGES: &[Edge] = &[
     edge(Verb::Recover, &[Recovering], None, Some(Queued), None),
     // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
     edge(Verb::Recover, &[Finalizing], None, None, None),
+    // Dormant (`lifecycle::DORMANT`): nobody claims it, so a command has to begin it anew.
+    edge(Verb::Woken, &[Queued, Recovering], Some(Wish::Run), Some(Queued), None),
     edge(Verb::Claimed, &[Queued, Running, Recovering], None, Some(Running), Some(Running)),
     // A stopped task whose owner died is claimed only to commit `stopped`.
     edge(Verb::Claimed, &[Stopping], None, None, None),

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::handler::HandlerNews;
 use super::node::node_pictures;
 use super::task::{numbers, status, written};
 use super::topic::{Kind, Watcher};
@@ -16,6 +17,7 @@ use crate::http::{App, tasks};
 use crate::ports::task_list::TaskFilter;
 use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
+use crate::service::task_show::TaskPicture;
 
 /// The newest tasks that are told.
 const NEWEST: u32 = 50;
@@ -97,12 +99,20 @@ pub(super) struct TasksWatcher {
     told: BTreeMap<TaskId, Value>,
     tasks: Vec<TaskView>,
     numbers: Value,
+    handlers: BTreeMap<TaskId, HandlerNews>,
     read_at: Option<Instant>,
 }
 
 impl TasksWatcher {
     pub(super) fn new(app: App) -> TasksWatcher {
-        TasksWatcher { app, told: BTreeMap::new(), tasks: Vec::new(), numbers: Value::Null, read_at: None }
+        TasksWatcher {
+            app,
+            told: BTreeMap::new(),
+            tasks: Vec::new(),
+            numbers: Value::Null,
+            handlers: BTreeMap::new(),
+            read_at: None,
+        }
     }
 
     fn changed(&mut self, tasks: &[TaskView], is_first: bool) -> Vec<(Kind, Value)> {
@@ -110,6 +120,17 @@ impl TasksWatcher {
         let is_new = |(id, value): &(&TaskId, &Value)| !is_first && self.told.get(id) != Some(value);
         let found = now.iter().filter(is_new).map(|(_, value)| (Kind::Status, value.clone())).collect();
         self.told = now;
+        found
+    }
+
+    fn handler_news(&mut self, pictures: &[TaskPicture]) -> Vec<(Kind, Value)> {
+        let (is_first, now) = (self.numbers.is_null(), Instant::now());
+        self.handlers.retain(|id, _| pictures.iter().any(|picture| picture.task.id == *id));
+        let mut found = Vec::new();
+        for picture in pictures {
+            let news = self.handlers.entry(picture.task.id).or_default().look(picture, now);
+            found.extend(news.filter(|_| !is_first).map(|news| (Kind::Handler, news)));
+        }
         found
     }
 }
@@ -129,6 +150,7 @@ impl Watcher for TasksWatcher {
             }
         }
         let pictures = self.app.service.pictures(self.tasks.clone()).await;
+        found.extend(self.handler_news(&pictures));
         let live: Vec<Value> =
             pictures.iter().filter(|picture| picture.live.is_some()).map(numbers).collect();
         let now = json!({ "tasks": live });

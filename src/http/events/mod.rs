@@ -1,6 +1,7 @@
 //! `GET /v1/events`: one stream of what happens, for many topics. Ids grow; who comes back with the last one is told
 //! what happened since, if that is still known, else everything anew.
 
+mod handler;
 mod hub;
 mod list;
 mod look;
@@ -63,8 +64,9 @@ struct Wanted {
 
 /// What happens, as it happens
 ///
-/// Events: `snapshot`, `stats`, `status`, `failure`, `log`, `audit`, `node`, and `bye` when the node ends or the token
-/// holds no longer. Each has the topic in its data.
+/// Events: `snapshot`, `stats`, `status`, `handler` (a task's handler stopped answering, or answers again, or its calls
+/// fail with a code that is new), `failure`, `log`, `audit`, `node`, and `bye` when the node ends or the token holds no
+/// longer. Each has the topic in its data.
 #[utoipa::path(
     get, path = "/v1/events", tag = "node", params(Wanted, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),
     security(("bearer" = ["viewer", "business"])),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::handler::{HandlerNews, members};
 use super::topic::{Kind, Watcher};
 use crate::domain::ids::TaskId;
 use crate::http::time::rfc3339;
@@ -66,7 +67,7 @@ pub(super) fn status(task: &TaskView) -> Value {
 pub(super) fn numbers(picture: &TaskPicture) -> Value {
     let (task, live) = (&picture.task, picture.live.as_ref());
     let counters = &task.counters;
-    json!({
+    let mut numbers = json!({
         "id": task.id.to_string(),
         "total": task.total.0,
         "counts": {
@@ -85,7 +86,11 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
         "rate": task.tuning.rate.to_string(),
         "stall": live.and_then(|live| live.stall),
         "latency_p95_seconds": live.and_then(|live| live.latency_p95).map(|p95| p95.as_secs_f64()),
-    })
+    });
+    for (name, value) in members(picture) {
+        numbers[name] = value;
+    }
+    numbers
 }
 
 /// See the module.
@@ -103,6 +108,7 @@ pub(super) struct TaskWatcher {
     change: Option<i64>,
     /// Whether it ran at the last look.
     ran: bool,
+    handler: HandlerNews,
 }
 
 impl TaskWatcher {
@@ -119,6 +125,7 @@ impl TaskWatcher {
             line: None,
             change: None,
             ran: false,
+            handler: HandlerNews::default(),
         }
     }
 
@@ -225,6 +232,9 @@ impl TaskWatcher {
         let Some(task) = &self.task else { return };
         let picture = self.app.service.picture(task.clone()).await;
         let picture = self.unless_ended(picture, found).await;
+        // What there is at the first look, the snapshot has told.
+        let news = self.handler.look(&picture, Instant::now()).filter(|_| !self.numbers.is_null());
+        found.extend(news.map(|news| (Kind::Handler, news)));
         let mut now = numbers(&picture);
         let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
         merge(&mut now, json!({"actual_rate": rate}));

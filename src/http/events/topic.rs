@@ -56,6 +56,8 @@ pub(super) enum Kind {
     Stats,
     /// A task changed its status.
     Status,
+    /// A task's handler stopped answering, or answers again, or its calls fail with a code that is new.
+    Handler,
     /// Items were abandoned.
     Failure,
     /// Lines of the data log.
@@ -75,6 +77,7 @@ impl Kind {
             Kind::Snapshot => "snapshot",
             Kind::Stats => "stats",
             Kind::Status => "status",
+            Kind::Handler => "handler",
             Kind::Failure => "failure",
             Kind::Log => "log",
             Kind::Audit => "audit",

@@ -40,6 +40,7 @@ pub(super) struct Sight {
     /// Unit: millionths.
     pub(super) budget_left_ppm: Option<u32>,
     pub(super) unsaved_for: Duration,
+    pub(super) is_handler_down: bool,
 }
 
 /// The sights of the tasks that run, their shards taken together.
@@ -62,6 +63,7 @@ pub(super) fn sights(runs: &[RunView]) -> Vec<Sight> {
             head_age: Duration::ZERO,
             budget_left_ppm: None,
             unsaved_for: Duration::ZERO,
+            is_handler_down: false,
         });
         sight.add(run);
     }
@@ -72,6 +74,7 @@ impl Sight {
     fn add(&mut self, view: &RunView) {
         let run = &view.progress;
         self.began = self.began.plus(&view.began);
+        self.is_handler_down |= run.handler.outage.is_some();
         self.head_age = self.head_age.max(run.head_age);
         self.unsaved_for = self.unsaved_for.max(view.unsaved_for);
         self.budget_left_ppm = [self.budget_left_ppm, run.budget_left_ppm].into_iter().flatten().min();
@@ -237,6 +240,7 @@ mod tests {
             head_age: Duration::ZERO,
             budget_left_ppm: None,
             unsaved_for: Duration::ZERO,
+            is_handler_down: false,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::board::{Board, Entry, OTHER, TASKS_MAX};
 use super::text::{Kind, Page, Span};
+use crate::domain::failed_calls::FailedCalls;
 use crate::domain::histogram::Histogram;
 use crate::domain::ids::{RunNo, ShardId};
 use crate::domain::tally::{FailedAttempts, Tally};
@@ -18,9 +19,11 @@ const DELAYS: Span = Span { first: 14, last: 34 };
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// As each run that is live was seen last.
-    seen: BTreeMap<(ShardId, RunNo), Tally>,
+    seen: BTreeMap<(ShardId, RunNo), (Tally, FailedCalls)>,
     /// By business and kind of handler. Businesses are registered by people: as many have series as tasks have.
     by_business: BTreeMap<(String, &'static str), Histogram>,
+    /// Failed calls by business; as many of those have series.
+    failed: BTreeMap<String, FailedCalls>,
 }
 
 impl Board {
@@ -28,10 +31,11 @@ impl Board {
     pub(super) fn count(&mut self, run: &RunView, is_over: bool) {
         let key = (run.shard, run.run);
         let before = self.calls.seen.remove(&key).unwrap_or_default();
-        let fresh = run.tally.since(&before);
+        let (fresh, failed) = (run.tally.since(&before.0), run.failed_calls.since(&before.1));
         if !is_over {
-            self.calls.seen.insert(key, run.tally.clone());
+            self.calls.seen.insert(key, (run.tally.clone(), run.failed_calls.clone()));
         }
+        self.calls.add_failed(&run.business, &failed);
         self.calls.add(&run.business, run.kind, &fresh.calls);
         let (delays, failed) = match self.entries.get_mut(&run.shard.task).filter(|entry| entry.has_own) {
             Some(entry) => (&mut entry.delays, &mut entry.failed),
@@ -49,6 +53,12 @@ impl Calls {
         self.seen.retain(|run, _| live.contains(run));
     }
 
+    pub(super) fn add_failed(&mut self, business: &str, fresh: &FailedCalls) {
+        let is_known = self.failed.len() < TASKS_MAX || self.failed.contains_key(business);
+        let business = if is_known { business } else { OTHER };
+        self.failed.entry(business.to_owned()).or_default().add(fresh);
+    }
+
     pub(super) fn add(&mut self, business: &str, kind: &'static str, fresh: &Histogram) {
         let mut key = (business.to_owned(), kind);
         if !self.by_business.contains_key(&key) && self.by_business.len() >= TASKS_MAX {
@@ -60,6 +70,14 @@ impl Calls {
 
 pub(super) fn write(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
     write_attempts(page, board, own);
+    let help = "Calls that brought no success since this process began, by whose fault they are";
+    let mut family = page.family("windrow_failed_calls_total", Kind::Counter, help);
+    for (business, failed) in &board.calls.failed {
+        for (class, code, count) in failed.iter() {
+            let labels = [("business", business.as_str()), ("class", class.as_str()), ("code", code)];
+            family.sample(&labels, count as f64);
+        }
+    }
     let help = "How long calls took; what answers at once, in this process, is not among them";
     let mut family = page.family("windrow_handler_duration_seconds", Kind::Histogram, help);
     for ((business, kind), calls) in &board.calls.by_business {

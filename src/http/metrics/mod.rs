@@ -356,6 +356,12 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
             family.sample(&[("task", task)], value);
         });
     }
+    let help = "1 while the handler of a task that runs here doesn't answer";
+    let mut family = page.family("windrow_handler_down", Kind::Gauge, help);
+    for (task, entry) in own.iter().filter(|(_, entry)| entry.gone_at.is_none()) {
+        let is_down = f64::from(u8::from(entry.sight.is_handler_down));
+        family.sample(&[("business", &entry.sight.business), ("task", task)], is_down);
+    }
     let mut family = page.family("windrow_task_running", Kind::Gauge, "1 while a task runs here");
     own.iter().for_each(|(task, entry)| {
         family.sample(&[("task", task)], f64::from(u8::from(entry.gone_at.is_none())));

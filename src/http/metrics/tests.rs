@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::board::Sight;
 use super::*;
 use crate::domain::counters::Counters;
+use crate::domain::failed_calls::FailedCalls;
 use crate::domain::histogram::Histogram;
 use crate::domain::ids::{Moment, TaskId};
+use crate::domain::verdict::FailureClass;
 
 fn board_of(tasks: i64) -> Board {
     let sight = |task| Sight {
@@ -24,11 +26,15 @@ fn board_of(tasks: i64) -> Board {
         head_age: Duration::from_secs(2),
         budget_left_ppm: Some(500_000),
         unsaved_for: Duration::from_millis(100),
+        is_handler_down: task == 1,
     };
     let mut board = Board::default();
     board.look((1..=tasks).map(sight).collect(), vec![], Moment(1));
     let mut calls = Histogram::default();
     calls.record(Duration::from_millis(20), 3);
+    let mut failed = FailedCalls::default();
+    failed.count(FailureClass::Unreachable, "CONNECT".into());
+    board.calls.add_failed("say \"hi\"", &failed);
     board.calls.add("say \"hi\"", "http", &calls);
     board
 }

@@ -212,6 +212,7 @@ impl CreateBody {
             deadline: time_option("/deadline", self.deadline.as_ref())?,
             canary: self.canary.map(CanaryBody::read).transpose()?,
             start: self.start.unwrap_or(false),
+            strict: false,
             key,
         })
     }
@@ -233,6 +234,7 @@ impl CloneBody {
             deadline: time_option("/deadline", self.deadline.as_ref())?,
             canary: self.canary.map(CanaryBody::read).transpose()?,
             start: self.start.unwrap_or(false),
+            strict: false,
             key,
         })
     }
@@ -257,6 +259,7 @@ impl EditBody {
             skip_first: self.skip_first.map(ItemIndex),
             source: self.source.map(SourceBody::read).transpose()?,
             shards: self.shards,
+            strict: false,
         };
         Ok((change, self.reason))
     }

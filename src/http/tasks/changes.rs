@@ -7,7 +7,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::bodies::{CloneBody, CreateBody, EditBody};
 use super::commands::ReasonBody;
-use super::{Answer, Steer, TaskJson, body, shown, would};
+use super::warnings::PlanQuery;
+use super::{Answer, Steer, TaskJson, shown, whole, would};
 use crate::http::body::{Body, Params};
 use crate::http::dry_run::{self, DryRunQuery};
 use crate::http::idempotency::TakenKey;
@@ -16,12 +17,13 @@ use crate::http::uploads::refuse_foreign_upload;
 use crate::http::{App, etag};
 use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
-use crate::service::task_create::TaskRequest;
+use crate::service::task_change::TaskChange;
+use crate::service::task_create::{TaskPlan, TaskRequest};
 
 /// A task that was made now, or would be.
 pub(super) async fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {
     if is_dry {
-        return dry_run::would_make(&body(app, app.service.picture(task).await));
+        return dry_run::would_make(&whole(app, task).await);
     }
     let place = [(header::LOCATION, format!("/v1/tasks/{}", task.id))];
     Ok((place, shown(app, StatusCode::CREATED, task).await).into_response())
@@ -35,7 +37,7 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
 ///
 /// Its source is counted first; the business may refuse it or set its total. With `start` it starts at once.
 #[utoipa::path(
-    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(DryRunQuery), request_body = CreateBody,
+    post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(PlanQuery), request_body = CreateBody,
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -47,7 +49,7 @@ pub(super) async fn create(
     State(app): State<App>,
     steer: Steer,
     taken: Option<Extension<TakenKey>>,
-    Params(query): Params<DryRunQuery>,
+    Params(query): Params<PlanQuery>,
     Body(body): Body<CreateBody>,
 ) -> Answer {
     refuse_start_token(&steer)?;
@@ -55,7 +57,7 @@ pub(super) async fn create(
         let text = format!("there is no business {}", body.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
-    let plan = body.plan(key(taken))?;
+    let plan = TaskPlan { strict: query.is_strict(), ..body.plan(key(taken))? };
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
     let source = body.source.read()?;
     refuse_foreign_upload(&app, &steer.caller, &source).await?;
@@ -79,7 +81,7 @@ pub(super) fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
 /// A new task with new keys, nothing done yet; what is named here is as it is said here.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task", request_body = Option<CloneBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PlanQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
@@ -93,12 +95,12 @@ pub(super) async fn clone(
     steer: Steer,
     taken: Option<Extension<TakenKey>>,
     Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
+    Params(query): Params<PlanQuery>,
     Body(body): Body<CloneBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     refuse_start_token(&steer)?;
-    let plan = body.plan(key(taken))?;
+    let plan = TaskPlan { strict: query.is_strict(), ..body.plan(key(taken))? };
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
     Ok(made(&app, query.is_dry(), app.service.clone_task(task.id, plan, &actor).await?).await?)
 }
@@ -112,7 +114,7 @@ pub(super) async fn clone(
     params(
         ("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
-        DryRunQuery,
+        PlanQuery,
     ),
     request_body = EditBody,
     security(("bearer" = ["operator", "business"])),
@@ -128,13 +130,14 @@ pub(super) async fn edit(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
+    Params(query): Params<PlanQuery>,
     headers: HeaderMap,
     Body(body): Body<EditBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
     let expected = etag::expected(&headers);
     let (change, reason) = body.change()?;
+    let change = TaskChange { strict: query.is_strict(), ..change };
     if let Some(source) = &change.source {
         refuse_foreign_upload(&app, &steer.caller, source).await?;
     }

@@ -10,6 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::bodies::time;
+use super::warnings::PlanQuery;
 use super::{Answer, Steer, TaskJson, shown, would};
 use crate::domain::ids::{ItemCount, ItemIndex};
 use crate::http::App;
@@ -69,20 +70,21 @@ struct StartBody {
 /// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
-    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PlanQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
         (status = 202, body = TaskJson, headers(("etag" = String))),
         (status = 404, body = Problem, content_type = "application/problem+json"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed (strict)"),
     )
 )]
 async fn start(
     State(app): State<App>,
     steer: Steer,
     Path(text): Path<String>,
-    Params(query): Params<DryRunQuery>,
+    Params(query): Params<PlanQuery>,
     Body(body): Body<StartBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
@@ -94,8 +96,8 @@ async fn start(
         (None, Some(true)) => Some(app.service.now()),
         (None, _) => None,
     };
-    let told =
-        app.service.start_task(task.id, at, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let told = app.service.start_task(task.id, at, query.is_strict(), &actor).await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
 

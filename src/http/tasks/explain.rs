@@ -9,16 +9,19 @@ use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 
 use super::explain_text::text;
+use super::handler::{HandlerDownJson, LastErrorJson};
 use super::shards::PlaceJson;
 use super::shown::{NextJson, next};
 use super::{Answer, Steer};
 use crate::domain::explain::{Advice, Cause, CauseKind, Explanation};
+use crate::domain::limit::NANOS_PER_ITEM;
 use crate::domain::tuning_patch::TuningPatch;
 use crate::http::App;
 use crate::http::body::Params;
 use crate::http::problem::Problem;
 use crate::http::silent::{SilentJson, silent};
 use crate::http::time::rfc3339;
+use crate::ports::limit_store::PartView;
 use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
 use crate::service::explain::{Explained, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
@@ -62,7 +65,11 @@ pub(super) struct ExplanationJson {
     pub(super) causes: Vec<CauseJson>,
     /// What a task without a rate waits for, largest first.
     pub(super) waits: Vec<WaitJson>,
-    /// One or two sentences.
+    /// While its handler doesn't answer: why, since when, and when it is tried next.
+    handler_down: Option<HandlerDownJson>,
+    /// What last went wrong with its calls.
+    last_error: Option<LastErrorJson>,
+    /// A few sentences.
     pub(super) why: String,
     /// What would help, the best first.
     pub(super) advice: Vec<AdviceJson>,
@@ -72,6 +79,44 @@ pub(super) struct ExplanationJson {
     pub(super) shards: Vec<PlaceJson>,
     /// Nodes that run a part of it and can't be asked: this is about the other parts.
     pub(super) unreachable: Vec<SilentJson>,
+    /// The limit that it shares with other tasks, where that kept something back.
+    limit: Option<LimitJson>,
+}
+
+/// A limit that tasks share on all nodes, and who uses it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExplainedLimit)]
+struct LimitJson {
+    /// Its name: that of the business.
+    name: String,
+    /// The nodes whose runs want something of it now.
+    users: Vec<LimitUserJson>,
+}
+
+/// What one node may use of a limit now.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExplainedLimitUser)]
+struct LimitUserJson {
+    /// Its name.
+    node: String,
+    /// Its runs that want something.
+    runs: u64,
+    /// Items per second; null where the limit has no rate.
+    rate: Option<f64>,
+    /// Items in flight; null where the limit has no concurrency.
+    concurrency: Option<u64>,
+}
+
+impl LimitJson {
+    fn new((name, users): &(String, Vec<PartView>)) -> LimitJson {
+        let user = |user: &PartView| LimitUserJson {
+            node: user.node.clone(),
+            runs: user.runs,
+            rate: user.held.rate.bound().map(|nanos| rounded(nanos as f64 / NANOS_PER_ITEM as f64)),
+            concurrency: user.held.slots.bound(),
+        };
+        LimitJson { name: name.clone(), users: users.iter().map(user).collect() }
+    }
 }
 
 /// A node that runs a part of a task.
@@ -194,11 +239,14 @@ impl ExplanationJson {
             missing_rate: missing.map(rate),
             causes: explanation.causes.iter().map(|cause| CauseJson::new(cause, explanation)).collect(),
             waits: explanation.waits.iter().map(wait).collect(),
+            handler_down: HandlerDownJson::of(&explained.handler),
+            last_error: LastErrorJson::of(&explained.handler),
             why: explanation.why.clone(),
             advice: explanation.advice.iter().map(AdviceJson::new).collect(),
             nodes: explained.nodes.iter().map(node).collect(),
             shards: explained.shards.iter().map(PlaceJson::new).collect(),
             unreachable: silent(&explained.silent),
+            limit: explained.limit.as_ref().map(LimitJson::new),
         }
     }
 }

@@ -45,15 +45,15 @@ struct RunJson {
     run: u32,
     /// Its fencing number.
     epoch: u64,
-    /// The node; null when it is forgotten.
+    /// The node; null when an older program began it and has forgotten.
     node: Option<String>,
     /// When it began.
     started_at: String,
-    /// When it gave the shard back; null while it runs, or when its node died.
+    /// When it gave the shard back, or when it was taken from its dead node; null until then.
     ended_at: Option<String>,
     /// `released`, `done`, `stopped`, `recovering`, or `lost` with its node.
     end_reason: Option<String>,
-    /// The shard's low water at its end, or at its beginning while it runs.
+    /// The shard's saved low water at its end, or at its beginning while it runs.
     low_water: u64,
     /// The shard's items then.
     counts: RunCounts,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Steer;
+use super::warnings::WarningJson;
 use crate::domain::ids::ItemIndex;
 use crate::http::App;
 use crate::http::body::{Body, reason};
@@ -38,6 +39,9 @@ pub(super) struct PreviewBody {
 pub(super) struct PreviewReply {
     /// Item by item, in the order asked for.
     items: Vec<PreviewJson>,
+    /// What of the task would not come about as it was wished.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningJson>,
 }
 
 /// What the handler said of an item.
@@ -91,7 +95,8 @@ pub(super) async fn preview(
         None => (0..ITEMS_DEFAULT.min(task.total.0)).map(ItemIndex).collect(),
     };
     let seen = app.service.preview(&task, &items).await?;
-    Ok(Json(PreviewReply { items: seen.into_iter().map(PreviewJson::from).collect() }))
+    let warnings = WarningJson::all(app.service.warnings(&task).await);
+    Ok(Json(PreviewReply { items: seen.into_iter().map(PreviewJson::from).collect(), warnings }))
 }
 
 /// The indexes that a text names, in its order.

@@ -49,6 +49,8 @@ with_settings! {
         filter: Option<FilterBody>,
         /// Whether the items get new keys, so that the business takes them for new ones.
         new_keys: Option<bool>,
+        /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
+        again: Option<bool>,
         /// Its name, unique within the business.
         #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
         name: Option<String>,
@@ -90,14 +92,16 @@ impl RedriveBody {
             return Err(ServiceError::invalid("/filter/indexes", text));
         }
         let new_keys = self.new_keys.unwrap_or(false);
-        Ok(RedriveRequest { codes, indexes: filter.indexes, new_keys, plan })
+        let again = self.again.unwrap_or(false);
+        Ok(RedriveRequest { codes, indexes: filter.indexes, new_keys, again, plan })
     }
 }
 
 /// Do failures again.
 ///
 /// Makes a task over the failures of this one, at once, however many they are and while this one runs. The handler sees
-/// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items.
+/// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items. What an earlier redrive made
+/// good, or has under way, is left out (unless `again`).
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/redrives", tag = "failures", request_body = Option<RedriveBody>,
     params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),

@@ -87,6 +87,14 @@ macro_rules! with_settings {
             park_after: Option<std::time::Duration>,
             /// Parked items per shard.
             parked_max: Option<u32>,
+            /// How long the handler may be down before the task stops; nothing is lost by it.
+            #[serde(default, with = "crate::domain::settings_serde::span_option")]
+            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+            outage_patience: Option<std::time::Duration>,
+            /// How long items without a verdict are tried when nothing else is left to compare them with.
+            #[serde(default, with = "crate::domain::settings_serde::span_option")]
+            #[schema(value_type = Option<String>, pattern = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$", max_length = 80)]
+            judge_after: Option<std::time::Duration>,
             /// One at a time, in index order.
             ordered: Option<bool>,
         }
@@ -115,6 +123,8 @@ macro_rules! with_settings {
                     park_after: self.park_after,
                     parked_max: self.parked_max,
                     ordered: self.ordered,
+                    outage_patience: self.outage_patience,
+                    judge_after: self.judge_after,
                 }
             }
         }
@@ -175,6 +185,14 @@ pub(in crate::http) struct SettingsJson {
     park_after: Duration,
     /// Parked items per shard.
     parked_max: u32,
+    /// How long the handler may be down before the task stops; nothing is lost by it.
+    #[serde(with = "span")]
+    #[schema(value_type = String)]
+    outage_patience: Duration,
+    /// How long items without a verdict are tried when nothing else is left to compare them with.
+    #[serde(with = "span")]
+    #[schema(value_type = String)]
+    judge_after: Duration,
     /// One at a time, in index order.
     ordered: bool,
 }
@@ -216,6 +234,8 @@ impl From<&Tuning> for SettingsJson {
             park_after: tuning.park_after,
             parked_max: tuning.parked_max,
             ordered: tuning.ordered,
+            outage_patience: tuning.outage_patience,
+            judge_after: tuning.judge_after,
         }
     }
 }

@@ -7,9 +7,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::handler::{HandlerDownJson, LastErrorJson};
 use super::settings::SettingsJson;
 use super::shards::ShardJson;
 use super::source::SourceJson;
+use super::warnings::WarningJson;
 use crate::domain::ids::WallMs;
 use crate::domain::lifecycle::Status;
 use crate::domain::settings::Auto;
@@ -41,8 +43,12 @@ pub(in crate::http) struct TaskJson {
     stop_reason: Option<&'static str>,
     /// A machine slug, where the status needs a reason.
     status_reason: Option<String>,
-    /// A sentence for people.
+    /// A sentence for people; while it runs, what goes wrong with its handler.
     status_text: Option<String>,
+    /// While its handler doesn't answer: why, since when, and when it is tried next.
+    handler_down: Option<HandlerDownJson>,
+    /// While it runs: what last went wrong with its calls.
+    last_error: Option<LastErrorJson>,
     /// Since when it has this status.
     since: String,
     /// What happens next by itself, and when.
@@ -99,6 +105,9 @@ pub(in crate::http) struct TaskJson {
     finished_at: Option<String>,
     /// What is known of it while it runs, on whatever nodes.
     live: Option<LiveJson>,
+    /// What would not come about as it was wished; only where one task is answered, not in lists and events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) warnings: Vec<WarningJson>,
 }
 
 /// What happens next by itself.
@@ -176,7 +185,7 @@ struct LiveJson {
 impl TaskJson {
     /// The task's picture; `recoveries` is how many there are at most.
     pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
-        let TaskPicture { task, live, silent } = picture;
+        let TaskPicture { task, live, silent, handler } = picture;
         TaskJson {
             status: task.status.as_str(),
             result: task.result.map(|result| result.as_str()),
@@ -207,11 +216,14 @@ impl TaskJson {
             started_at: task.started_at.map(rfc3339),
             finished_at: task.finished_at.map(rfc3339),
             live: live_json(live.as_ref(), &silent),
+            warnings: Vec::new(),
             id: task.id.to_string(),
             business: task.business,
             name: task.name,
             status_reason: task.status_reason,
-            status_text: task.status_text,
+            status_text: task.status_text.or_else(|| handler.text()),
+            handler_down: HandlerDownJson::of(&handler),
+            last_error: LastErrorJson::of(&handler),
             labels: task.labels,
             priority: task.priority,
             pool: task.pool,

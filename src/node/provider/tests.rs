@@ -31,7 +31,6 @@ impl Place {
             clock: Arc::new(SystemClock::new()),
             data_log: Arc::new(MemoryStore::new()),
             transports: Arc::default(),
-            shares: Arc::default(),
             workers: Arc::new(Leftovers::take_over(None)),
             sources: Arc::new(StoredSources::new(
                 store.clone(),
@@ -93,19 +92,15 @@ fn refusal(outcome: Result<Provision, ProvisionError>) -> String {
 }
 
 #[tokio::test]
-async fn runs_of_a_url_business_share_its_concurrency() {
+async fn a_url_business_is_provided_with_its_items_and_slots_without_bounds() {
     let place = Place::new(Config::default()).await;
     let http = json!({"http": {"url": "http://127.0.0.1:1/"}});
     place.business(json!({"pool": "default", "handler": http, "limits": {"concurrency": 8}})).await;
-    let task = place.task().await;
-    let provision = place.provider.provide(&task).await.expect("provided");
+    let provision = place.provider.provide(&place.task().await).await.expect("provided");
     assert_eq!(provision.source.total(), ItemCount(3));
-    let open = || provision.handler.open(Arc::new(preview_context())).expect("opened");
-    let (one, two) = (open(), open());
-    let mut slots = one.slots();
-    slots.wait_for(|slots| *slots == Some(4)).await.expect("alive");
-    two.close().await;
-    slots.wait_for(|slots| *slots == Some(8)).await.expect("alive");
+    // The business's limit is dealt over all nodes, beside the handler.
+    let handler = provision.handler.open(Arc::new(preview_context())).expect("opened");
+    assert_eq!(*handler.slots().borrow(), None);
 }
 
 #[tokio::test]

@@ -9,7 +9,6 @@ use crate::actors::tree::Printed;
 use crate::adapters::handler::http::HttpOptions;
 use crate::adapters::peers::{PeerClient, PeerKey, PeerTls, Shared};
 use crate::config::Config;
-use crate::node::fair_share::FairShares;
 use crate::node::min_level::{MinLevel, Sieve};
 use crate::node::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
 use crate::node::sources::{Desk, Fetcher, StoredSources};
@@ -140,7 +139,6 @@ fn provider(
         clock: clock.clone(),
         data_log: from.data_log(),
         transports: transports.clone(),
-        shares: Arc::new(FairShares::default()),
         workers: Arc::new(Leftovers::take_over(Some(from.state.workers()))),
         sources: Arc::new(sources),
         work: from.runtimes.work().clone(),
@@ -201,5 +199,6 @@ fn times(config: &Config) -> Times {
         data_log_flush: config.data_log.flush,
         drain_timeout: config.node.drain_timeout,
         takeover_without_leases: cluster.takeover_without_redis,
+        first_contact: None,
     }
 }

@@ -140,5 +140,6 @@ fn live_shard((shard, progress): (ShardId, Progress)) -> LiveShard {
         concurrency: progress.concurrency,
         latency_p95: progress.latency_p95,
         stall: progress.stall,
+        handler: progress.handler,
     }
 }

@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 use super::*;
 use crate::config::Config;
 use crate::domain::ids::ItemCount;
+use crate::domain::ids::SessionId;
 use crate::domain::lifecycle::Wish;
 use crate::domain::settings::Auto;
+use crate::domain::verdict::Outage;
 use crate::ports::peers::LiveShard;
 
 /// A running task of 1,000 items, of which the first 10 are skipped.
@@ -52,6 +54,8 @@ fn task() -> TaskView {
     }
 }
 
+const NOW: WallMs = WallMs(60_000);
+
 const RANGES: [(u64, u64); 3] = [(10, 340), (340, 670), (670, 1_000)];
 
 fn shard(no: u32) -> ShardId {
@@ -70,6 +74,7 @@ fn live(no: u32, succeeded: u64) -> LiveShard {
         concurrency: 4,
         latency_p95: Some(Duration::from_millis(u64::from(no))),
         stall: None,
+        handler: HandlerState::default(),
     }
 }
 
@@ -85,7 +90,7 @@ fn stored(no: u32, state: ShardState, succeeded: u64) -> OwnedFacts {
         high_water: ItemIndex(first + succeeded),
         counters: Counters { succeeded, ..Counters::default() },
     };
-    OwnedFacts { facts, session: None }
+    OwnedFacts { facts, session: None, outage: None }
 }
 
 fn sum(picture: &TaskPicture) -> u64 {
@@ -106,7 +111,7 @@ fn shards_of_several_nodes_and_saved_ones_add_up() {
     ];
     let shards = vec![("n2".to_owned(), live(1, 60)), ("n1".to_owned(), live(0, 50))];
     let lives = Lives { shards, rates: vec![Some(5.0), Some(7.0)], stored, silent: Vec::new() };
-    let picture = drawn(task(), lives);
+    let picture = drawn(task(), lives, NOW);
     let seen = picture.live.as_ref().expect("it is live");
     assert_eq!(sum(&picture), 1_000);
     // 10 at the head, 20 cut off at the end of the shard that is done.
@@ -129,11 +134,11 @@ fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
         stored,
         silent: vec![silent(), silent()],
     };
-    let picture = drawn(task(), lives.clone());
+    let picture = drawn(task(), lives.clone(), NOW);
     assert_eq!((sum(&picture), picture.task.counters.succeeded), (1_000, 107));
     assert_eq!(picture.live.expect("a part is live").actual_rate, None, "a sum that lacks a part is none");
     assert_eq!(picture.silent, [silent()]);
-    let dark = drawn(task(), Lives { shards: Vec::new(), rates: Vec::new(), ..lives });
+    let dark = drawn(task(), Lives { shards: Vec::new(), rates: Vec::new(), ..lives }, NOW);
     assert_eq!((dark.live, dark.task.counters), (None, task().counters));
 }
 
@@ -145,12 +150,36 @@ fn a_part_alone_is_no_picture_of_the_task() {
         stored: Vec::new(),
         silent: Vec::new(),
     };
-    let picture = drawn(task(), lives.clone());
+    let picture = drawn(task(), lives.clone(), NOW);
     assert_eq!(
         (picture.live, picture.task.counters),
         (None, task().counters),
         "the others' terms are unknown"
     );
     let ended = TaskView { status: Status::Cancelled, ..task() };
-    assert_eq!(drawn(ended, lives).live, None);
+    assert_eq!(drawn(ended, lives, NOW).live, None);
+}
+
+fn down(since: i64) -> HandlerState {
+    HandlerState { outage: Some(Outage { since: WallMs(since), probes: 2 }), ..HandlerState::default() }
+}
+
+#[test]
+fn an_outage_is_told_by_whoever_is_asked_also_when_its_owner_is_silent() {
+    let here = LiveShard { handler: down(20_000), ..live(0, 5) };
+    let lives = Lives { shards: vec![("n1".to_owned(), here)], ..Lives::default() };
+    let handler = drawn(task(), lives.clone(), NOW).handler;
+    assert_eq!((handler.down_on.join(","), handler.state.outage), ("n1".to_owned(), down(20_000).outage));
+    assert_eq!(handler.text().as_deref(), Some("handler down for 40s"));
+    let stopped = TaskView { status: Status::Stopped, ..task() };
+    assert_eq!(drawn(stopped, lives, NOW).handler, HandlerSight::default());
+    // Of the owner of the second shard only its last checkpoint is known.
+    let row = OwnedFacts {
+        outage: down(30_000).outage,
+        session: Some(SessionId(uuid::Uuid::nil())),
+        ..stored(1, ShardState::Running, 3)
+    };
+    let lives = Lives { stored: vec![row], silent: vec![silent()], ..Lives::default() };
+    let dark = drawn(task(), lives, NOW);
+    assert_eq!((dark.live.is_none(), dark.handler.state.outage), (true, down(30_000).outage));
 }

@@ -41,6 +41,15 @@ pub(super) fn judge(evidence: &Evidence, judgement: &mut Judgement) {
     }
 }
 
+/// What was acknowledged is there.
+pub(super) fn judge_effects(evidence: &Evidence, judgement: &mut Judgement) {
+    judgement.effects = evidence.effects.len();
+    for effect in evidence.effects.iter().filter(|effect| effect.wanted != effect.found) {
+        let text = format!("{}: {} is wanted, {} was found", effect.what, effect.wanted, effect.found);
+        judgement.find("what is acknowledged is kept", text);
+    }
+}
+
 fn measure(evidence: &Evidence, judgement: &mut Judgement) {
     let last = evidence.deliveries.iter().map(|delivery| delivery.at).max();
     let ended = evidence.tasks.iter().find(|write| write.status == "finished").map(|write| write.at);

@@ -36,6 +36,8 @@ pub(crate) struct Judgement {
     /// From the last delivery to the end of the task, and from there to the hook that tells it. Unit: milliseconds.
     pub(crate) ended_after: i64,
     pub(crate) told_after: i64,
+    /// Acknowledged commands whose effects were looked up.
+    pub(crate) effects: usize,
     /// From the last delivery of a lost run to the first of the next. Unit: milliseconds.
     pub(crate) gaps: Vec<i64>,
 }
@@ -66,6 +68,7 @@ pub(crate) fn judge(evidence: &Evidence) -> Judgement {
     gates::judge_stops(evidence, &mut judgement);
     pace::judge(evidence, &mut judgement);
     ends::judge(evidence, &mut judgement);
+    ends::judge_effects(evidence, &mut judgement);
     judgement
 }
 

@@ -8,7 +8,8 @@ use windrow::domain::ids::ItemIndex;
 
 use super::judge;
 use crate::evidence::{
-    Bounds, Command, Delivery, Evidence, Fault, Harm, HookCall, Order, SECOND, ShardWrite, TaskWrite, Verdict,
+    Bounds, Command, Delivery, Effect, Evidence, Fault, Harm, HookCall, Order, SECOND, ShardWrite, TaskWrite,
+    Verdict,
 };
 
 const ITEMS: u64 = 200;
@@ -131,6 +132,12 @@ fn sound() -> Evidence {
             command(Order::Stop, stop),
             command(Order::Start, started - STEP),
         ],
+        effects: vec![Effect {
+            at: stop,
+            what: "a command".to_owned(),
+            wanted: "1".to_owned(),
+            found: "1".to_owned(),
+        }],
         faults: vec![Fault { name: "kill".to_owned(), harm: Harm::Node, from: at(110), until: taken }],
         expected: BTreeMap::from([("succeeded".to_owned(), ITEMS), ("abandoned".to_owned(), 0)]),
         view: json!({"status": "finished", "counts": {"succeeded": ITEMS, "abandoned": 0}}),
@@ -182,6 +189,12 @@ fn a_lost_item_is_found() {
         life.deliveries.retain(|delivery| delivery.index != 105 || delivery.epoch == 100);
     };
     assert_eq!(broken(elsewhere), ["nothing is lost"]);
+}
+
+#[test]
+fn an_acknowledged_command_without_its_effect_is_found() {
+    let lost = |life: &mut Evidence| life.effects[0].found = "0".to_owned();
+    assert_eq!(broken(lost), ["what is acknowledged is kept"]);
 }
 
 #[test]

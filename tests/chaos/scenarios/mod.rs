@@ -2,6 +2,7 @@
 
 mod business;
 mod database;
+mod freezes;
 mod owners;
 mod redis;
 mod several;
@@ -86,6 +87,9 @@ scenarios! {
         one_way_db: Server,
         db_strand: Server,
         stop_during_db_hang: Server,
+    }
+    freezes {
+        db_freezes_under_commands: Server,
     }
     several {
         partition_and_flushall: Redis,

@@ -64,6 +64,8 @@ impl Twins {
             finish_at: (self.below(10) == 0).then(|| ItemIndex(self.below(ITEMS))),
             canary_passed: false,
             told: Told::default(),
+            outage: None,
+            lines: Vec::new(),
             close,
             now: self.now,
         })
@@ -87,6 +89,8 @@ impl Twins {
             finish_at: None,
             canary_passed: false,
             told: Told::default(),
+            outage: None,
+            lines: Vec::new(),
             close: Some(RunClose::Done),
             now: self.now,
         }

@@ -19,6 +19,7 @@
 
 mod check;
 mod hash;
+pub mod limits;
 mod node;
 mod receive;
 mod rules;

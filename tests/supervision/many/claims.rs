@@ -114,6 +114,8 @@ async fn a_checkpoint_of_a_newer_program_is_left_to_a_newer_node_and_the_task_sa
         finish_at: None,
         canary_passed: false,
         told: Told::default(),
+        outage: None,
+        lines: Vec::new(),
         close: Some(RunClose::Released),
         now: cluster.clock_now(),
     };

@@ -5,7 +5,7 @@ use hyper::header::HeaderValue;
 use super::*;
 use crate::domain::ids::Attempt;
 use crate::domain::run::IndexRun;
-use crate::domain::verdict::{Dispatch, Outcome, Wish};
+use crate::domain::verdict::{Dispatch, FailureClass, Outcome, Wish};
 use crate::ports::handler::ItemVerdict;
 
 /// What an answer must mean, without its words.
@@ -13,7 +13,7 @@ use crate::ports::handler::ItemVerdict;
 enum Meaning {
     AllOk,
     Items(Vec<&'static str>),
-    Charged(String, Option<u64>),
+    Failed(FailureClass, String, Option<u64>),
     Abandoned(String),
     Bad(String),
     Rejected(String),
@@ -34,7 +34,9 @@ fn meaning(reply: Reply) -> Meaning {
             Meaning::Items(replies.verdicts.into_iter().map(|(_, v)| word(&v)).collect())
         }
         Reply::Failed(failed) => match *failed {
-            CallFailure::Charged { failure, after } => Meaning::Charged(code(failure), seconds(after)),
+            CallFailure::Failed { class, failure, after } => {
+                Meaning::Failed(class, code(failure), seconds(after))
+            }
             CallFailure::Abandoned(failure) => Meaning::Abandoned(code(failure)),
             CallFailure::BadReply(failure) => Meaning::Bad(code(failure)),
             CallFailure::Rejected(failure) => Meaning::Rejected(code(failure)),
@@ -52,6 +54,7 @@ fn word(verdict: &ItemVerdict) -> &'static str {
     match verdict {
         ItemVerdict::Settled(Outcome::Succeeded) => "ok",
         ItemVerdict::Settled(Outcome::Skipped) => "skip",
+        ItemVerdict::Unclear(_) => "unclear",
         ItemVerdict::Failed { wish: Wish::Retry { .. }, .. } => "retry",
         ItemVerdict::Failed { wish: Wish::Abandon, .. } => "abandon",
     }
@@ -98,24 +101,29 @@ fn every_row_of_the_status_table_has_its_meaning() {
         (200, &[("content-encoding", "identity")], r#"{"result":"ok"}"#, Meaning::AllOk),
         (429, wait, "", Meaning::BackPressure(code(429), Some(7))),
         (429, &[], "", Meaning::BackPressure(code(429), None)),
-        (503, &[("retry-after", "1e9")], "x", Meaning::BackPressure(code(503), None)),
-        (503, &[("retry-after", "86400")], "", Meaning::BackPressure(code(503), Some(300))),
-        (408, &[], "", Meaning::Charged(code(408), None)),
-        (425, wait, "", Meaning::Charged(code(425), Some(7))),
-        (500, &[], r#"{"result":"ok"}"#, Meaning::Charged(code(500), None)),
-        (502, &[], "<html>bad gateway", Meaning::Charged(code(502), None)),
-        (599, &[], "", Meaning::Charged(code(599), None)),
-        (999, &[], "", Meaning::Charged(code(999), None)),
-        (402, &[], "", Meaning::Charged(code(402), None)),
-        (413, &[], "", Meaning::Charged(code(413), None)),
+        (503, &[("retry-after", "1e9")], "x", Meaning::Failed(FailureClass::Unavailable, code(503), None)),
+        (
+            503,
+            &[("retry-after", "86400")],
+            "",
+            Meaning::Failed(FailureClass::Unavailable, code(503), Some(300)),
+        ),
+        (408, &[], "", Meaning::Failed(FailureClass::Unclear, code(408), None)),
+        (425, wait, "", Meaning::Failed(FailureClass::Unclear, code(425), Some(7))),
+        (500, &[], r#"{"result":"ok"}"#, Meaning::Failed(FailureClass::Unclear, code(500), None)),
+        (502, &[], "<html>bad gateway", Meaning::Failed(FailureClass::Unavailable, code(502), None)),
+        (599, &[], "", Meaning::Failed(FailureClass::Unclear, code(599), None)),
+        (999, &[], "", Meaning::Failed(FailureClass::Unclear, code(999), None)),
+        (402, &[], "", Meaning::Failed(FailureClass::Faulty, code(402), None)),
+        (413, &[], "", Meaning::Failed(FailureClass::Faulty, code(413), None)),
         (409, &[], STALE, Meaning::Fenced),
         (409, &[], r#"{"type":"stale-epoch"}"#, Meaning::Fenced),
-        (409, &[], r#"["stale-epoch"]"#, Meaning::Charged(code(409), None)),
-        (409, &[], r#"{"type":"other"}"#, Meaning::Charged(code(409), None)),
-        (409, &[], "", Meaning::Charged(code(409), None)),
-        (500, &[], STALE, Meaning::Charged(code(500), None)),
-        (400, &[], "", Meaning::Charged(code(400), None)),
-        (400, &[], r#"{"message":"no"}"#, Meaning::Charged(code(400), None)),
+        (409, &[], r#"["stale-epoch"]"#, Meaning::Failed(FailureClass::Faulty, code(409), None)),
+        (409, &[], r#"{"type":"other"}"#, Meaning::Failed(FailureClass::Faulty, code(409), None)),
+        (409, &[], "", Meaning::Failed(FailureClass::Faulty, code(409), None)),
+        (500, &[], STALE, Meaning::Failed(FailureClass::Unclear, code(500), None)),
+        (400, &[], "", Meaning::Failed(FailureClass::Faulty, code(400), None)),
+        (400, &[], r#"{"message":"no"}"#, Meaning::Failed(FailureClass::Faulty, code(400), None)),
         (400, &[], r#"{"result":"abandon"}"#, Meaning::Items(vec!["abandon"])),
         (422, &[], "", Meaning::Abandoned(code(422))),
         (422, &[], "<html>", Meaning::Abandoned(code(422))),
@@ -172,7 +180,7 @@ fn message(reply: Reply) -> String {
     let Reply::Failed(failed) = reply else { panic!("no failure: {reply:?}") };
     match *failed {
         CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => failure.message,
-        CallFailure::Charged { failure, .. } => failure.message,
+        CallFailure::Failed { failure, .. } => failure.message,
         other => panic!("{other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! What came of one item, and how the items of a call make one reply.
 
 use crate::domain::ids::ItemIndex;
-use crate::domain::verdict::{Failure, HandlerCommand, Outcome, Wish};
+use crate::domain::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
 use crate::ports::handler::{CallFailure, ItemReplies, ItemVerdict, LogLine, Reply};
 
 /// What came of one item.
@@ -9,8 +9,10 @@ use crate::ports::handler::{CallFailure, ItemReplies, ItemVerdict, LogLine, Repl
 pub(super) enum Judged {
     /// The worker judged it.
     Said(ItemVerdict),
-    /// The worker could not: timed out, crashed. Another attempt, charged.
+    /// The worker could not: timed out, crashed. What became of the item nobody knows.
     Lost(Failure),
+    /// No worker can be started, though one could before.
+    Unreached(Failure),
     /// What the worker said could not be understood.
     BadReply(Failure),
     /// The command as such does not work.
@@ -54,11 +56,16 @@ pub(super) fn into_reply(answers: Vec<(ItemIndex, Answer)>) -> Reply {
 fn as_call_failure(judged: &Judged) -> Option<CallFailure> {
     match judged {
         Judged::Said(_) => None,
-        Judged::Lost(failure) => Some(CallFailure::Charged { failure: failure.clone(), after: None }),
+        Judged::Lost(failure) => Some(failed(FailureClass::Unclear, failure)),
+        Judged::Unreached(failure) => Some(failed(FailureClass::Unreachable, failure)),
         Judged::BadReply(failure) => Some(CallFailure::BadReply(failure.clone())),
         Judged::Rejected(failure) => Some(CallFailure::Rejected(failure.clone())),
         Judged::NotSent => Some(CallFailure::NotSent),
     }
+}
+
+fn failed(class: FailureClass, failure: &Failure) -> CallFailure {
+    CallFailure::Failed { class, failure: failure.clone(), after: None }
 }
 
 fn is_like(judged: &Judged, shared: &CallFailure) -> bool {
@@ -66,7 +73,11 @@ fn is_like(judged: &Judged, shared: &CallFailure) -> bool {
         (Judged::BadReply(_), CallFailure::BadReply(_))
         | (Judged::Rejected(_), CallFailure::Rejected(_))
         | (Judged::NotSent, CallFailure::NotSent) => true,
-        (Judged::Lost(failure), CallFailure::Charged { failure: other, .. }) => failure == other,
+        (Judged::Lost(failure), CallFailure::Failed { class: FailureClass::Unclear, failure: other, .. })
+        | (
+            Judged::Unreached(failure),
+            CallFailure::Failed { class: FailureClass::Unreachable, failure: other, .. },
+        ) => failure == other,
         _ => false,
     }
 }
@@ -84,7 +95,8 @@ fn item_by_item(answers: Vec<(ItemIndex, Answer)>) -> ItemReplies {
 fn as_verdict(judged: Judged) -> ItemVerdict {
     let failure = match judged {
         Judged::Said(verdict) => return verdict,
-        Judged::Lost(failure) | Judged::BadReply(failure) | Judged::Rejected(failure) => failure,
+        Judged::Lost(failure) => return ItemVerdict::Unclear(failure),
+        Judged::Unreached(failure) | Judged::BadReply(failure) | Judged::Rejected(failure) => failure,
         Judged::NotSent => Failure::new("NOT_SENT", "no worker was free for this item of the batch in time"),
     };
     ItemVerdict::Failed { failure, wish: Wish::Retry { after: None } }

@@ -80,9 +80,24 @@ impl Life<'_> {
             }
             (None, None) => Some(self.on_surplus_answer()),
             (None, Some(id)) => {
-                tracing::debug!(worker = self.worker, id, "answer to an item that is not outstanding");
+                self.on_unknown_id(id);
                 None
             }
+        }
+    }
+
+    /// An answer that comes too late is no fault; one to an item that never was is why others get none.
+    fn on_unknown_id(&mut self, id: u64) {
+        if self.shared.pool.has_given_out(id) {
+            tracing::debug!(worker = self.worker, id, "answer to an item that is not outstanding");
+            return;
+        }
+        let before = self.shared.pool.edit(self.worker, |seat| seat.strange_id.replace(id));
+        if before == Some(None) {
+            let line = self.line_no;
+            self.notes.warn(&format!(
+                "line {line} answers id {id}, which no item has; copy the id of the item into its answer"
+            ));
         }
     }
 

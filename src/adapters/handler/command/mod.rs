@@ -12,7 +12,7 @@
 //!
 //! What holds:
 //! - an item counts as done only by an answer to that item, whatever else the worker prints;
-//! - an item in flight in a crash is charged; in its fourth crash it was alone, and is abandoned;
+//! - an item that was in flight in three crashes is alone in its worker from then on, so that no other one suffers with it;
 //! - a hanging item costs one slot until its patience is over; items beside it finish before the worker is killed;
 //! - after `close`, and after the handler is dropped, no process of its workers' groups is alive.
 
@@ -46,6 +46,7 @@ use self::answer::{Answer, Judged};
 use self::pool::{Pool, Sending};
 use self::program::Program;
 use self::protocol::{CallText, ItemLine, Trace};
+use self::seat::Oddity;
 use self::worker::{Shared, supervise};
 use crate::domain::ids::{Attempt, ItemIndex, Moment};
 use crate::domain::verdict::Failure;
@@ -313,23 +314,26 @@ impl Waiting<'_> {
     }
 
     fn on_timeout(&mut self) -> Answer {
-        let has_spoken = self.give_up();
+        let oddity = self.give_up();
         // The answer may have come at the last moment; then it counts.
         if let Ok(answer) = self.answer.try_recv() {
             return answer;
         }
         let timeout = humantime::format_duration(self.timeout);
-        let message = if has_spoken {
-            format!("no answer within {timeout}")
-        } else {
-            format!(
+        let message = match oddity {
+            Oddity::None => format!("no answer within {timeout}"),
+            Oddity::Silent => format!(
                 "no answer within {timeout}, and not a line since the worker began; did you flush stdout? (python3 -u)"
-            )
+            ),
+            Oddity::StrangeId(id) => format!(
+                "the worker answers with id {id}, which no item has, and so gave none to this one within {timeout}; copy \
+                 the id of the item into its answer"
+            ),
         };
         Judged::Lost(Failure::new(TIMEOUT, message)).into()
     }
 
-    fn give_up(&mut self) -> bool {
+    fn give_up(&mut self) -> Oddity {
         self.is_over = true;
         let settings = &self.shared.settings;
         let patience = self.timeout.min(settings.kill_grace);

@@ -14,10 +14,9 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::answer::{Answer, Judged};
 use super::protocol;
-use super::seat::{Due, Outstanding, Seat, Waiting};
+use super::seat::{Due, Oddity, Outstanding, Seat, Waiting};
 use crate::domain::ids::{ItemIndex, Moment};
-use crate::domain::verdict::{Failure, HandlerCommand, Wish};
-use crate::ports::handler::ItemVerdict;
+use crate::domain::verdict::{Failure, HandlerCommand};
 
 /// Crashes that an item may share with others before it is run alone. (`ux.md` §2.6.)
 const CRASHES_TOGETHER_MAX: u32 = 3;
@@ -141,7 +140,9 @@ impl Pool {
         // Quietly: who waits for a slot asks here again and again, and must not wake itself.
         self.change_quietly(|state| {
             if let Some(why) = state.fault() {
-                return Sending::Refused(Judged::Rejected(why.clone()));
+                let is_trusted = state.untrusted.is_none() && state.has_answered;
+                let judged = if is_trusted { Judged::Unreached } else { Judged::Rejected };
+                return Sending::Refused(judged(why.clone()));
             }
             let alone = state.crashes.get(&index).is_some_and(|crashes| *crashes >= CRASHES_TOGETHER_MAX);
             let found = if alone { state.empty_worker(id) } else { state.free_worker() };
@@ -162,22 +163,26 @@ impl Pool {
         });
     }
 
-    /// Nobody waits for this item any more; says whether its worker has printed anything in its life.
-    pub(super) fn give_up(&self, worker: usize, id: u64, until: Moment) -> bool {
-        let has_spoken = self.change(|state| {
-            let Some(seat) = state.seats[worker].as_mut() else { return true };
-            let has_spoken = seat.has_spoken;
-            let Some(item) = seat.find(id).filter(|item| !item.is_held()) else { return has_spoken };
+    /// Nobody waits for this item any more; says what is odd with its worker.
+    pub(super) fn give_up(&self, worker: usize, id: u64, until: Moment) -> Oddity {
+        let oddity = self.change(|state| {
+            let Some(seat) = state.seats[worker].as_mut() else { return Oddity::None };
+            let oddity = seat.oddity();
+            let Some(item) = seat.find(id).filter(|item| !item.is_held()) else { return oddity };
             item.waiting = Waiting::Nobody { until };
             let commands = std::mem::take(&mut item.commands);
             if seat.takes_orders {
                 seat.tell(protocol::cancel(id));
             }
             state.commands.extend(commands);
-            has_spoken
+            oddity
         });
         self.stirred[worker].notify_one();
-        has_spoken
+        oddity
+    }
+
+    pub(super) fn has_given_out(&self, id: u64) -> bool {
+        (1..self.next_id.load(Ordering::Relaxed)).contains(&id)
     }
 
     /// A worker may get its first item.
@@ -373,11 +378,10 @@ impl State {
             End::Ended(why) => Judged::Lost(why.clone()),
             End::Crashed(_) if item.is_held() => Judged::NotSent,
             End::Crashed(why) if item.alone => {
-                self.crashes.remove(&item.index);
                 let message = format!("the item was alone in its worker and ended it again: {}", why.message);
                 let mut failure = Failure::new(why.code.clone(), message);
                 failure.output.clone_from(&why.output);
-                Judged::Said(ItemVerdict::Failed { failure, wish: Wish::Abandon })
+                Judged::Lost(failure)
             }
             End::Crashed(why) => {
                 self.on_crashed(item.index);

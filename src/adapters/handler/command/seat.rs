@@ -55,6 +55,17 @@ impl Outstanding {
     }
 }
 
+/// What is odd with a worker of which an answer is missing: the likely cause of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Oddity {
+    /// Nothing.
+    None,
+    /// It hasn't printed a line in its life.
+    Silent,
+    /// It answered an id that no item ever had.
+    StrangeId(u64),
+}
+
 /// One life of a worker, from its first item on.
 #[derive(Debug)]
 pub(super) struct Seat {
@@ -67,6 +78,8 @@ pub(super) struct Seat {
     pub(super) takes_orders: bool,
     /// Whether it has printed anything yet.
     pub(super) has_spoken: bool,
+    /// The latest id that it answered and that was never given out.
+    pub(super) strange_id: Option<u64>,
     /// Whether it has answered an item yet.
     pub(super) has_answered: bool,
     /// Gets no more items; killed at this time, once nobody waits for one of its items.
@@ -84,10 +97,20 @@ impl Seat {
             concurrency: 1,
             takes_orders: false,
             has_spoken: false,
+            strange_id: None,
             has_answered: false,
             retiring: None,
             reserved_for: None,
             items: VecDeque::new(),
+        }
+    }
+
+    /// See [`Oddity`].
+    pub(super) fn oddity(&self) -> Oddity {
+        match self.strange_id {
+            Some(id) => Oddity::StrangeId(id),
+            None if self.has_spoken => Oddity::None,
+            None => Oddity::Silent,
         }
     }
 

@@ -9,7 +9,7 @@ use hyper_util::client::legacy;
 use super::client::GateShut;
 use super::connect::ConnectError;
 use crate::adapters::handler::wire::BAD_REPLY;
-use crate::domain::verdict::Failure;
+use crate::domain::verdict::{Failure, FailureClass};
 use crate::ports::handler::CallFailure;
 
 /// A request without a usable answer.
@@ -71,30 +71,33 @@ impl Fault {
 
 impl From<Fault> for CallFailure {
     fn from(fault: Fault) -> CallFailure {
-        let charged = |code: &'static str, message: String| CallFailure::Charged {
+        let failed = |class, code: &'static str, message: String| CallFailure::Failed {
+            class,
             failure: Failure::new(code, message),
             after: None,
         };
+        let unreached = |code, message| failed(FailureClass::Unreachable, code, message);
         match fault {
             Fault::NotSent => CallFailure::NotSent,
-            Fault::Late(message) => charged("TIMEOUT", message),
+            Fault::Late(message) => failed(FailureClass::Unclear, "TIMEOUT", message),
             Fault::Unconnected(why @ ConnectError::Denied(..)) => {
                 CallFailure::Rejected(Failure::new("DENIED_ADDRESS", why.to_string()))
             }
-            Fault::Unconnected(why @ ConnectError::Unresolved(..)) => charged("DNS", why.to_string()),
-            Fault::Unconnected(why @ ConnectError::Unreachable(..)) => charged("CONNECT", why.to_string()),
-            Fault::Unconnected(why @ ConnectError::Proxy(..)) => charged("PROXY", why.to_string()),
+            Fault::Unconnected(why @ ConnectError::Unresolved(..)) => unreached("DNS", why.to_string()),
+            Fault::Unconnected(why @ ConnectError::Unreachable(..)) => unreached("CONNECT", why.to_string()),
+            Fault::Unconnected(why @ ConnectError::Proxy(..)) => unreached("PROXY", why.to_string()),
             Fault::Tls(why) => {
-                charged("TLS", format!("no secure connection: {why}; check the url's host and port"))
+                unreached("TLS", format!("no secure connection: {why}; check the url's host and port"))
             }
             Fault::Certificate(why) => {
                 let hint = "check the url's host, or name the certificate's authority in `ca_file`";
                 let message = format!("the handler's certificate is refused: {why}; {hint}");
-                CallFailure::Rejected(Failure::new("TLS", message))
+                unreached("TLS", message)
             }
             Fault::Reset(why) => {
                 let hint = "did the handler crash, or close a connection that it promised to keep?";
-                charged("RESET", format!("the connection broke before the reply was complete: {why}; {hint}"))
+                let message = format!("the connection broke before the reply was complete: {why}; {hint}");
+                failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::Garbled(why) => {
                 let hint = "is it an HTTP server, and http rather than https, that listens there?";

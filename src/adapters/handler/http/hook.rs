@@ -159,7 +159,7 @@ impl HookCaller for HookClient {
 /// What went wrong, in words.
 pub(super) fn sentence(fault: Fault) -> String {
     match CallFailure::from(fault) {
-        CallFailure::Charged { failure, .. }
+        CallFailure::Failed { failure, .. }
         | CallFailure::Abandoned(failure)
         | CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)

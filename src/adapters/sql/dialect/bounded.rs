@@ -1,8 +1,8 @@
 //! Connections and transactions whose statements have a limit of time.
 //!
 //! The driver has none: where a connection vanishes without a word, its caller would wait for as long as the kernel
-//! does, a quarter of an hour. What took too long has an unknown outcome, as with any lost answer; the connection is
-//! found to be dead when it is given back.
+//! does, a quarter of an hour. What took too long has an unknown outcome, as with any lost answer; its connection must
+//! prove itself when it is given back (`server::tested`).
 
 use std::io;
 use std::sync::Arc;

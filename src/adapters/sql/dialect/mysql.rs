@@ -6,11 +6,12 @@
 //! - Tables are made with a collation that compares bytes (see the migrations), so texts compare as everywhere.
 //! - sqlx sets `CLIENT_FOUND_ROWS`: an update that changes nothing still counts its row.
 
+use futures_util::future::BoxFuture;
 use sea_orm::sqlx::mysql::{MySql, MySqlConnection, MySqlDatabaseError, MySqlPoolOptions};
-use sea_orm::sqlx::{self, Executor};
+use sea_orm::sqlx::{self, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use super::server::{Limits, ServerAddress, tested};
+use super::server::{Limits, ServerAddress, nonce, tested};
 use super::{Durability, Sort};
 use crate::adapters::sql::error;
 use crate::ports::StoreError;
@@ -26,7 +27,7 @@ pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, lim
         None => mysql,
     });
     options.map_sqlx_mysql_pool_opts(move |pool: sqlx::pool::PoolOptions<MySql>| -> MySqlPoolOptions {
-        tested(pool).after_connect(move |connection, _| Box::pin(begin_session(connection, limits)))
+        tested(pool, is_whole).after_connect(move |connection, _| Box::pin(begin_session(connection, limits)))
     });
 }
 
@@ -49,6 +50,17 @@ async fn begin_session(connection: &mut MySqlConnection, limits: Limits) -> Resu
         }
     }
     Ok(())
+}
+
+/// MySQL has no word for "in a transaction": whatever there is ends here. A number of our own tells that this is the answer
+/// to this question.
+fn is_whole(connection: &mut MySqlConnection) -> BoxFuture<'_, Result<bool, sqlx::Error>> {
+    let number = nonce();
+    let ask = format!("ROLLBACK; SELECT CAST({number} AS SIGNED)");
+    Box::pin(async move {
+        let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(ask)).fetch_all(connection).await?;
+        Ok(rows.len() == 1 && rows[0].try_get::<i64, _>(0)? == number)
+    })
 }
 
 fn is_unknown_variable(cause: &sqlx::Error) -> bool {

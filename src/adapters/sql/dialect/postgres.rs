@@ -1,10 +1,11 @@
 //! PostgreSQL, 13 and later.
 
-use sea_orm::sqlx::postgres::{PgPoolOptions, Postgres};
-use sea_orm::sqlx::{self, Executor};
+use futures_util::future::BoxFuture;
+use sea_orm::sqlx::postgres::{PgConnection, PgPoolOptions, Postgres};
+use sea_orm::sqlx::{self, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use super::server::{Limits, ServerAddress, tested};
+use super::server::{Limits, ServerAddress, nonce, tested};
 use super::{Durability, Sort};
 use crate::adapters::sql::error;
 use crate::ports::StoreError;
@@ -22,11 +23,21 @@ pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, lim
     let session = session(limits);
     options.map_sqlx_postgres_pool_opts(move |pool: sqlx::pool::PoolOptions<Postgres>| -> PgPoolOptions {
         let session = session.clone();
-        tested(pool).after_connect(move |connection, _| {
+        tested(pool, is_whole).after_connect(move |connection, _| {
             let session = session.clone();
             Box::pin(async move { connection.execute(sqlx::AssertSqlSafe(session)).await.map(drop) })
         })
     });
+}
+
+/// Outside of a transaction a statement begins its own, at its own time; within one the two times differ.
+fn is_whole(connection: &mut PgConnection) -> BoxFuture<'_, Result<bool, sqlx::Error>> {
+    let number = nonce();
+    let ask = format!("SELECT {number}::int8 WHERE transaction_timestamp() = statement_timestamp()");
+    Box::pin(async move {
+        let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(ask)).fetch_all(connection).await?;
+        Ok(rows.len() == 1 && rows[0].try_get::<i64, _>(0)? == number)
+    })
 }
 
 /// Statements rather than start-up parameters: poolers between refuse those that they don't know.

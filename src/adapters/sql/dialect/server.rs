@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use sea_orm::sqlx;
 use sea_orm::sqlx::pool::PoolOptions;
-use sea_orm::sqlx::{self, Connection};
 use sea_orm::{ConnectOptions, Database, DatabaseConnection};
 
 use super::{mysql, postgres};
@@ -108,27 +109,49 @@ pub(in crate::adapters::sql) async fn open_one(
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
 }
 
-/// How long a connection may take to say that it lives.
-const PING_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a connection may take to say that it is whole.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// A connection that was idle for longer is asked before it is used.
 const IDLE_UNTESTED_MAX: Duration = Duration::from_secs(1);
 
-/// The pool with connections that are asked whether they live: after use, and before where they were idle.
+/// Whether a connection answers what it is asked and stands outside of every transaction, by the server's own word.
+pub(super) type IsWhole<D> =
+    for<'c> fn(&'c mut <D as sqlx::Database>::Connection) -> BoxFuture<'c, Result<bool, sqlx::Error>>;
+
+/// The pool with connections that prove themselves: after use, and before where they were idle.
 ///
-/// The driver asks after use too, but waits without a limit: where a connection vanished without a word (a firewall that
-/// forgot it, a server that lost its power), that is a quarter of an hour, and for all of it the pool holds its place.
-pub(super) fn tested<D: sqlx::Database>(pool: PoolOptions<D>) -> PoolOptions<D> {
-    pool.after_release(|connection, _| Box::pin(answers(connection))).before_acquire(|connection, meta| {
-        Box::pin(async move {
-            if meta.idle_for > IDLE_UNTESTED_MAX { answers(connection).await } else { Ok(true) }
-        })
-    })
+/// Whoever is given up (a time limit, a caller that hung up) leaves a connection of which the driver knows too little: a
+/// `BEGIN` whose answer nobody read counts as none, and what is written there later would never be committed; over MySQL's
+/// protocol the next question may get the answer to the last one. So the server is asked, and a connection without the
+/// right answer is closed. The driver asks after use too, but only for a sign of life and without a limit: where a
+/// connection vanished without a word, that is a quarter of an hour, and for all of it the pool holds its place.
+pub(super) fn tested<D: sqlx::Database>(pool: PoolOptions<D>, is_whole: IsWhole<D>) -> PoolOptions<D> {
+    pool.after_release(move |connection, _| Box::pin(answered(is_whole(connection)))).before_acquire(
+        move |connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > IDLE_UNTESTED_MAX {
+                    answered(is_whole(connection)).await
+                } else {
+                    Ok(true)
+                }
+            })
+        },
+    )
 }
 
-async fn answers<C: Connection>(connection: &mut C) -> Result<bool, sqlx::Error> {
+async fn answered(asked: BoxFuture<'_, Result<bool, sqlx::Error>>) -> Result<bool, sqlx::Error> {
     let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
-    tokio::time::timeout(PING_PATIENCE, connection.ping()).await.unwrap_or_else(|_| Err(late()))?;
-    Ok(true)
+    let is_whole = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(late()))?;
+    if !is_whole {
+        tracing::debug!("a connection was left in the middle of something; it is closed");
+    }
+    Ok(is_whole)
+}
+
+/// A number that no earlier answer has.
+pub(super) fn nonce() -> i64 {
+    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
+    (random >> 1).cast_signed()
 }
 
 async fn pool(

@@ -22,6 +22,7 @@ pub struct Model {
     pub history: Option<String>,
     pub grp: Option<String>,
     pub grp_no: Option<i64>,
+    pub charged: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -22,6 +22,7 @@ pub struct Model {
     pub skipped: i64,
     pub abandoned: i64,
     pub parked: i64,
+    pub node: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

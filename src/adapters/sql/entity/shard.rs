@@ -36,6 +36,8 @@ pub struct Model {
     pub updated_at: i64,
     pub move_to: Option<String>,
     pub move_until: Option<i64>,
+    pub circuit_since: Option<i64>,
+    pub circuit_probes: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -49,6 +49,15 @@ impl Begin {
     }
 }
 
+/// Whether what a node would only warn of is refused.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Change")]
+pub struct Strict {
+    /// Refuse what would only be warned of, such as a deadline that can't be met
+    #[arg(long)]
+    pub strict: bool,
+}
+
 /// The first items, run before any other.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Canary")]
@@ -121,10 +130,10 @@ pub struct Content {
     /// Leave out so many items at the head
     #[arg(long, value_name = "N")]
     pub skip_first: Option<u64>,
-    /// Not before this time (RFC 3339)
+    /// Not before this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339), once it is started
     #[arg(long, value_name = "TIME")]
     pub start_at: Option<String>,
-    /// Stop it at this time (RFC 3339)
+    /// Stop it at this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339)
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,
 }
@@ -184,6 +193,9 @@ pub struct CreateArgs {
     /// Whether it begins.
     #[command(flatten)]
     pub begin: Begin,
+    /// Whether warnings refuse.
+    #[command(flatten)]
+    pub strict: Strict,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
@@ -212,6 +224,9 @@ pub struct CloneArgs {
     /// Whether it begins.
     #[command(flatten)]
     pub begin: Begin,
+    /// Whether warnings refuse.
+    #[command(flatten)]
+    pub strict: Strict,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
@@ -235,6 +250,9 @@ pub struct RedriveArgs {
     /// All failures
     #[arg(long, conflicts_with_all = ["codes", "indexes"], help_heading = "Which")]
     pub all: bool,
+    /// Also what earlier redrives made good or have under way
+    #[arg(long, help_heading = "Which")]
+    pub again: bool,
     /// Give the items new idempotency keys, so that the business takes them for new ones
     #[arg(long, help_heading = "Content")]
     pub new_keys: bool,
@@ -264,6 +282,9 @@ pub struct ApplyArgs {
     /// The file: TOML or JSON; - is JSON on standard input
     #[arg(short, long, value_name = "FILE")]
     pub file: PathBuf,
+    /// Whether warnings refuse.
+    #[command(flatten)]
+    pub strict: Strict,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,

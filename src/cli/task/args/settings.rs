@@ -67,6 +67,12 @@ pub struct Settings {
     /// Parked items per shard
     #[arg(long, value_name = "N")]
     pub parked_max: Option<u32>,
+    /// How long the handler may be down before the task stops; nothing is lost by it
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub outage_patience: Option<Duration>,
+    /// How long items without a verdict are tried when nothing else is left to compare them with
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    pub judge_after: Option<Duration>,
     /// One at a time, in order; --ordered=false takes it back
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub ordered: Option<bool>,
@@ -95,6 +101,8 @@ impl Settings {
             park_after: self.park_after,
             parked_max: self.parked_max,
             ordered: self.ordered,
+            outage_patience: self.outage_patience,
+            judge_after: self.judge_after,
         }
     }
 }

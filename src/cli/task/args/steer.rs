@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::make::label;
+use super::make::{Strict, label};
 use super::settings::Settings;
 use crate::cli::remote::{Remote, Write};
 
@@ -38,7 +38,7 @@ pub struct StartArgs {
     /// Which tasks.
     #[command(flatten)]
     pub which: Which,
-    /// Not before this time (RFC 3339); replaces the one that the task has
+    /// Not before this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339); replaces the one that the task has
     #[arg(long, value_name = "TIME", conflicts_with = "now")]
     pub start_at: Option<String>,
     /// Now, whatever start time the task has
@@ -47,6 +47,9 @@ pub struct StartArgs {
     /// Wait for the end: exit 0, 8 with failures, 9 if it stopped
     #[arg(long)]
     pub wait: bool,
+    /// Whether warnings refuse.
+    #[command(flatten)]
+    pub strict: Strict,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
@@ -152,12 +155,15 @@ pub struct SetArgs {
     /// Cut it into so many shards when it starts, or "auto"; only before it has run
     #[arg(long, value_name = "N|auto", help_heading = "Content")]
     pub shards: Option<String>,
-    /// Stop it at this time (RFC 3339)
+    /// Stop it at this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339)
     #[arg(long, value_name = "TIME", help_heading = "Content")]
     pub deadline: Option<String>,
     /// Take its deadline away
     #[arg(long, conflicts_with = "deadline", help_heading = "Content")]
     pub no_deadline: bool,
+    /// Whether warnings refuse.
+    #[command(flatten)]
+    pub strict: Strict,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,

@@ -1,6 +1,7 @@
 //! What comes from the node: the stream of events, what is asked once a second, and what keys order.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat};
@@ -49,6 +50,37 @@ pub(super) struct Feed<'a> {
     pub(super) link: &'a Link<'a>,
     pub(super) id: &'a str,
     pub(super) time: NodeTime,
+    pub(super) changes: &'a Changes,
+}
+
+/// What was changed from here. An order whose answer is still to come may have been obeyed, so it counts.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    rates: AtomicU32,
+    stops: AtomicU32,
+}
+
+impl Changes {
+    fn of(&self, order: &Order) -> Option<&AtomicU32> {
+        match order {
+            Order::Rate(_) => Some(&self.rates),
+            Order::Stop => Some(&self.stops),
+            Order::Quit | Order::Failures | Order::Explain | Order::Look => None,
+        }
+    }
+
+    /// What is said to whoever leaves while the task isn't over.
+    pub(super) fn parting(&self, id: &str) -> String {
+        if self.stops.load(Ordering::Relaxed) > 0 {
+            return format!("{id} stops, as you told it to; windrow task start {id} lets it go on");
+        }
+        let is = if self.rates.load(Ordering::Relaxed) > 0 {
+            "goes on at the rate that you gave it"
+        } else {
+            "is untouched, it goes on"
+        };
+        format!("{id} {is}; windrow task watch {id} shows it again")
+    }
 }
 
 impl Feed<'_> {
@@ -94,13 +126,23 @@ impl Feed<'_> {
         news: &mpsc::Sender<News>,
     ) -> Infallible {
         while let Some(order) = orders.recv().await {
+            let changes = self.changes.of(&order);
+            changes.inspect(|count| {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
             match self.done(order).await {
                 Ok(found) => {
                     for found in found {
                         tell(news, found).await;
                     }
                 }
-                Err(error) => tell(news, News::Refused(refusal(error))).await,
+                Err(error) => {
+                    // Only what a node says that it refused was not done for sure.
+                    if let (Some(count), ClientError::Problem(_)) = (changes, &error) {
+                        count.fetch_sub(1, Ordering::Relaxed);
+                    }
+                    tell(news, News::Refused(refusal(error))).await;
+                }
             }
         }
         std::future::pending().await
@@ -164,5 +206,28 @@ fn refusal(error: ClientError) -> String {
 async fn tell(news: &mpsc::Sender<News>, found: News) {
     if news.send(found).await.is_err() {
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_leaves_is_told_what_was_changed() {
+        let changes = Changes::default();
+        let count = |order: &Order| changes.of(order).map(|count| count.fetch_add(1, Ordering::Relaxed));
+        assert_eq!(count(&Order::Look), None);
+        assert_eq!(
+            changes.parting("t1"),
+            "t1 is untouched, it goes on; windrow task watch t1 shows it again"
+        );
+        count(&Order::Rate(RateLimit::Unlimited));
+        assert_eq!(
+            changes.parting("t1"),
+            "t1 goes on at the rate that you gave it; windrow task watch t1 shows it again"
+        );
+        count(&Order::Stop);
+        assert_eq!(changes.parting("t1"), "t1 stops, as you told it to; windrow task start t1 lets it go on");
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use self::feed::{Feed, NodeTime};
+use self::feed::{Changes, Feed, NodeTime};
 use self::state::State;
 use super::ending::{ended, line};
 use crate::cli::exit::Exit;
@@ -75,15 +75,15 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
         screen::put(&line(&state.task))?;
         return Ok(exit);
     }
-    let feed = Feed { link: &link, id: &id, time };
+    let changes = Changes::default();
+    let feed = Feed { link: &link, id: &id, time, changes: &changes };
     let watched = async {
         match is_live {
             true => Box::pin(live::live(feed, state, shell)).await,
             false => Box::pin(plain::plain(feed, state, args.every)).await.map(Some),
         }
     };
-    let goes_on =
-        || link.say(&format!("{id} is untouched, it goes on; windrow task watch {id} shows it again"));
+    let goes_on = || link.say(&changes.parting(&id));
     tokio::select! {
         end = watched => Ok(end?.unwrap_or_else(|| {
             goes_on();

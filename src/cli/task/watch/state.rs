@@ -13,6 +13,8 @@ use crate::domain::settings::RateLimit;
 const TAIL_MAX: usize = 50;
 /// Cells of a window that are looked at; a node sends no more. (`ux.md` §3.3.)
 const CELLS_MAX: usize = 20_000;
+/// What tells how the handler fares.
+const HANDLER: [&str; 3] = ["handler_down", "last_error", "status_text"];
 /// Points that errors are averaged over: about the window of an error budget. Unit: seconds.
 const ERRORS_OVER: usize = 10;
 
@@ -186,6 +188,7 @@ impl State {
         match event.event.as_str() {
             "snapshot" => self.task = data.clone(),
             "stats" => self.merge_numbers(data),
+            "handler" => self.merge(data, &HANDLER),
             "status" => {
                 self.merge(
                     data,
@@ -223,6 +226,7 @@ impl State {
         // The rate isn't taken from here: it may be older than the answer to a change. Each change is told by an
         // `audit`, and then the whole task is looked at.
         self.merge(data, &["total", "counts", "low_water", "actual_rate"]);
+        self.merge(data, &HANDLER);
         let live = match data["window"] {
             Value::Null => Value::Null,
             _ => {

@@ -6,7 +6,7 @@ use super::{Advice, Case, cant};
 use crate::domain::explain::causes::CauseKind;
 use crate::domain::explain::facts::Facts;
 use crate::domain::explain::text::{rate_text, round_up};
-use crate::domain::lifecycle::Status;
+use crate::domain::lifecycle::{DORMANT, Status};
 use crate::domain::settings::{Rate, RateLimit};
 use crate::domain::stall::StallReason;
 use crate::domain::tuning_patch::TuningPatch;
@@ -95,9 +95,17 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
         StallReason::Tail => {
             ("wait for the last answers", "everything has left: no setting makes the last calls faster")
         }
+        StallReason::HandlerDown => (
+            "start the handler, or correct where it is reached; it is called again by itself",
+            "no setting helps while it doesn't answer; nothing is charged for it",
+        ),
         StallReason::SingleFile => (
             "look at what ended the node while these items were in flight",
             "single file ends by itself once every suspect has been tried",
+        ),
+        StallReason::Limit => (
+            "raise the limit of its business, or stop another task that uses it",
+            "all tasks under the limit share it, on all nodes",
         ),
         StallReason::WindowFull
         | StallReason::Concurrency
@@ -152,11 +160,10 @@ pub(super) fn standing(facts: &Facts) -> Advice {
             }
             ("add a node, or stop another task", "no node has room for the rate")
         }
-        (Status::Queued, Some("business_limit")) => (
-            "raise the limit of the business, or stop another of its tasks",
-            "all its tasks share that limit",
-        ),
         (Status::Queued, Some("no_node")) => ("start a node that serves its pool", "none does now"),
+        (Status::Queued | Status::Recovering, Some(DORMANT)) => {
+            ("start it", "it rested too long for a node to take it by itself")
+        }
         (Status::Queued, _) => ("wait: a node takes it as soon as it may", "nothing of it runs yet"),
         (Status::Recovering, _) => {
             ("recover it now, or see its log for what failed", "it is tried again by itself")

@@ -6,6 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test measures real time and reads its environment")]
 
+mod limits;
 mod mutants;
 
 use std::time::Instant;

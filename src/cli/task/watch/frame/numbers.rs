@@ -84,13 +84,13 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
 /// Why it stands where it stands, and what comes next by itself.
 pub(super) fn because(state: &State, sheet: &Sheet) -> Vec<String> {
     let task = &state.task;
-    if task["status"] == "running" {
-        return Vec::new();
-    }
     let text = task["status_text"].as_str().unwrap_or_default();
     let times = Times { style: TimeStyle::Relative, now_ms: state.now_ms };
     let next = match (task["next"]["action"].as_str(), task["next"]["at"].as_str()) {
-        (Some(action), Some(at)) => format!("next: {action} {}", times.text(at)),
+        // What a task that runs does by itself, its deadline, is no news.
+        (Some(action), Some(at)) if task["status"] != "running" => {
+            format!("next: {action} {}", times.text(at))
+        }
         _ => String::new(),
     };
     let words: Vec<Piece> = text.split_whitespace().map(|word| piece(word, Tone::Warn)).collect();

@@ -1,0 +1,169 @@
+//! `--resume NAME`: goes on with a job over its own items. What a pipe brought is kept where the job keeps its
+//! progress, so that it doesn't matter what the pipe would bring now.
+
+use std::path::{Path, PathBuf};
+
+use super::super::exit::Exit;
+use super::super::fault::Fault;
+use super::super::place;
+use super::BUSINESS;
+use crate::domain::lifecycle::Status;
+use crate::node::StateDir;
+use crate::node::sources::{Input, SourceSpec};
+use crate::ports::task_list::{TaskFilter, TaskList};
+use crate::ports::task_store::{TaskStore, TaskView};
+use crate::service::JobError;
+
+/// How a job goes on whose source is still there.
+pub(super) const SAME: &str = "the same command resumes";
+/// Jobs that are named to whoever looks for another.
+const NAMED_MAX: u32 = 5;
+/// Statuses of jobs that can go on.
+const OPEN: [Status; 8] = [
+    Status::Created,
+    Status::Queued,
+    Status::AwaitingBusiness,
+    Status::Running,
+    Status::Recovering,
+    Status::Stopping,
+    Status::Stopped,
+    Status::Finalizing,
+];
+
+/// The directory of a job by its name. Nothing is made: where there is none there is no job.
+///
+/// # Errors
+/// `NotFound` when no directory keeps its progress.
+pub(super) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
+    let places = match state {
+        Some(place) => vec![place.to_owned()],
+        // A job that a pipe began without a name is where all of them are.
+        None => vec![place::of_job(Some(name), env)?, place::of_job(None, env)?],
+    };
+    let found = places.iter().find(|place| StateDir::database_in(place).is_file());
+    found.cloned().ok_or_else(|| {
+        let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+        unknown(name, &format!("nothing is kept in {}", looked.join(" or "))).hint(
+            "the first line of a run names its job, `t1: 200 items (NAME)`; --state DIR if it ran with one",
+        )
+    })
+}
+
+/// The task of a job.
+///
+/// # Errors
+/// `NotFound`, with the jobs that could be resumed.
+pub(super) async fn find<S: TaskStore + TaskList>(store: &S, name: &str) -> Result<TaskView, Fault> {
+    if let Some(task) = store.find(BUSINESS, name).await? {
+        return Ok(task);
+    }
+    let names: Vec<String> = open_jobs(store).await?.iter().filter_map(|task| task.name.clone()).collect();
+    let fault = unknown(name, "no job of its state directory has this name");
+    Err(match names.as_slice() {
+        [] => fault.hint("no job waits there; begin one with --csv, --ndjson or --total"),
+        names => fault.hint(format!("one that waits there: {}", names.join(", "))),
+    })
+}
+
+fn unknown(name: &str, because: &str) -> Fault {
+    Fault::new(Exit::NotFound, format!("there is no job {name} to resume"), because)
+}
+
+async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
+    let filter =
+        TaskFilter { business: Some(BUSINESS.to_owned()), statuses: OPEN.to_vec(), ..TaskFilter::default() };
+    Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)
+}
+
+/// The items of a job.
+///
+/// # Errors
+/// `Rejected` when what was piped in is gone.
+pub(super) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Fault> {
+    let spec = SourceSpec::parse(&task.source).map_err(Fault::bug)?;
+    if let SourceSpec::File { input: Input::Spooled(file), .. } = &spec {
+        let path = state.spool().join(file);
+        if !path.is_file() {
+            let because = format!("{} is not there any more", path.display());
+            return Err(Fault::new(Exit::Rejected, "the items that were kept are gone", because)
+                .hint("begin anew: pipe them in again, with --restart"));
+        }
+    }
+    Ok(spec)
+}
+
+/// A job was not resumed.
+pub(super) fn refused(error: JobError) -> Fault {
+    let JobError::OtherMeaning { task } = error else { return error.into() };
+    let because = format!("{} has {} items of another content", task.id, task.total.0);
+    Fault::new(Exit::Rejected, "the job's items are not what they were", because)
+        .hint("bring the old content back, or begin anew: the source's own flag with --restart")
+}
+
+/// Whether a job's items came through a pipe.
+pub(in crate::cli) fn is_piped(task: &TaskView) -> bool {
+    let spec = SourceSpec::parse(&task.source);
+    matches!(spec, Ok(SourceSpec::File { input: Input::Spooled(_), .. }))
+}
+
+/// `windrow run --resume push`, as a shell reads it.
+pub(in crate::cli) fn command(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if name.chars().all(is_plain) && !name.starts_with('-') {
+        format!("windrow run --resume {name} …")
+    } else {
+        format!("windrow run --resume='{}' …", name.replace('\'', r"'\''"))
+    }
+}
+
+/// How a job goes on.
+pub(super) fn how(task: &TaskView) -> String {
+    match &task.name {
+        Some(name) if is_piped(task) => format!(
+            "{SAME} if the pipe brings the same items again, and {} whatever it brings",
+            command(name)
+        ),
+        _ => SAME.to_owned(),
+    }
+}
+
+/// What is said of jobs that were begun by a pipe, beside this one, and didn't end.
+///
+/// # Errors
+/// When the store can't be read.
+pub(super) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Vec<String>, Fault> {
+    let others = open_jobs(store).await?.into_iter().filter(|task| task.id != begun.id && is_piped(task));
+    let line = |task: TaskView| {
+        let done = task.counters.settled() + task.counters.excluded;
+        let name = task.name.unwrap_or_default();
+        format!(
+            "{} from an earlier pipe isn't done: {done} of {} items; {} goes on with it",
+            task.id,
+            task.total.0,
+            command(&name)
+        )
+    };
+    Ok(others.map(line).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_written_as_a_shell_reads_it() {
+        assert_eq!(command("push-1"), "windrow run --resume push-1 …");
+        assert_eq!(command("it's $HOME"), r"windrow run --resume='it'\''s $HOME' …");
+        assert_eq!(command("-x"), "windrow run --resume='-x' …");
+    }
+
+    #[test]
+    fn where_nothing_is_kept_there_is_no_job_and_nothing_is_made() {
+        let home = tempfile::tempdir().expect("a directory");
+        let env = [("HOME".to_owned(), home.path().display().to_string())];
+        let fault = place("push", None, &env).expect_err("no job");
+        assert_eq!(fault.exit, Exit::NotFound);
+        assert!(fault.because[0].contains("/stdin"), "{fault}");
+        assert_eq!(std::fs::read_dir(home.path()).expect("a directory").count(), 0);
+    }
+}

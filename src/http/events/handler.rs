@@ -1,0 +1,60 @@
+//! What is told of a task's handler: that an outage begins or ends, and each code that is new; never each failure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::http::tasks::{HandlerDownJson, LastErrorJson};
+use crate::service::task_show::TaskPicture;
+
+/// A code that wasn't seen for this long is new again.
+const FORGET_AFTER: Duration = Duration::from_secs(60);
+/// Codes that are remembered; of a handler that makes them up more are told again.
+const CODES_MAX: usize = 50;
+
+/// What was told so far.
+#[derive(Debug, Default)]
+pub(super) struct HandlerNews {
+    is_down: bool,
+    codes: BTreeMap<String, Instant>,
+}
+
+impl HandlerNews {
+    /// What to tell, if there is something new.
+    pub(super) fn look(&mut self, picture: &TaskPicture, now: Instant) -> Option<Value> {
+        let state = &picture.handler.state;
+        let is_down = state.outage.is_some();
+        let is_turned = std::mem::replace(&mut self.is_down, is_down) != is_down;
+        self.codes.retain(|_, seen| now.duration_since(*seen) < FORGET_AFTER);
+        let code = state.error.as_ref().filter(|_| picture.handler.text().is_some()).map(|error| &error.code);
+        let is_new = code.is_some_and(|code| {
+            let has_room = self.codes.len() < CODES_MAX || self.codes.contains_key(code.as_ref());
+            if !has_room {
+                self.codes.clear();
+            }
+            self.codes.insert(code.clone().into_owned(), now).is_none()
+        });
+        (is_turned || is_new).then(|| told(picture))
+    }
+}
+
+/// The members of the task that tell it.
+pub(super) fn members(picture: &TaskPicture) -> [(&'static str, Value); 3] {
+    let handler = &picture.handler;
+    let text = picture.task.status_text.clone().or_else(|| handler.text());
+    [
+        ("handler_down", json!(HandlerDownJson::of(handler))),
+        ("last_error", json!(LastErrorJson::of(handler))),
+        ("status_text", json!(text)),
+    ]
+}
+
+fn told(picture: &TaskPicture) -> Value {
+    let mut told = json!({"id": picture.task.id.to_string()});
+    for (name, value) in members(picture) {
+        told[name] = value;
+    }
+    told
+}

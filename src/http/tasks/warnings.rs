@@ -1,0 +1,54 @@
+//! What a task would not come to as it was wished, beside the task; and `?strict=true`, which refuses it instead.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::service::outlook::Warning;
+
+/// What is asked of a write that plans something.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PlanQuery {
+    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
+    dry_run: Option<bool>,
+    /// With `true` what would only be warned of is refused, such as a deadline that can't be met.
+    strict: Option<bool>,
+}
+
+impl PlanQuery {
+    pub(super) fn is_dry(&self) -> bool {
+        self.dry_run == Some(true)
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.strict == Some(true)
+    }
+}
+
+/// What would not come about as it was wished.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskWarning)]
+pub(in crate::http) struct WarningJson {
+    /// `deadline_too_early` or `not_started`.
+    #[schema(value_type = String)]
+    code: &'static str,
+    /// The member of the task that it is about, as a JSON pointer.
+    pointer: String,
+    /// What is wrong.
+    detail: String,
+    /// What would do.
+    advice: Option<String>,
+}
+
+impl WarningJson {
+    pub(super) fn all(warnings: Vec<Warning>) -> Vec<WarningJson> {
+        let one = |Warning { code, fault }: Warning| WarningJson {
+            code,
+            pointer: fault.pointer,
+            detail: fault.detail,
+            advice: fault.advice,
+        };
+        warnings.into_iter().map(one).collect()
+    }
+}

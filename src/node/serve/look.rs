@@ -1,0 +1,66 @@
+//! Everything that a start refuses because of the files and places that its configuration names. `windrow config check`
+//! looks at them without a start, and a start before it begins anything: through the same functions that then use them.
+//!
+//! What depends on the moment stands apart: another process may hold the port or the data directory, and a running node
+//! does both while its configuration is checked.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+
+use super::{ServeError, name};
+use crate::adapters::peers::PeerTls;
+use crate::adapters::vault::KeyVault;
+use crate::config::Config;
+use crate::http::server;
+use crate::node::{StateDir, bootstrap, database, witness};
+
+/// Whether a port can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// Nobody has it.
+    Free,
+    /// Somebody listens there now.
+    Taken,
+}
+
+/// Everything that is wrong, in the order in which a start meets it, each with the key of the configuration.
+pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
+    let (auth, data_dir) = (&config.auth, &config.node.data_dir);
+    let tls = match (&config.http.tls_cert_file, &config.http.tls_key_file) {
+        (Some(certificates), Some(key)) => server::acceptor(certificates, key).map(drop),
+        _ => Ok(()),
+    };
+    let tls_key = tls.as_ref().err().map_or("http.tls_cert_file", |bad| bad.key);
+    let peers = PeerTls { ca_file: config.cluster.ca_file.clone() };
+    let looks: [(&'static str, Result<(), ServeError>); 8] = [
+        ("node.id", name(config).map(drop)),
+        (tls_key, tls.map_err(ServeError::from)),
+        ("node.data_dir", StateDir::look(data_dir).map_err(ServeError::from)),
+        ("store.password_file", database::address(config).map(drop).map_err(ServeError::from)),
+        ("cluster.redis_url", witness::is_readable(&config.cluster).map_err(ServeError::from)),
+        ("auth.key_file", KeyVault::look(auth.key_file.as_deref(), data_dir).map_err(ServeError::from)),
+        ("cluster.ca_file", peers.look().map_err(ServeError::PeerTrust)),
+        ("auth.bootstrap_token_file", bootstrap::look(auth, data_dir).map_err(ServeError::from)),
+    ];
+    looks.into_iter().filter_map(|(key, look)| Some((key, look.err()?))).collect()
+}
+
+/// The same for a start, which says only the first.
+///
+/// # Errors
+/// That one.
+pub(super) fn refuse(config: &Config) -> Result<(), ServeError> {
+    faults(config).into_iter().next().map_or(Ok(()), |(_, fault)| Err(fault))
+}
+
+/// Whether the façade could listen now.
+///
+/// # Errors
+/// `Listen` where no process at all could: the address isn't this machine's, or the port needs rights.
+pub fn port(address: SocketAddr) -> Result<Port, ServeError> {
+    match TcpListener::bind(address) {
+        Ok(_) => Ok(Port::Free),
+        Err(cause) if cause.kind() == ErrorKind::AddrInUse => Ok(Port::Taken),
+        Err(cause) => Err(ServeError::Listen { address, cause }),
+    }
+}

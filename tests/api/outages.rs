@@ -1,0 +1,136 @@
+//! What goes wrong with a handler is said while it does, on every surface of a real node.
+
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::business::{Act, Business};
+use crate::support::Node;
+
+/// Where nothing listens, until somebody does.
+async fn free_address() -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    listener.local_addr().expect("an address")
+}
+
+/// The lines of the data log with this code, oldest first.
+async fn logged(node: &Node, task: &str, code: &str) -> Vec<Value> {
+    let page = node.admin.get(&format!("/v1/tasks/{task}/logs?code={code}")).await.expect(200);
+    let mut lines = page["items"].as_array().expect("lines").clone();
+    lines.reverse();
+    lines
+}
+
+/// Waits for a line of the data log.
+async fn await_line(node: &Node, task: &str, code: &str) -> Value {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(line) = logged(node, task, code).await.pop() {
+            return line;
+        }
+        assert!(begun.elapsed() < crate::support::PATIENCE, "{code} was never logged\n{}", node.said());
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+fn text(of: &Value) -> &str {
+    of.as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_handler_that_nobody_answers_for_is_named_everywhere_and_nothing_is_lost() {
+    let (node, address) = (Node::start().await, free_address().await);
+    node.business("push", &format!("http://{address}/windrow"), json!({})).await;
+    let task = node.task("push", 40, json!({"rate": "10/s", "start": true})).await;
+    let mut events = node.admin.events(&format!("/v1/events?topics=task:{task}"), None).await;
+    events.next().await.expect("a snapshot");
+    let begun = std::time::Instant::now();
+    let down = node.until(&task, "down", |view| view["handler_down"].is_object()).await;
+    assert!(begun.elapsed().as_secs() < 15, "{:?}", begun.elapsed());
+    let note = &down["handler_down"];
+    assert_eq!((&down["status"], &note["class"]), (&json!("running"), &json!("unreachable")), "{down:#}");
+    let code = text(&note["code"]);
+    assert!(!code.is_empty() && text(&note["example"]).contains("refused"), "{note:#}");
+    assert_eq!(
+        (&note["nodes"].as_array().map(Vec::len), &down["last_error"]["code"]),
+        (&Some(1), &note["code"])
+    );
+    let said = text(&down["status_text"]);
+    assert!(said.starts_with("handler down for ") && said.contains(code), "{said}");
+    let listed = node.admin.get("/v1/tasks").await.expect(200);
+    assert_eq!(listed["items"][0]["handler_down"]["code"], note["code"], "{listed:#}");
+    let explained = node.admin.get(&format!("/v1/tasks/{task}/explain")).await.expect(200);
+    assert_eq!(explained["handler_down"]["since"], note["since"], "{explained:#}");
+    assert!(text(&explained["why"]).contains("handler down for "), "{explained:#}");
+    let told =
+        events.until(|told| told.kind == "handler" && told.data["data"]["handler_down"].is_object()).await;
+    let told = &told.last().expect("one").data["data"];
+    assert!(text(&told["status_text"]).contains(code), "{told:#}");
+    let line = await_line(&node, &task, "HANDLER_DOWN").await;
+    assert!(text(&line["message"]).contains(code), "{line:#}");
+    assert_eq!(logged(&node, &task, code).await.len(), 1, "a code is told once, however often it comes");
+    let page = node.admin.get("/metrics").await.text();
+    let gauge = format!("windrow_handler_down{{business=\"push\",task=\"{task}\"}} 1");
+    assert!(page.lines().any(|line| line == gauge), "no {gauge}");
+    let counter =
+        format!("windrow_failed_calls_total{{business=\"push\",class=\"unreachable\",code=\"{code}\"}}");
+    assert!(page.contains(&counter), "no {counter}");
+
+    let listener = TcpListener::bind(address).await.expect("the port is still free");
+    let business = Business::on(listener, |_| Act::ok());
+    let up = |told: &crate::sse::Told| told.kind == "handler" && told.data["data"]["handler_down"].is_null();
+    events.until(up).await;
+    let done = node.status(&task, "finished").await;
+    assert_eq!((&done["counts"]["succeeded"], &done["counts"]["abandoned"]), (&json!(40), &json!(0)));
+    assert_eq!((&done["handler_down"], &done["last_error"]), (&Value::Null, &Value::Null));
+    let line = await_line(&node, &task, "HANDLER_BACK").await;
+    assert!(text(&line["message"]).starts_with("the handler answers again after "), "{line:#}");
+    assert!(business.items().len() >= 40);
+}
+
+#[tokio::test]
+async fn an_api_that_refuses_everything_is_named_while_it_does_and_when_the_task_stops() {
+    let business = Business::start(|_| Act::status(400)).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let task = node.task("push", 1000, json!({"rate": "5/s", "start": true})).await;
+    let begun = std::time::Instant::now();
+    let failing = node.until(&task, "told", |view| text(&view["status_text"]).contains("400")).await;
+    assert!(begun.elapsed().as_secs() < 15, "{:?}", begun.elapsed());
+    if failing["status"] == "running" {
+        assert_eq!(failing["last_error"]["class"], "faulty", "{failing:#}");
+        let explained = node.admin.get(&format!("/v1/tasks/{task}/explain")).await.expect(200);
+        assert!(text(&explained["why"]).contains("400"), "{explained:#}");
+    }
+    let stopped = node.status(&task, "stopped").await;
+    assert_eq!(stopped["stop_reason"], "handler_rejected", "{stopped:#}");
+    assert!(text(&stopped["status_text"]).contains("400"), "{stopped:#}");
+    assert_eq!(stopped["counts"]["abandoned"], 0, "{stopped:#}");
+    let code = text(&failing["last_error"]["code"]).to_owned();
+    if !code.is_empty() {
+        assert_eq!(logged(&node, &task, &code).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn calls_that_fail_with_one_code_are_told_though_others_go_well() {
+    let business = Business::start(|seen| match seen.items().iter().any(|(index, _)| index % 2 == 0) {
+        true => Act::json(400, json!({"error": "no such field"})),
+        false => Act::ok(),
+    })
+    .await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let settings = json!({"rate": "20/s", "error_budget": "none", "start": true});
+    let task = node.task("push", 100_000, settings).await;
+    let failing = node.until(&task, "told", |view| view["last_error"]["count"].as_u64() > Some(3)).await;
+    let error = &failing["last_error"];
+    assert_eq!((&failing["handler_down"], &failing["status"]), (&Value::Null, &json!("running")));
+    assert!(
+        text(&error["code"]).contains("400") && text(&failing["status_text"]).contains("400"),
+        "{failing:#}"
+    );
+    let explained = node.admin.get(&format!("/v1/tasks/{task}/explain")).await.expect(200);
+    assert!(text(&explained["why"]).contains("400"), "{explained:#}");
+    let line = await_line(&node, &task, text(&error["code"])).await;
+    assert_eq!(line["origin"], "system", "{line:#}");
+}

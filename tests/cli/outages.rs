@@ -1,0 +1,73 @@
+//! `windrow run` with a handler that isn't there, or that refuses everything: told at once, and nothing is lost.
+
+#![allow(clippy::disallowed_methods, reason = "a test measures real time")]
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use crate::support::{Business, Place};
+
+fn nowhere() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    format!("http://{}/", listener.local_addr().expect("an address"))
+}
+
+#[test]
+fn nothing_that_listens_is_told_within_seconds_and_costs_no_item() {
+    let place = Place::new();
+    let begun = Instant::now();
+    let url = nowhere();
+    let words =
+        ["run", "--total", "300", "--rate", "5/s", "--url", &url, "--first-contact", "8s", "-o", "json"];
+    let mut live = place.start(&words);
+    let line = live.wait_for("handler down for ");
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(line.contains("refused") && line.contains("next probe in"), "{line}");
+    let done = live.end();
+    assert_eq!(
+        (done.code, done.json()["counts"]["abandoned"].as_u64()),
+        (Some(7), Some(0)),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(done.json()["stop_reason"], "handler_unreachable", "{}", done.stdout);
+}
+
+#[test]
+fn a_port_that_nobody_may_use_is_no_finished_job_and_the_corrected_command_goes_on() {
+    let place = Place::new();
+    let rows: String = (0..20).map(|n| format!("u{n}\n")).collect();
+    let csv = place.write("u.csv", &format!("user\n{rows}"));
+    let words = ["run", "--csv", &csv, "--url", "http://127.0.0.1:9", "--first-contact", "4s"];
+    place.windrow(&words).refused(7, &["refused"]);
+    let business = Business::answering("204 No Content", "");
+    place.windrow(&["run", "--csv", &csv, "--url", &business.url]).expect(0);
+    assert_eq!(business.calls().len(), 20);
+}
+
+#[test]
+fn an_api_that_answers_400_to_everything_is_told_and_ends_the_job() {
+    let place = Place::new();
+    let business = Business::answering("400 Bad Request", r#"{"error": "no such field"}"#);
+    let begun = Instant::now();
+    let words = ["run", "--total", "300", "--rate", "5/s", "--url", &business.url, "-o", "json"];
+    let done = place.windrow(&words);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert_eq!(
+        (done.code, done.json()["counts"]["abandoned"].as_u64()),
+        (Some(7), Some(0)),
+        "{}",
+        done.stderr
+    );
+    assert!(done.stderr.contains("400"), "{}", done.stderr);
+}
+
+#[test]
+fn a_worker_that_answers_an_id_that_no_item_has_is_named_before_the_timeout_that_follows() {
+    let place = Place::new();
+    let script = r#"while read -r l; do case $l in *'"type":"item"'*) echo '{"type":"result","id":999999,"result":"ok"}';; esac; done"#;
+    let words = ["run", "--total", "3", "--timeout", "500ms", "--", "sh", "-c", script];
+    let mut live = place.start(&words);
+    let line = live.wait_for("answers with id 999999");
+    assert!(line.contains("which no item has"), "{line}");
+}

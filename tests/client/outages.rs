@@ -1,0 +1,57 @@
+//! What goes wrong with a handler, as people see it who look at its task.
+
+use serde_json::json;
+
+use crate::business::Business;
+use crate::program::Person;
+use crate::support::Node;
+
+/// A node with a task whose handler nobody answers for.
+async fn node_without_a_handler() -> Node {
+    let node = Node::start().await;
+    // A business that has gone: its port is closed with it.
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/windrow", gone.local_addr().expect("an address"));
+    drop(gone);
+    node.business("push", &url, json!({})).await;
+    node.task("push", 50, json!({"rate": "20/s", "start": true})).await;
+    node.until("t1", "down", |view| view["handler_down"].is_object()).await;
+    node
+}
+
+#[tokio::test]
+async fn a_handler_that_is_down_is_named_wherever_people_look() {
+    let node = node_without_a_handler().await;
+    let person = Person::admin(&node);
+    let list = person.windrow("task list -o wide").await.expect(0);
+    assert!(list.stdout.contains("running (handler down)"), "{}", list.stdout);
+    assert!(list.stderr.contains("hint: t1: handler down for "), "{}", list.stderr);
+    for words in ["task show t1", "task explain t1"] {
+        let shown = person.windrow(words).await.expect(0).stdout;
+        assert!(shown.contains("handler down for ") && shown.contains("refused"), "{words}: {shown}");
+    }
+    let late = person.windrow("task wait t1 --timeout 300ms").await.expect(10);
+    assert!(
+        late.stdout.contains("handler down for ") && late.stderr.contains("t1: handler down"),
+        "{late:?}"
+    );
+    let mut watch = person.start(&["task", "watch", "t1", "--every", "1s"]);
+    watch.says("handler down for ").await;
+    watch.signal(rustix::process::Signal::INT);
+    watch.ended().await;
+    let log = person.windrow("task log t1").await.expect(0).stdout;
+    assert!(log.contains("HANDLER_DOWN"), "{log}");
+}
+
+#[tokio::test]
+async fn a_task_that_goes_well_has_nothing_to_say_of_its_handler() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    node.task("push", 100_000, json!({"rate": "20/s", "start": true})).await;
+    node.until("t1", "under way", |view| view["counts"]["succeeded"].as_u64() > Some(5)).await;
+    let person = Person::admin(&node);
+    let list = person.windrow("task list -o wide").await.expect(0);
+    assert!(!list.stdout.contains("handler down") && !list.stderr.contains("hint"), "{list:?}");
+    assert!(!person.windrow("task show t1").await.expect(0).stdout.contains("because"));
+}

@@ -1,0 +1,124 @@
+//! Facts about limits that tasks share.
+
+use std::collections::BTreeSet;
+
+use windrow::domain::ids::SessionId;
+use windrow::domain::limit::demand::{Demand, Wishes};
+use windrow::domain::limit::round::{Dealt, Round};
+use windrow::domain::limit::{Amount, NANOS_PER_ITEM, Part};
+use windrow::ports::limit_store::Played;
+
+use crate::fixture::{BUSINESS, Harness, NOW, actor};
+
+fn round(session: SessionId, seq: u64, uses: Part) -> Round {
+    let demand = Demand { rates: Wishes::of([u64::MAX]), batch: 1, ..Demand::default() };
+    Round { session, seq, uses, demand, yields: false, leaves: false }
+}
+
+async fn play(harness: &Harness, round: Round) -> Played {
+    let played = harness.store.play(&[(BUSINESS.to_owned(), round)]).await.unwrap();
+    assert_eq!(played.len(), 1);
+    played[0]
+}
+
+async fn dealt(harness: &Harness, round: Round) -> Dealt {
+    match play(harness, round).await {
+        Played::Dealt { dealt, .. } => dealt,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rate(per_second: u64) -> Amount {
+    Amount::of(per_second * NANOS_PER_ITEM)
+}
+
+/// A business whose tasks may have 300/s, and two sessions.
+async fn two(harness: &Harness) -> (SessionId, SessionId) {
+    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    harness.limit(Some(300)).await;
+    (harness.session().await, harness.session().await)
+}
+
+pub async fn a_part_grows_only_into_what_no_live_session_holds(harness: Harness) {
+    let (one, two) = two(&harness).await;
+    let whole = dealt(&harness, round(one, 1, Part::NONE)).await;
+    assert_eq!(whole.usable().rate, rate(300));
+    let none = dealt(&harness, round(two, 1, Part::NONE)).await;
+    assert_eq!((none.held.rate, none.target.rate), (rate(0), rate(150)));
+    let half = dealt(&harness, round(one, 2, whole.held)).await;
+    assert_eq!((half.held.rate, half.usable().rate), (rate(300), rate(150)));
+    dealt(&harness, round(one, 3, half.usable())).await;
+    assert_eq!(dealt(&harness, round(two, 2, none.usable())).await.usable().rate, rate(150));
+    let parts = harness.store.parts(BUSINESS).await.unwrap();
+    let held: Vec<_> = parts.iter().map(|part| (part.session, part.held.rate, part.runs)).collect();
+    assert_eq!(held.len(), 2);
+    assert!(held.contains(&(one, rate(150), 1)) && held.contains(&(two, rate(150), 1)), "{parts:?}");
+}
+
+pub async fn a_fenced_session_plays_no_round_and_holds_nothing(harness: Harness) {
+    let (one, two) = two(&harness).await;
+    let whole = dealt(&harness, round(one, 1, Part::NONE)).await;
+    assert_eq!(dealt(&harness, round(two, 1, Part::NONE)).await.held.rate, rate(0), "silent is not fenced");
+    harness.fence(one).await;
+    assert_eq!(dealt(&harness, round(two, 2, Part::NONE)).await.usable().rate, rate(300));
+    assert_eq!(play(&harness, round(one, 2, whole.held)).await, Played::Fenced);
+    harness.store.end(two).await.unwrap();
+    assert_eq!(play(&harness, round(two, 3, Part::NONE)).await, Played::Fenced, "its row is gone");
+    assert!(harness.store.parts(BUSINESS).await.unwrap().is_empty());
+}
+
+pub async fn a_round_that_comes_late_changes_nothing(harness: Harness) {
+    let (one, _) = two(&harness).await;
+    dealt(&harness, round(one, 7, Part::NONE)).await;
+    for seq in [3, 7] {
+        assert_eq!(play(&harness, round(one, seq, Part::NONE)).await, Played::Late);
+    }
+    assert_eq!(harness.store.parts(BUSINESS).await.unwrap()[0].held.rate, rate(300));
+}
+
+pub async fn a_limit_is_read_as_its_business_has_it(harness: Harness) {
+    let (one, two) = two(&harness).await;
+    let names = BTreeSet::from([BUSINESS.to_owned(), "nobody".to_owned()]);
+    let bounds = harness.store.bounds(&names).await.unwrap();
+    assert_eq!(bounds.keys().collect::<Vec<_>>(), [BUSINESS]);
+    let whole = dealt(&harness, round(one, 1, Part::NONE)).await;
+    harness.limit(Some(100)).await;
+    assert_eq!(dealt(&harness, round(two, 1, Part::NONE)).await.target.rate, rate(50));
+    let less = dealt(&harness, round(one, 2, whole.held)).await;
+    assert_eq!(less.usable().rate, rate(50));
+    harness.limit(None).await;
+    assert!(harness.store.bounds(&names).await.unwrap().is_empty());
+    assert_eq!(dealt(&harness, round(one, 3, less.usable())).await.usable(), Part::UNBOUNDED);
+    let numbers = [4, 5].map(|seq| play(&harness, round(one, seq, Part::UNBOUNDED)));
+    let [first, second] = numbers;
+    let number = |played: Played| match played {
+        Played::Dealt { round_no, .. } => round_no,
+        other => panic!("{other:?}"),
+    };
+    let (first, second) = (number(first.await), number(second.await));
+    assert!(second > first, "each round has a number");
+}
+
+pub async fn nodes_that_play_at_once_never_hold_more_than_the_limit(harness: Harness) {
+    let (one, two) = two(&harness).await;
+    let three = harness.session().await;
+    let mut uses = [Part::NONE; 3];
+    for seq in 1..=20 {
+        let plays = [one, two, three].into_iter().zip(uses).map(|(session, uses)| {
+            let store = harness.store.clone();
+            let played = [(BUSINESS.to_owned(), round(session, seq, uses))];
+            tokio::spawn(async move { store.play(&played).await.unwrap()[0] })
+        });
+        let plays: Vec<_> = plays.collect();
+        for (at, play) in plays.into_iter().enumerate() {
+            let Played::Dealt { dealt, .. } = play.await.unwrap() else { panic!("late or fenced") };
+            uses[at] = dealt.usable();
+        }
+        let held = harness.store.parts(BUSINESS).await.unwrap();
+        let sum = held.iter().fold(Part::NONE, |sum, part| sum.plus(part.held));
+        let sum = sum.rate.bound().unwrap();
+        assert!(sum <= 300 * NANOS_PER_ITEM, "{held:?}");
+    }
+    let each = uses.map(|part| part.rate.bound().unwrap() / NANOS_PER_ITEM);
+    assert_eq!(each, [100, 100, 100]);
+}

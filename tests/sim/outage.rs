@@ -1,0 +1,319 @@
+//! Handlers that are down for an hour, and items that always fail: an outage costs time and never items, and the guilty are
+//! found all the same. One core, one lane, a virtual clock.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Duration;
+
+use windrow::domain::execution::{Effects, Event, Execution, Reports, Restored, RunEnd, Shared, Start, Wait};
+use windrow::domain::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId};
+use windrow::domain::run::IndexRun;
+use windrow::domain::settings::{Auto, Rate, RateLimit};
+use windrow::domain::task::{Canary, ShardRange, Tuning};
+use windrow::domain::verdict::{
+    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, Settled, SideRecord, Wish,
+};
+
+use crate::plan::{defaults, n};
+use crate::rng::Rng;
+use crate::world::at;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing listens, no name, no TLS, a worker that can't start.
+    Connect,
+    /// 502 and 503.
+    Unavailable,
+    /// 500.
+    Status500,
+    /// No answer in time.
+    Timeout,
+    /// A reset, a worker that dies.
+    Reset,
+    /// 422.
+    Unprocessable,
+}
+
+impl Fault {
+    fn class(self) -> FailureClass {
+        match self {
+            Fault::Connect => FailureClass::Unreachable,
+            Fault::Unavailable => FailureClass::Unavailable,
+            Fault::Status500 | Fault::Timeout | Fault::Reset => FailureClass::Unclear,
+            Fault::Unprocessable => FailureClass::Answered,
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Fault::Connect => "CONNECT",
+            Fault::Unavailable => "HTTP_503",
+            Fault::Status500 => "HTTP_500",
+            Fault::Timeout => "TIMEOUT",
+            Fault::Reset => "RESET",
+            Fault::Unprocessable => "HTTP_422",
+        }
+    }
+}
+
+/// A task, its handler, and what goes wrong. Times in seconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) total: u64,
+    pub(crate) tuning: Tuning,
+    pub(crate) canary: Option<Canary>,
+    pub(crate) first_contact: Option<Duration>,
+    /// From when to when, and how.
+    pub(crate) outage: Option<(u64, u64, Fault)>,
+    /// How many of a hundred items always fail, and how.
+    pub(crate) bad_percent: u64,
+    pub(crate) bad: Vec<Fault>,
+    /// Bad items stand together instead of anywhere.
+    pub(crate) block: Option<(u64, u64)>,
+    pub(crate) seed: u64,
+}
+
+impl Case {
+    pub(crate) fn new(rate: Option<u64>, total: u64) -> Case {
+        let rate = rate.and_then(Rate::per_second).map_or(RateLimit::Unlimited, RateLimit::Limited);
+        let tuning = Tuning {
+            rate,
+            concurrency: Auto::Fixed(n(64)),
+            max_attempts: n(5),
+            timeout: Duration::from_secs(10),
+            judge_after: Duration::from_secs(600),
+            ..defaults()
+        };
+        let (canary, first_contact, outage, block) = (None, None, None, None);
+        Case { total, tuning, canary, first_contact, outage, bad_percent: 0, bad: Vec::new(), block, seed: 1 }
+    }
+
+    pub(crate) fn bad_fault(&self, index: u64) -> Option<Fault> {
+        let in_block = self.block.is_some_and(|(from, to)| (from..to).contains(&index));
+        let mut rng = Rng(self.seed ^ index.wrapping_mul(0x9e37_79b9));
+        let is_bad = in_block || rng.chance(self.bad_percent * 10);
+        (is_bad && !self.bad.is_empty()).then(|| self.bad[(index % self.bad.len() as u64) as usize])
+    }
+
+    fn fault(&self, index: u64, now: u64) -> Option<Fault> {
+        let down = self.outage.filter(|(from, to, _)| (from * SECOND..to * SECOND).contains(&now));
+        down.map(|(_, _, fault)| fault).or_else(|| self.bad_fault(index))
+    }
+}
+
+#[derive(Debug)]
+enum What {
+    Ask(u64),
+    End(Vec<Dispatch>, u64),
+    Save,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    pub(crate) end: Option<RunEnd>,
+    pub(crate) over_at: u64,
+    /// Code of each abandoned item.
+    pub(crate) abandoned: BTreeMap<u64, String>,
+    pub(crate) succeeded: u64,
+    /// Departures of calls, in seconds and fractions.
+    pub(crate) calls: Vec<f64>,
+    pub(crate) outages_seen: u32,
+    /// The largest number of calls for one item.
+    pub(crate) calls_of_one: u32,
+}
+
+struct Play {
+    case: Case,
+    core: Execution,
+    fx: Effects,
+    reports: Reports,
+    events: BinaryHeap<Reverse<(u64, u64)>>,
+    what: BTreeMap<u64, What>,
+    order: u64,
+    asks: u64,
+    now: u64,
+    was_down: bool,
+    calls_of: BTreeMap<u64, u32>,
+    story: Story,
+}
+
+pub(crate) fn play(case: Case) -> Story {
+    let range = ShardRange { start: ItemIndex(0), end: ItemIndex(case.total) };
+    let start = Start {
+        shard: ShardId { task: TaskId(1), no: 0 },
+        range,
+        tuning: case.tuning.clone(),
+        restored: Restored::fresh(range),
+        has_data: false,
+        stalls: 0,
+        run: RunNo(1),
+        canary: case.canary,
+        shared: Shared::alone(range),
+        first_contact: case.first_contact,
+    };
+    let mut play = Play {
+        core: Execution::new(start, at(0)),
+        case,
+        fx: Effects::default(),
+        reports: Reports::default(),
+        events: BinaryHeap::new(),
+        what: BTreeMap::new(),
+        order: 0,
+        asks: 0,
+        now: 0,
+        was_down: false,
+        calls_of: BTreeMap::new(),
+        story: Story::default(),
+    };
+    play.after(0, What::Ask(0));
+    play.after(SECOND, What::Save);
+    play.run();
+    play.story
+}
+
+impl Play {
+    fn after(&mut self, nanos: u64, what: What) {
+        self.order += 1;
+        self.events.push(Reverse((self.now + nanos, self.order)));
+        self.what.insert(self.order, what);
+    }
+
+    fn run(&mut self) {
+        while let Some(Reverse((time, no))) = self.events.pop() {
+            self.now = self.now.max(time);
+            assert!(self.now < 40 * 3600 * SECOND, "no end: {:#?}", self.core.progress(at(self.now)));
+            match self.what.remove(&no).expect("each event has something to it") {
+                What::Ask(ask) if ask == self.asks => {
+                    if self.ask() {
+                        return;
+                    }
+                }
+                What::Ask(_) => {}
+                What::End(items, departed) => {
+                    self.end_call(&items, departed);
+                    if self.ask() {
+                        return;
+                    }
+                }
+                What::Save => self.save(),
+            }
+        }
+    }
+
+    /// Exchanges until nothing leaves any more; says whether the run is over.
+    fn ask(&mut self) -> bool {
+        loop {
+            self.fx.clear();
+            let event = Event::Exchange { reports: &mut self.reports, want: 64 };
+            self.core.step(event, at(self.now), &mut self.fx);
+            assert!(self.fx.violations.is_empty(), "{:?}", self.fx.violations);
+            self.look();
+            if self.fx.wait == Wait::Ended {
+                return self.over();
+            }
+            let granted = std::mem::take(&mut self.fx.dispatch);
+            if granted.is_empty() {
+                break;
+            }
+            self.depart(&granted);
+        }
+        self.asks += 1;
+        if let Wait::Until(moment) = self.fx.wait {
+            let wait = moment.0.saturating_sub(self.now).max(1_000);
+            self.after(wait, What::Ask(self.asks));
+        }
+        false
+    }
+
+    fn look(&mut self) {
+        let is_down = self.core.progress(at(self.now)).handler.outage.is_some();
+        self.story.outages_seen += u32::from(is_down && !self.was_down);
+        self.was_down = is_down;
+    }
+
+    fn depart(&mut self, granted: &[Dispatch]) {
+        let batch = self.case.tuning.batch.get() as usize;
+        let items: Vec<Dispatch> = granted
+            .iter()
+            .flat_map(|d| {
+                d.run.iter().map(|index| Dispatch { run: IndexRun::one(index), attempt: d.attempt })
+            })
+            .collect();
+        for call in items.chunks(batch) {
+            self.story.calls.push(self.now as f64 / SECOND as f64);
+            for item in call {
+                *self.calls_of.entry(item.run.first().0).or_default() += 1;
+            }
+            let fault = call.iter().find_map(|d| self.case.fault(d.run.first().0, self.now));
+            let took = if fault == Some(Fault::Timeout) { 10 * SECOND } else { SECOND / 50 };
+            self.after(took, What::End(call.to_vec(), self.now));
+        }
+    }
+
+    fn end_call(&mut self, items: &[Dispatch], departed: u64) {
+        let first = items[0].run.first();
+        let down = items.iter().find_map(|d| self.case.fault(d.run.first().0, departed));
+        let moment = Moment(departed);
+        let Some(fault) = down.filter(|fault| fault.class() != FailureClass::Answered) else {
+            self.reports.answered.add(moment);
+            return items.iter().for_each(|item| self.end_item(item, departed));
+        };
+        let failure = Failure::new(fault.code(), "it failed");
+        for item in items {
+            self.fail(item, &failure, fault.class(), Wish::Retry { after: None }, departed);
+        }
+        let before = std::mem::take(&mut self.reports.answered);
+        let class = fault.class();
+        self.reports.calls.push(FailedCall {
+            before,
+            class,
+            index: first,
+            departed: moment,
+            failure,
+            after: None,
+        });
+    }
+
+    fn end_item(&mut self, item: &Dispatch, departed: u64) {
+        let index = item.run.first();
+        if let Some(fault) = self.case.fault(index.0, departed) {
+            let failure = Failure::new(fault.code(), "no");
+            return self.fail(item, &failure, FailureClass::Answered, Wish::Abandon, departed);
+        }
+        self.reports.settle(Settled { run: item.run, attempt: item.attempt, outcome: Outcome::Succeeded });
+    }
+
+    fn fail(&mut self, item: &Dispatch, failure: &Failure, class: FailureClass, wish: Wish, departed: u64) {
+        let (index, attempt, failure) = (item.run.first(), item.attempt, failure.clone());
+        let (departed, took) = (Moment(departed), Duration::from_nanos(self.now - departed));
+        self.reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
+    }
+
+    fn save(&mut self) {
+        let mut fx = Effects::default();
+        self.core.step(Event::DraftCheckpoint, at(self.now), &mut fx);
+        if let Some(draft) = fx.checkpoint.take() {
+            for record in draft.side {
+                if let SideRecord::Abandoned(trouble) = record {
+                    let code = trouble.failure.map(|failure| failure.code.into_owned());
+                    self.story.abandoned.insert(trouble.index.0, code.unwrap_or_default());
+                }
+            }
+            self.core.step(Event::CheckpointStored(draft.no), at(self.now), &mut fx);
+        }
+        self.after(SECOND, What::Save);
+    }
+
+    fn over(&mut self) -> bool {
+        self.save();
+        self.story.end = self.core.ending().cloned();
+        self.story.succeeded = self.core.progress(at(self.now)).counters.succeeded;
+        self.story.over_at = self.now / SECOND;
+        self.story.calls_of_one = self.calls_of.values().copied().max().unwrap_or(0);
+        true
+    }
+}

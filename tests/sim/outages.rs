@@ -1,0 +1,209 @@
+//! What must hold in an outage, and of items that always fail: `outage` plays it.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use windrow::domain::execution::RunEnd;
+use windrow::domain::lifecycle::StopReason;
+use windrow::domain::task::{Canary, CanaryThen};
+
+use crate::outage::{Case, Fault, Story, play};
+use crate::plan::n;
+
+const DOWN: [Fault; 5] = [Fault::Connect, Fault::Unavailable, Fault::Status500, Fault::Timeout, Fault::Reset];
+/// An hour. Unit: seconds since the run began.
+const OUTAGE: (u64, u64) = (8, 3608);
+
+fn stopped(story: &Story) -> Option<StopReason> {
+    match &story.end {
+        Some(RunEnd::Stopped { reason, .. }) => Some(*reason),
+        _ => None,
+    }
+}
+
+/// The longest span from the end of the outage to the next call.
+fn judge_outage(name: &str, story: &Story, total: u64) {
+    assert_eq!(story.end, Some(RunEnd::Done), "{name}");
+    assert!(story.abandoned.is_empty(), "{name}: {:?}", story.abandoned);
+    assert_eq!(story.succeeded, total, "{name}");
+    let (from, to) = (OUTAGE.0 as f64, OUTAGE.1 as f64);
+    let first = story.calls.iter().find(|at| **at >= to).expect("it is called again");
+    assert!(*first <= to + 36.0, "{name}: first call {first}");
+    // Once it is open, probes only: one in 24 s at the most frequent, after the first few.
+    let late = story.calls.iter().filter(|at| (from + 120.0..to).contains(*at)).count();
+    assert!(late <= 3600 / 24, "{name}: {late} calls");
+}
+
+#[test]
+fn an_hour_without_a_handler_costs_no_item_at_any_rate() {
+    for fault in DOWN {
+        for (rate, total) in [(Some(1), 100), (Some(5), 500), (Some(500), 20_000), (None, 60_000)] {
+            for batch in [1, 5] {
+                let mut case = Case::new(rate, total);
+                case.tuning.batch = n(batch);
+                case.outage = Some((OUTAGE.0, OUTAGE.1, fault));
+                let story = play(case);
+                judge_outage(&format!("{fault:?} {rate:?} batch {batch}"), &story, total);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_hour_costs_an_ordered_task_and_a_canary_no_item_either() {
+    for fault in [Fault::Connect, Fault::Unavailable] {
+        let mut ordered = Case::new(Some(5), 200);
+        ordered.tuning.ordered = true;
+        ordered.outage = Some((OUTAGE.0, OUTAGE.1, fault));
+        judge_outage(&format!("{fault:?} ordered"), &play(ordered), 200);
+        let mut canary = Case::new(Some(5), 200);
+        let items = NonZeroU64::new(60).expect("not zero");
+        canary.canary = Some(Canary { items, then: CanaryThen::Continue });
+        canary.outage = Some((OUTAGE.0, OUTAGE.1, fault));
+        judge_outage(&format!("{fault:?} canary"), &play(canary), 200);
+    }
+}
+
+#[test]
+fn the_full_rate_is_back_within_seconds_of_the_first_answer() {
+    for fault in DOWN {
+        let mut case = Case::new(Some(500), 20_000);
+        case.outage = Some((OUTAGE.0, OUTAGE.1, fault));
+        let story = play(case);
+        let to = OUTAGE.1 as f64;
+        let first = *story.calls.iter().find(|at| **at >= to).expect("it is called again");
+        // 5 s, and log₂(64) + 1 calls of 20 ms.
+        let from = first + 5.2;
+        let calls = story.calls.iter().filter(|at| (from..from + 10.0).contains(*at)).count();
+        assert!(calls >= 4_900, "{fault:?}: {calls} calls in 10 s");
+    }
+}
+
+/// Exactly the bad items are given up, each with its own reason.
+fn judge_mixture(name: &str, case: Case) {
+    let bad: BTreeMap<u64, Fault> =
+        (0..case.total).filter_map(|index| Some((index, case.bad_fault(index)?))).collect();
+    let total = case.total;
+    let story = play(case);
+    assert_eq!(story.end, Some(RunEnd::Done), "{name}");
+    let codes = |fault: &Fault| match fault {
+        Fault::Status500 => "HTTP_500",
+        Fault::Timeout => "TIMEOUT",
+        Fault::Reset => "RESET",
+        _ => "HTTP_422",
+    };
+    let wanted: BTreeMap<u64, String> =
+        bad.iter().map(|(index, fault)| (*index, codes(fault).to_owned())).collect();
+    let innocent: Vec<&u64> = story.abandoned.keys().filter(|index| !wanted.contains_key(index)).collect();
+    assert!(innocent.is_empty(), "{name}: innocent {innocent:?}");
+    let missing: Vec<&u64> = wanted.keys().filter(|index| !story.abandoned.contains_key(index)).collect();
+    assert!(missing.is_empty(), "{name}: not found {missing:?}");
+    assert_eq!(story.abandoned, wanted, "{name}");
+    assert_eq!(story.succeeded, total - wanted.len() as u64, "{name}");
+    println!(
+        "{name}: {} s, {} outages, at most {} calls of one",
+        story.over_at, story.outages_seen, story.calls_of_one
+    );
+}
+
+#[test]
+fn among_bad_items_the_good_succeed_and_the_bad_are_found() {
+    let kinds = [
+        vec![Fault::Status500],
+        vec![Fault::Timeout],
+        vec![Fault::Reset],
+        vec![Fault::Unprocessable],
+        vec![Fault::Status500, Fault::Timeout, Fault::Reset, Fault::Unprocessable],
+    ];
+    for bad in kinds {
+        for percent in [1, 20, 60] {
+            for rate in [Some(20), None] {
+                let mut case = Case::new(rate, 1500);
+                (case.bad, case.bad_percent, case.seed) = (bad.clone(), percent, percent + 7);
+                judge_mixture(&format!("{bad:?} {percent} % {rate:?}"), case);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_outage_in_the_middle_neither_hides_the_bad_nor_costs_the_good() {
+    for down in DOWN {
+        for percent in [1, 20, 60] {
+            let mut case = Case::new(Some(20), 1500);
+            case.bad = vec![Fault::Status500, Fault::Timeout, Fault::Reset, Fault::Unprocessable];
+            (case.bad_percent, case.seed) = (percent, percent + 11);
+            case.outage = Some((30, 630, down));
+            judge_mixture(&format!("{down:?}, {percent} % bad"), case);
+        }
+    }
+}
+
+#[test]
+fn a_block_of_bad_neighbours_is_no_outage() {
+    let mut case = Case::new(Some(500), 20_000);
+    (case.bad, case.block) = (vec![Fault::Status500], Some((5_000, 6_000)));
+    judge_mixture("block", case);
+}
+
+#[test]
+fn a_task_in_which_everything_fails_stops_and_says_why() {
+    for (fault, reason) in [
+        (Fault::Status500, StopReason::NoItemSucceeds),
+        (Fault::Timeout, StopReason::NoItemSucceeds),
+        (Fault::Connect, StopReason::HandlerUnreachable),
+    ] {
+        let mut case = Case::new(Some(5), 300);
+        case.outage = Some((0, 1_000_000, fault));
+        let story = play(case);
+        assert_eq!(stopped(&story), Some(reason), "{fault:?}");
+        assert!(story.abandoned.is_empty(), "{fault:?}: {:?}", story.abandoned);
+    }
+}
+
+#[test]
+fn a_handler_that_was_never_reached_ends_the_run_in_time_with_nothing_charged() {
+    for fault in [Fault::Connect, Fault::Unavailable] {
+        let mut case = Case::new(Some(5), 300);
+        case.first_contact = Some(Duration::from_secs(30));
+        case.outage = Some((0, 1_000_000, fault));
+        let story = play(case);
+        assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable), "{fault:?}");
+        assert!((30..=32).contains(&story.over_at), "{}", story.over_at);
+    }
+}
+
+#[test]
+fn a_handler_that_is_down_for_longer_than_the_patience_stops_the_task() {
+    let mut case = Case::new(Some(5), 300);
+    case.outage = Some((8, 1_000_000, Fault::Connect));
+    let story = play(case);
+    assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable));
+    assert!((24 * 3600..24 * 3600 + 60).contains(&story.over_at), "{}", story.over_at);
+}
+
+#[test]
+fn the_last_items_are_judged_at_once_when_they_failed_beside_others_and_else_after_a_while() {
+    let mut known = Case::new(Some(20), 200);
+    (known.bad, known.block) = (vec![Fault::Status500], Some((150, 152)));
+    let story = play(known);
+    assert_eq!(story.abandoned.len(), 2);
+    assert!(story.over_at < 60, "they failed while others were answered: {} s", story.over_at);
+    let mut last = Case::new(Some(20), 200);
+    (last.bad, last.block) = (vec![Fault::Status500], Some((199, 200)));
+    let story = play(last);
+    assert_eq!(story.abandoned.len(), 1);
+    assert!((600..700).contains(&story.over_at), "{} s", story.over_at);
+    assert!(story.calls_of_one <= 11, "twice as often as it may be, {}", story.calls_of_one);
+}
+
+#[test]
+fn an_item_that_may_be_tried_once_is_never_tried_twice() {
+    let mut case = Case::new(Some(20), 400);
+    case.tuning.max_attempts = n(1);
+    (case.bad, case.bad_percent) = (vec![Fault::Timeout, Fault::Reset], 5);
+    case.outage = Some((8, 60, Fault::Status500));
+    let story = play(case);
+    assert_eq!((story.end, story.calls_of_one), (Some(RunEnd::Done), 1));
+}
