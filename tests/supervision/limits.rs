@@ -2,7 +2,6 @@
 //! allow, whatever ends, is cut off or is changed meanwhile; and what may leave is shared.
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
