@@ -289,6 +289,19 @@ impl RunDirectory {
         cells.iter().filter(|cell| cell.shard.task == task).map(|cell| RunView::of(cell)).collect()
     }
 
+    /// The live runs whose handler has been down for at least so long, all of it in their own time; each with its business.
+    pub(crate) fn down_for(&self, span: Duration) -> Vec<(ShardId, String)> {
+        let is_down = |cell: &Arc<RunCell>| {
+            let now = cell.now();
+            let outage = cell.peek(|execution| execution.handler(now).outage);
+            let down_for =
+                outage.map(|outage| now.wall.since(outage.since).min(now.moment.since(cell.began_at)));
+            down_for.is_some_and(|down_for| down_for >= span)
+        };
+        let down = self.cells().into_iter().filter(is_down);
+        down.map(|cell| (cell.shard, cell.about.business.clone())).collect()
+    }
+
     /// What every live run has counted; gives way to other work in between.
     pub async fn samples(&self) -> Vec<RunSample> {
         let mut samples = Vec::new();

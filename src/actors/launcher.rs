@@ -82,6 +82,8 @@ pub(crate) enum Msg {
     Stale,
     /// Drain and give the shard to others.
     HandOver,
+    /// The same, while this node goes on with the rest.
+    Leave,
     /// The drain took too long: abort what is in flight.
     Abort,
     /// The handler is closed: the end.
@@ -167,6 +169,7 @@ impl Actor for Launcher {
             Msg::Stale => {
                 return Err(ActorProcessingErr::from("the handler has seen a newer run of the shard"));
             }
+            Msg::Leave => state.with_run(|run, state| run.leave(state)),
             Msg::HandOver => state.steer(Command::Stop(RunEnd::HandedOver)),
             Msg::Abort => state.with_run(|run, _| run.abort(RunEnd::HandedOver)),
         }

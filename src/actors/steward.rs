@@ -10,9 +10,10 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::context::NodeContext;
 use super::policy::Kind;
-use super::steward_work::{self, Round};
+use super::steward_work::{self, Done, Round};
 use super::tree::{Activity, Address, Leaf, Line};
-use crate::domain::ids::{Moment, TaskId, WallMs};
+use crate::domain::elsewhere::Elsewhere;
+use crate::domain::ids::{Moment, ShardId, TaskId, WallMs};
 
 const ROUND_EVERY: Duration = Duration::from_secs(1);
 /// How often it looks for tasks that no node serves.
@@ -20,19 +21,29 @@ const SERVED_EVERY: Duration = Duration::from_secs(5);
 /// How often it removes what isn't kept longer.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// Who hears that a task was commanded.
-pub(crate) type NudgeSink = Arc<dyn Fn(TaskId) + Send + Sync>;
+/// How often it looks whether handlers that are down here answer other nodes.
+const ELSEWHERE_EVERY: Duration = Duration::from_secs(10);
+
+/// Who hears what it did.
+#[derive(Clone)]
+pub(crate) struct Sinks {
+    /// A task was commanded.
+    pub(crate) nudge: Arc<dyn Fn(TaskId) + Send + Sync>,
+    /// This shard's handler is down for this node only.
+    pub(crate) leave: Arc<dyn Fn(ShardId) + Send + Sync>,
+    /// Something can be claimed.
+    pub(crate) restorer: Line<super::restorer::Msg>,
+}
 
 pub(crate) enum Msg {
     Tick,
-    /// A round is over: what it did, in words.
-    Done(String),
+    /// A round is over.
+    Done(Done),
 }
 
 pub(crate) struct State {
     node: Arc<NodeContext>,
-    nudge: NudgeSink,
-    restorer: Line<super::restorer::Msg>,
+    sinks: Sinks,
     me: Address<Msg>,
     leaf: Leaf,
     working: bool,
@@ -40,6 +51,8 @@ pub(crate) struct State {
     seen: WallMs,
     served_at: Moment,
     swept_at: Moment,
+    looked_elsewhere_at: Moment,
+    elsewhere: Elsewhere,
 }
 
 pub(crate) struct Steward;
@@ -47,18 +60,29 @@ pub(crate) struct Steward;
 impl Actor for Steward {
     type Msg = Msg;
     type State = State;
-    type Arguments = (Arc<NodeContext>, NudgeSink, Line<super::restorer::Msg>);
+    type Arguments = (Arc<NodeContext>, Sinks);
 
     async fn pre_start(
         &self,
         me: ActorRef<Msg>,
-        (node, nudge, restorer): Self::Arguments,
+        (node, sinks): Self::Arguments,
     ) -> Result<State, ActorProcessingErr> {
         let leaf = node.tree.enter(&format!("{}/steward", node.node), Kind::Steward);
         let me = Address::new(me, leaf.clone());
         me.tell_after(ROUND_EVERY, Msg::Tick);
         let (seen, now) = (node.clock.wall(), node.clock.now());
-        Ok(State { node, nudge, restorer, me, leaf, working: false, seen, served_at: now, swept_at: now })
+        Ok(State {
+            node,
+            sinks,
+            me,
+            leaf,
+            working: false,
+            seen,
+            served_at: now,
+            swept_at: now,
+            looked_elsewhere_at: now,
+            elsewhere: Elsewhere::default(),
+        })
     }
 
     async fn handle(
@@ -73,9 +97,10 @@ impl Actor for Steward {
                 state.begin_round();
                 state.me.tell_after(ROUND_EVERY, Msg::Tick);
             }
-            Msg::Done(text) => {
+            Msg::Done(done) => {
                 state.working = false;
-                state.leaf.say(Activity::Ok, text);
+                state.leaf.say(Activity::Ok, done.text());
+                state.elsewhere = done.elsewhere;
             }
         }
         Ok(())
@@ -94,15 +119,15 @@ impl State {
         }
         self.working = true;
         let round = self.round();
-        let (node, nudge) = (self.node.clone(), self.nudge.clone());
-        let (restorer, me) = (self.restorer.clone(), self.me.clone());
+        let (node, sinks, me) = (self.node.clone(), self.sinks.clone(), self.me.clone());
         tokio::spawn(self.me.guard(async move {
-            let done = steward_work::work(&node, &round).await;
-            done.commanded.iter().for_each(|task| nudge(*task));
+            let done = steward_work::work(&node, round).await;
+            done.commanded.iter().for_each(|task| (sinks.nudge)(*task));
+            done.left.iter().for_each(|shard| (sinks.leave)(*shard));
             if done.wakes {
-                restorer.tell(super::restorer::Msg::Wake);
+                sinks.restorer.tell(super::restorer::Msg::Wake);
             }
-            me.tell(Msg::Done(done.text()));
+            me.tell(Msg::Done(done));
         }));
     }
 
@@ -121,6 +146,8 @@ impl State {
             now: self.seen,
             looks_for_unserved: is_due(&mut self.served_at, SERVED_EVERY),
             sweeps: is_due(&mut self.swept_at, SWEEP_EVERY),
+            looks_elsewhere: is_due(&mut self.looked_elsewhere_at, ELSEWHERE_EVERY),
+            elsewhere: std::mem::take(&mut self.elsewhere),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! One round of the steward's work. A part that fails is told and tried again in a later round.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::context::{Keep, NodeContext};
 use super::courier_delivery::system;
 use super::estates;
-use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::elsewhere::Elsewhere;
+use crate::domain::ids::{ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{DORMANT, StopReason, dormant_text};
 use crate::ports::StoreError;
 use crate::ports::data_log::{EXPIRE_MAX, LogRetention};
@@ -18,6 +20,10 @@ const TASKS_MAX: u32 = 200;
 const UNSERVED_MAX: u32 = 1_000;
 /// Transactions of one kind of sweep in one round: the rest is for the next one.
 const SWEEPS_MAX: u32 = 20;
+/// A handler that has been down here for so long may be so for this node only.
+const DOWN_FOR: Duration = Duration::from_secs(30);
+/// Runs elsewhere that are looked at for one business.
+const REACHING_MAX: u32 = 100;
 /// How long answers of repeated requests, and delivered calls, are kept.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// How long calls that were given up are kept.
@@ -32,12 +38,18 @@ pub(super) struct Round {
     pub(super) now: WallMs,
     pub(super) looks_for_unserved: bool,
     pub(super) sweeps: bool,
+    pub(super) looks_elsewhere: bool,
+    /// What the last look elsewhere saw.
+    pub(super) elsewhere: Elsewhere,
 }
 
 /// What a round did.
 #[derive(Default)]
-pub(super) struct Done {
+pub(crate) struct Done {
     pub(super) commanded: Vec<TaskId>,
+    /// Shards whose handler is down for this node only.
+    pub(super) left: Vec<ShardId>,
+    pub(super) elsewhere: Elsewhere,
     /// Something can be claimed now.
     pub(super) wakes: bool,
     removed: u64,
@@ -49,8 +61,8 @@ impl Done {
     }
 }
 
-pub(super) async fn work(node: &NodeContext, round: &Round) -> Done {
-    let mut done = Done::default();
+pub(super) async fn work(node: &NodeContext, round: Round) -> Done {
+    let mut done = Done { elsewhere: round.elsewhere, ..Done::default() };
     tell("deadlines", deadlines(node, round.now, &mut done).await);
     tell("unanswered hooks", unanswered(node, round.now, &mut done).await);
     match estates::settle(node, round.now).await {
@@ -64,6 +76,9 @@ pub(super) async fn work(node: &NodeContext, round: &Round) -> Done {
     if round.looks_for_unserved {
         tell("dormant tasks", dormant(node, round.now).await);
         tell("tasks without a node", unserved(node, round.now).await);
+    }
+    if round.looks_elsewhere {
+        tell("handlers that are down", one_sided(node, &mut done).await);
     }
     if let Some(keep) = node.keep.filter(|_| round.sweeps) {
         sweep(node, keep, round.now, &mut done).await;
@@ -105,6 +120,28 @@ async fn obey(
         Ok(_) => done.commanded.push(task),
         Err(CommandError::Store(error)) => return Err(error),
         Err(error) => tracing::debug!(%task, %error, "somebody was first"),
+    }
+    Ok(())
+}
+
+/// Finds the shards whose handler has been down for long, and answers other nodes meanwhile.
+async fn one_sided(node: &NodeContext, done: &mut Done) -> Result<(), StoreError> {
+    let mut down: BTreeMap<String, Vec<ShardId>> = BTreeMap::new();
+    for (shard, business) in node.directory.down_for(DOWN_FOR) {
+        down.entry(business).or_default().push(shard);
+    }
+    done.elsewhere.retain(|business| down.contains_key(business));
+    let Some(me) = node.heartbeats.me() else { return Ok(()) };
+    for (business, shards) in down {
+        let runs = node.upkeep.reaching(&business, me, REACHING_MAX).await?;
+        if done.elsewhere.answers(&business, &runs) {
+            tracing::warn!(
+                business,
+                shards = shards.len(),
+                "handler down for this node only: its shards are left to others"
+            );
+            done.left.extend(shards);
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Admitting and booking are one step here, so that concurrent starts can't exceed the capacity. Whatever ends a
 //! launcher, its reservation is given back here; a shard that the store still calls ours is released here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -56,6 +56,8 @@ pub(crate) enum Msg {
     ShowFace,
     /// The runs of this task should look at its wish and settings, here and elsewhere.
     Nudge(TaskId),
+    /// The handler of this shard is down for this node only: another node is to have it.
+    LeaveToOthers(ShardId),
     /// Other nodes say what to look at.
     Heard(Vec<Hint>),
     /// Other nodes should look.
@@ -90,6 +92,8 @@ pub(crate) struct State {
     pub(super) draining: Option<Vec<oneshot::Sender<()>>>,
     pub(super) standby: Standby,
     pub(super) bars: Bars,
+    /// Shards that are left to other nodes, until their runs have ended.
+    leaving: BTreeSet<ShardId>,
 }
 
 pub(crate) struct Supervisor;
@@ -129,6 +133,7 @@ impl Actor for Supervisor {
             draining: None,
             standby: Standby::default(),
             bars: Bars::default(),
+            leaving: BTreeSet::new(),
         };
         for kind in CHILDREN {
             let child = state.spawn(kind, &me.get_cell()).await?;
@@ -172,6 +177,10 @@ impl Actor for Supervisor {
             Msg::Nudge(task) => {
                 state.runs.tell_task(task, || launcher::Msg::Look);
                 state.node.hint(Hint::Task(task));
+            }
+            Msg::LeaveToOthers(shard) => {
+                state.leaving.insert(shard);
+                state.runs.tell(shard, launcher::Msg::Leave);
             }
             Msg::Heard(hints) => state.on_heard(&hints),
             Msg::Hint(hint) => state.node.hint(hint),
@@ -318,6 +327,9 @@ impl State {
         self.ledger.release(shard);
         let now = self.node.clock.now();
         self.ended.insert(shard, now);
+        if self.leaving.remove(&shard) {
+            self.bars.was_left(shard, now);
+        }
         let path = self.leaf.child(&shard.to_string());
         // What was not to be had is still offered: to look at once would be to try without a pause.
         let looks =

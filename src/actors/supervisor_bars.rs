@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::launcher::Bar;
 use super::new_ids::NewIds;
 use crate::domain::ids::{Epoch, Moment, ShardId};
-use crate::ports::run_store::Candidate;
+use crate::ports::run_store::{Candidate, MOVE_PATIENCE};
 
 /// The rest before a shard is asked for again that somebody else had, doubled with each time up to the longest, and some
 /// more by chance: two nodes that met don't meet again.
@@ -15,6 +15,8 @@ const REST_MAX: Duration = Duration::from_millis(2_400);
 const REST_JITTER_MS: u64 = 200;
 /// The rest while the lease store doesn't answer.
 const REST_BLIND: Duration = Duration::from_secs(1);
+/// How long what was left to other nodes is left to them. Where nobody takes it, this node goes on probing.
+const LEFT_TO_OTHERS: Duration = MOVE_PATIENCE;
 
 #[derive(Debug)]
 struct Barred {
@@ -41,6 +43,12 @@ impl Bars {
         self.0.insert(shard, Barred { epoch: None, until, why: None, losses: before + 1 });
     }
 
+    /// It was left to other nodes.
+    pub(super) fn was_left(&mut self, shard: ShardId, now: Moment) {
+        let until = Some(now.plus(LEFT_TO_OTHERS));
+        self.0.insert(shard, Barred { epoch: None, until, why: None, losses: 0 });
+    }
+
     /// It may not be had for now.
     pub(super) fn was_barred(&mut self, shard: ShardId, bar: Bar, now: Moment) {
         let until = match bar {
@@ -50,9 +58,10 @@ impl Bars {
         self.0.insert(shard, Barred { epoch: None, until, why: Some(bar), losses: 0 });
     }
 
-    /// Forgets what isn't offered any more.
-    pub(super) fn retain(&mut self, is_offered: impl Fn(ShardId) -> bool) {
-        self.0.retain(|shard, _| is_offered(*shard));
+    /// Forgets what isn't offered any more, unless it may be offered yet: an offer may be older than the bar.
+    pub(super) fn retain(&mut self, is_offered: impl Fn(ShardId) -> bool, now: Moment) {
+        let is_timed = |barred: &Barred| barred.until.is_some_and(|until| now < until);
+        self.0.retain(|shard, barred| is_offered(*shard) || is_timed(barred));
     }
 
     /// Whether a candidate is to be left alone now.

@@ -13,7 +13,7 @@ use super::lease_keeper::LeaseKeeper;
 use super::policy::{Kind, policy};
 use super::restorer::{self, Restorer};
 use super::session::Session;
-use super::steward::Steward;
+use super::steward::{Sinks, Steward};
 use super::supervisor::{Msg, State};
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
@@ -83,10 +83,15 @@ impl State {
                 Actor::spawn_linked(name, Courier, arguments, me).await?.0.get_cell()
             }
             Kind::Steward => {
+                let leaver = address.clone();
                 let nudge = Arc::new(move |task| {
                     address.tell(Msg::Nudge(task));
                 });
-                Actor::spawn_linked(name, Steward, (node, nudge, lines.restorer), me).await?.0.get_cell()
+                let leave = Arc::new(move |shard| {
+                    leaver.tell(Msg::LeaveToOthers(shard));
+                });
+                let sinks = Sinks { nudge, leave, restorer: lines.restorer };
+                Actor::spawn_linked(name, Steward, (node, sinks), me).await?.0.get_cell()
             }
             Kind::Supervisor
             | Kind::Restorer

@@ -71,6 +71,12 @@ impl Runs {
         self.launchers.range(first..=last).map(|(_, (launcher, _))| launcher)
     }
 
+    pub(super) fn tell(&self, shard: ShardId, message: launcher::Msg) {
+        if let Some((launcher, _)) = self.launchers.get(&shard) {
+            launcher.tell(message);
+        }
+    }
+
     pub(super) fn tell_task(&self, task: TaskId, message: impl Fn() -> launcher::Msg) {
         for launcher in self.of_task(task) {
             launcher.tell(message());
@@ -135,7 +141,7 @@ impl State {
             return;
         }
         let offered: BTreeSet<ShardId> = line.iter().map(|candidate| candidate.shard).collect();
-        self.bars.retain(|shard| offered.contains(&shard));
+        self.bars.retain(|shard| offered.contains(&shard), now);
         let mut refused = self.barred(&line);
         let line: Vec<Candidate> =
             line.into_iter().filter(|candidate| !self.bars.holds(candidate, now)).collect();

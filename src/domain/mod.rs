@@ -17,6 +17,7 @@ pub mod capacity;
 pub mod checkpoint;
 pub mod counters;
 pub mod deadline;
+pub mod elsewhere;
 pub mod error_budget;
 pub mod execution;
 pub mod explain;

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreError;
+use crate::domain::elsewhere::Reaching;
 use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
 
 /// What a task says that waits because its owner is gone.
@@ -81,6 +82,17 @@ pub trait UpkeepStore: Send + Sync {
         silent: &[SessionId],
         limit: u32,
     ) -> Result<Vec<(ShardId, SessionId)>, StoreError>;
+
+    /// Running shards of a business whose handler is not down, that another session than `besides` runs.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn reaching(
+        &self,
+        business: &str,
+        besides: SessionId,
+        limit: u32,
+    ) -> Result<Vec<Reaching>, StoreError>;
 
     /// Takes those of these shards whose session is fenced or missing from it, and says of which tasks: they wait again,
     /// or are stopped as they were told. Nobody may be there who claims them, and nothing runs without a live owner. A

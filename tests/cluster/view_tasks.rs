@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use windrow::domain::elsewhere::Reaching;
 use windrow::domain::ids::{ItemIndex, SessionId, ShardId, StoreId, TaskId, WallMs};
 use windrow::ports::StoreError;
 use windrow::ports::data_log::{
@@ -165,6 +166,15 @@ impl UpkeepStore for View {
                 async move { view.store.orphans(&silent, limit).await }
             })
             .await
+    }
+
+    async fn reaching(
+        &self,
+        business: &str,
+        besides: SessionId,
+        limit: u32,
+    ) -> Result<Vec<Reaching>, StoreError> {
+        self.store.reaching(business, besides, limit).await
     }
 
     async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {

@@ -119,7 +119,18 @@ impl World<'_> {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         });
-        assert!(ended.await.is_ok(), "a transaction is left, moment {moment}");
+        assert!(ended.await.is_ok(), "a transaction is left, moment {moment}: {}", self.connections());
+    }
+
+    /// What every connection does.
+    fn connections(&self) -> String {
+        self.engine.sql(match self.engine {
+            Engine::Postgres(_) => "SELECT pid, state, state_change, query FROM pg_stat_activity",
+            Engine::Mariadb(_) => {
+                "SELECT p.id, p.command, p.time_ms, p.state, p.info, t.trx_started FROM \
+                 information_schema.processlist p LEFT JOIN information_schema.innodb_trx t ON p.id = t.trx_mysql_thread_id"
+            }
+        })
     }
 
     /// How many are open.

@@ -174,6 +174,7 @@ facts! {
         failures_and_tasks_are_found_once_they_ended_long_enough_ago,
         a_session_says_how_it_shows_itself_and_goes_when_it_is_over,
         what_a_fenced_session_held_waits_again_or_is_stopped,
+        runs_elsewhere_whose_handler_is_not_down_are_found,
     }
     history {
         who_took_a_shard_from_whom_is_told,

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow::domain::business::HookKind;
+use windrow::domain::elsewhere::Reaching;
 use windrow::domain::ids::{Epoch, SessionId, TaskId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason};
+use windrow::domain::verdict::Outage;
 use windrow::ports::outbox::{Delivery, Settlement};
-use windrow::ports::run_store::{CheckpointAck, RunClose};
+use windrow::ports::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow::ports::session_store::SessionFace;
 use windrow::ports::task_store::{NewTask, TaskCommand};
 use windrow::ports::upkeep::Sweep;
@@ -200,4 +202,24 @@ pub async fn what_a_fenced_session_held_waits_again_or_is_stopped(harness: Harne
     assert_eq!((again.run.0, again.stalls), (2, run.stalls + 1), "a crash without progress still counts");
     harness.command(other.task, TaskCommand::Start).await;
     assert_eq!(harness.view(other.task).await.status, Status::Queued);
+}
+
+pub async fn runs_elsewhere_whose_handler_is_not_down_are_found(harness: Harness) {
+    let mine = harness.session().await;
+    let own = harness.claimed(harness.queued(10).await, Epoch(0), mine).await;
+    let (up, down) = (harness.running(10).await, harness.running(10).await);
+    harness.queued(10).await;
+    let outage = Some(Outage { since: NOW, probes: 3 });
+    for (run, outage) in [(&own, None), (&up, None), (&down, outage)] {
+        harness.stored(ShardCheckpoint { outage, ..at(run, 1, 4) }).await;
+    }
+    let reaching = async |limit| harness.store.reaching(BUSINESS, mine, limit).await.unwrap();
+    let of = |run: &ClaimedShard, succeeded| Reaching { shard: run.shard, epoch: run.epoch, succeeded };
+    assert_eq!(reaching(10).await, [of(&up, 4)]);
+    harness.stored(at(&down, 2, 5)).await;
+    assert_eq!(reaching(10).await, [of(&up, 4), of(&down, 5)]);
+    assert_eq!(reaching(1).await, [of(&up, 4)]);
+    assert_eq!(harness.store.reaching("nobody", mine, 10).await.unwrap(), []);
+    harness.store.release(up.shard, up.epoch, up.claim, &RunClose::Released, NOW).await.unwrap();
+    assert_eq!(reaching(10).await, [of(&down, 5)]);
 }

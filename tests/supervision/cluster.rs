@@ -1,6 +1,6 @@
 //! Several nodes over one store, on one virtual clock: each with its own way to the database and to the leases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,9 @@ use windrow::domain::ids::{ItemIndex, SessionId, TaskId, WallMs};
 use windrow::domain::lifecycle::Status;
 use windrow::domain::settings::{Auto, Rate};
 use windrow::domain::task::Tuning;
+use windrow::domain::verdict::{Failure, FailureClass};
 use windrow::ports::clock::Clock;
+use windrow::ports::handler::Reply;
 use windrow::ports::lease_store::LeaseStore;
 use windrow::ports::session_store::SessionStore;
 use windrow::ports::task_store::{TaskCommand, TaskStore, TaskView};
@@ -54,6 +56,8 @@ pub struct Cluster {
     pub times: Times,
     pub serving: Serving,
     pub slow: Duration,
+    /// The full names of the nodes that don't reach the business.
+    pub astray: Arc<Mutex<BTreeSet<String>>>,
     /// Whether items count against the limit of their business.
     pub limited: bool,
     /// Where work and vital I/O of the next node run; none is the present runtime.
@@ -75,6 +79,7 @@ impl Cluster {
             times: Times::default(),
             serving: Serving::default(),
             slow: Duration::from_millis(100),
+            astray: Arc::default(),
             limited: false,
             runtimes: None,
             prefix: prefix.to_owned(),
@@ -83,6 +88,11 @@ impl Cluster {
 
     pub fn name(&self, name: &str) -> String {
         format!("{}-{name}", self.prefix)
+    }
+
+    /// From now on these nodes, and no others, don't reach the business.
+    pub fn lead_astray(&self, names: &[&str]) {
+        *self.astray.lock().expect("ok") = names.iter().map(|name| self.name(name)).collect();
     }
 
     /// Starts a node; its handler takes a while for each item.
@@ -94,9 +104,14 @@ impl Cluster {
         let full = self.name(name);
         let link = Link::new(self.store.clone(), self.leases.clone());
         let (departures, node, slow) = (self.departures.clone(), full.clone(), self.slow);
+        let astray = self.astray.clone();
         let handler = Scripted::new(move |index, _| {
             let departure = Departure { at: Instant::now(), node: node.clone(), index };
             departures.lock().expect("ok").push(departure);
+            if astray.lock().expect("ok").contains(&node) {
+                let refused = Failure::new("CONNECT", "connection refused");
+                return Act::Reply(Reply::failed(FailureClass::Unreachable, refused));
+            }
             Act::Slow(slow)
         });
         let clock: Arc<dyn Clock> = self.clock.clone();

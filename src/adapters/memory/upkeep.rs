@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use super::state::{CallState, Shard, State, Task};
 use super::{Call, MemoryStore, progress};
 use crate::domain::business::POOL_DEFAULT;
+use crate::domain::elsewhere::Reaching;
 use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{DORMANT, ShardState, Status};
 use crate::ports::StoreError;
@@ -98,6 +99,31 @@ impl UpkeepStore for MemoryStore {
             let is_fenced = |id: &SessionId| state.sessions.get(id).is_some_and(|session| session.fenced);
             let orphans = owned.filter(|(_, owner)| is_fenced(owner) || silent.contains(owner));
             Ok(orphans.take(limit as usize).collect())
+        })
+        .await
+    }
+
+    async fn reaching(
+        &self,
+        business: &str,
+        besides: SessionId,
+        limit: u32,
+    ) -> Result<Vec<Reaching>, StoreError> {
+        self.act(Call::Read, |state| {
+            let reaches = |shard: &&Shard| {
+                let is_anothers = shard.session.is_some_and(|owner| owner != besides);
+                shard.state == ShardState::Running && is_anothers && shard.outage.is_none()
+            };
+            let of_task = |(id, task): (&TaskId, &Task)| {
+                let run = |shard: &Shard| Reaching {
+                    shard: ShardId { task: *id, no: shard.no },
+                    epoch: shard.epoch,
+                    succeeded: shard.counters.succeeded,
+                };
+                task.shards.iter().filter(reaches).map(run).collect::<Vec<_>>()
+            };
+            let of_business = state.tasks.iter().filter(|(_, task)| task.new.business == business);
+            Ok(of_business.flat_map(of_task).take(limit as usize).collect())
         })
         .await
     }

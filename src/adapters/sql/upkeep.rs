@@ -2,13 +2,16 @@
 
 use async_trait::async_trait;
 use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Query, SelectStatement};
-use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef,
+};
 
-use super::entity::{idempotency, item, outbox, session, shard, task};
+use super::entity::{business, idempotency, item, outbox, session, shard, task};
 use super::outbox::{DEAD, DONE};
 use super::{Store, error, run_close, settled};
 use crate::domain::business::POOL_DEFAULT;
-use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
+use crate::domain::elsewhere::Reaching;
+use crate::domain::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{DORMANT, ShardState, Status};
 use crate::ports::StoreError;
 use crate::ports::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
@@ -103,6 +106,15 @@ impl UpkeepStore for Store {
         run_close::orphans(self, silent, limit).await
     }
 
+    async fn reaching(
+        &self,
+        business: &str,
+        besides: SessionId,
+        limit: u32,
+    ) -> Result<Vec<Reaching>, StoreError> {
+        reaching(self, business, besides, limit).await
+    }
+
     async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
         settled(|| run_close::disown(self, shards, now)).await
     }
@@ -136,6 +148,44 @@ async fn ids(
     let ids: Vec<i64> =
         found.limit(u64::from(limit)).into_tuple().all(&store.readers).await.map_err(error)?;
     Ok(ids.into_iter().map(TaskId).collect())
+}
+
+async fn reaching(
+    store: &Store,
+    business: &str,
+    besides: SessionId,
+    limit: u32,
+) -> Result<Vec<Reaching>, StoreError> {
+    use shard::Column as C;
+    let task_of_shard: RelationDef =
+        shard::Entity::belongs_to(task::Entity).from(C::TaskId).to(task::Column::Id).into();
+    let of_business = Query::select()
+        .column(business::Column::Id)
+        .from(business::Entity)
+        .and_where(business::Column::Slug.eq(business))
+        .to_owned();
+    let found: Vec<(i64, i32, i64, i64)> = shard::Entity::find()
+        .select_only()
+        .columns([C::TaskId, C::ShardNo, C::Epoch, C::Succeeded])
+        .join(JoinType::InnerJoin, task_of_shard)
+        .filter(C::State.eq(ShardState::Running.as_str()))
+        .filter(C::SessionId.is_not_null())
+        .filter(C::SessionId.ne(besides.0.to_string()))
+        .filter(C::CircuitSince.is_null())
+        .filter(task::Column::BusinessId.in_subquery(of_business))
+        .order_by_asc(C::TaskId)
+        .order_by_asc(C::ShardNo)
+        .limit(u64::from(limit))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let run = |(task, no, epoch, succeeded): (i64, i32, i64, i64)| Reaching {
+        shard: ShardId { task: TaskId(task), no: no.cast_unsigned() },
+        epoch: Epoch(epoch.cast_unsigned()),
+        succeeded: succeeded.cast_unsigned(),
+    };
+    Ok(found.into_iter().map(run).collect())
 }
 
 async fn answers(store: &Store, before: WallMs) -> Result<u64, StoreError> {

@@ -2,6 +2,7 @@
 
 mod claims;
 mod handovers;
+mod one_sided;
 mod takeovers;
 mod witnesses;
 
