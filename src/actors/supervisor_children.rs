@@ -10,11 +10,13 @@ use super::checkpoint_writer::CheckpointWriter;
 use super::courier::Courier;
 use super::data_log_writer::DataLogWriter;
 use super::lease_keeper::LeaseKeeper;
+use super::lines::Lines;
 use super::policy::{Kind, policy};
 use super::restorer::{self, Restorer};
 use super::session::Session;
 use super::steward::{Sinks, Steward};
 use super::supervisor::{Msg, State};
+use super::tree::Address;
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
 
@@ -31,6 +33,18 @@ async fn on<M: ractor::Message>(
         Ok(spawned) => Ok(spawned?.0.get_cell()),
         Err(error) => Err(SpawnErr::StartupFailed(error.into())),
     }
+}
+
+/// Who hears what the steward did.
+fn sinks(supervisor: &Address<Msg>, lines: &Lines) -> Sinks {
+    let (nudger, leaver) = (supervisor.clone(), supervisor.clone());
+    let nudge = Arc::new(move |task| {
+        nudger.tell(Msg::Nudge(task));
+    });
+    let leave = Arc::new(move |shard| {
+        leaver.tell(Msg::LeaveToOthers(shard));
+    });
+    Sinks { nudge, leave, restorer: lines.restorer.clone() }
 }
 
 /// How long the ordered end of one child may take.
@@ -83,14 +97,7 @@ impl State {
                 Actor::spawn_linked(name, Courier, arguments, me).await?.0.get_cell()
             }
             Kind::Steward => {
-                let leaver = address.clone();
-                let nudge = Arc::new(move |task| {
-                    address.tell(Msg::Nudge(task));
-                });
-                let leave = Arc::new(move |shard| {
-                    leaver.tell(Msg::LeaveToOthers(shard));
-                });
-                let sinks = Sinks { nudge, leave, restorer: lines.restorer };
+                let sinks = sinks(&address, &lines);
                 Actor::spawn_linked(name, Steward, (node, sinks), me).await?.0.get_cell()
             }
             Kind::Supervisor
