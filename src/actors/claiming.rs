@@ -69,8 +69,7 @@ pub(crate) async fn claim(
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Claimed, NotClaimed> {
     let key = LeaseKey { shard: candidate.shard, claim: ClaimId(node.new_ids.make()) };
-    let alone = node.times.takeover_without_leases.then_some(node.times.lease_ttl);
-    let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(alone));
+    let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(node.times.lease_alone()));
     let hold = takeover::secure(node, candidate, key, &gate, keeper).await?;
     let request = ClaimRequest {
         shard: candidate.shard,

@@ -60,6 +60,18 @@ pub struct Times {
     pub first_contact: Option<Duration>,
 }
 
+/// How many lives of a lease may follow the last trusted heartbeat: whoever can't save must not keep its shards from nodes
+/// that can.
+const LEASE_ALONE_LIVES: u32 = 2;
+
+impl Times {
+    /// How long a lease alone carries its run beyond the session's trust. Where shards are taken over without a look at
+    /// leases, all candidates wait for one life of a lease and no longer.
+    pub(crate) fn lease_alone(&self) -> Duration {
+        self.lease_ttl * if self.takeover_without_leases { 1 } else { LEASE_ALONE_LIVES }
+    }
+}
+
 impl Default for Times {
     fn default() -> Times {
         let seconds = Duration::from_secs;

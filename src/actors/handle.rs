@@ -212,16 +212,28 @@ impl SupervisorHandle {
         let mut over = self.over.clone();
         let ended = async {
             // The sender is dropped with the supervisor's state, whichever way it ends.
-            drained.await.err();
-            over.wait_for(|over| *over).await.is_ok()
+            let kept = drained.await.unwrap_or(0);
+            over.wait_for(|over| *over).await.is_ok().then_some(kept)
         };
-        let over = tokio::time::timeout(patience, ended).await.is_ok();
-        if over {
-            tracing::info!(node = self.node.node, "node down: every actor ended");
-        } else {
-            let tree = self.node.tree.for_log("", |printed| printed.stop);
-            tracing::error!(node = self.node.node, %tree, "actors are still alive after the drain");
+        let node = &self.node.node;
+        match tokio::time::timeout(patience, ended).await.ok().flatten() {
+            Some(0) => tracing::info!(node, "node down: every actor ended"),
+            Some(shards) => {
+                let ttl = humantime::format_duration(self.node.times.lease_ttl);
+                tracing::error!(
+                    node,
+                    shards,
+                    "node down, and the store did not answer: what these shards did last was not saved and will be \
+                     repeated; other nodes take them after {ttl}, or this one when it is back"
+                );
+                return false;
+            }
+            None => {
+                let tree = self.node.tree.for_log("", |printed| printed.stop);
+                tracing::error!(node, %tree, "actors are still alive after the drain");
+                return false;
+            }
         }
-        over
+        true
     }
 }

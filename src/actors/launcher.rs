@@ -86,6 +86,8 @@ pub(crate) enum Msg {
     Leave,
     /// The drain took too long: abort what is in flight.
     Abort,
+    /// The node ends, and the store doesn't answer: end without it.
+    GiveUp,
     /// The handler is closed: the end.
     Ended(LauncherEnd),
 }
@@ -145,6 +147,10 @@ impl Actor for Launcher {
             Msg::Ended(end) => {
                 state.end = Some(end);
                 me.stop(None);
+            }
+            Msg::GiveUp => {
+                let why = "the store did not answer before the node's end";
+                state.finish(LauncherEnd::StillOwned(why.to_owned()));
             }
             Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if state.run.is_none() => {}
             message if state.run.is_none() => state.keep_for_later(message),

@@ -83,7 +83,9 @@ impl State {
         let answer = Box::new(move |answer| {
             me.tell(Msg::Answered(answer));
         });
-        keeper.tell(lease_keeper::Msg::Ask { key: *key, wanted: Wanted::Renew(session.clone()), answer });
+        // Whoever may do nothing any more keeps nobody else from it. A heartbeat sets the lease anew, unless it is gone.
+        let wanted = if left.is_zero() { Wanted::Release } else { Wanted::Renew(session.clone()) };
+        keeper.tell(lease_keeper::Msg::Ask { key: *key, wanted, answer });
         self.me.tell_after(node.times.lease_renew, Msg::Renew);
     }
 

@@ -62,10 +62,13 @@ pub(crate) enum Msg {
     Heard(Vec<Hint>),
     /// Other nodes should look.
     Hint(Hint),
-    /// Hand everything over, then end; the sender is dropped when nothing is owned any more.
-    Drain(oneshot::Sender<()>),
+    /// Hand everything over, then end; the sender is dropped when nothing is owned any more, and says of how many shards
+    /// nobody could be told otherwise.
+    Drain(oneshot::Sender<usize>),
     /// The time of this drain is up: what still runs is aborted.
     DrainOver(u64),
+    /// What was aborted could not be given back either: the node ends without.
+    GiveUp,
 }
 
 pub(crate) struct Arguments {
@@ -89,7 +92,7 @@ pub(crate) struct State {
     ended: BTreeMap<ShardId, Moment>,
     pub(super) failures: BTreeMap<ShardId, u32>,
     pub(super) waits: Waits,
-    pub(super) draining: Option<Vec<oneshot::Sender<()>>>,
+    pub(super) draining: Option<Vec<oneshot::Sender<usize>>>,
     pub(super) standby: Standby,
     pub(super) bars: Bars,
     /// Shards that are left to other nodes, until their runs have ended.
@@ -186,6 +189,7 @@ impl Actor for Supervisor {
             Msg::Hint(hint) => state.node.hint(hint),
             Msg::Drain(done) => state.drain(done, &me),
             Msg::DrainOver(drain) => state.on_drain_over(drain),
+            Msg::GiveUp => state.give_up(),
         }
         state.say();
         Ok(())
@@ -364,19 +368,6 @@ impl State {
         }
         // A run that ended may have left a hook call.
         self.lines.courier.tell(courier::Msg::Wake);
-    }
-
-    fn drain(&mut self, done: oneshot::Sender<()>, me: &ActorRef<Msg>) {
-        self.draining.get_or_insert_default().push(done);
-        self.hand_everything_over();
-        if self.runs.is_empty() {
-            me.stop(Some("drained".into()));
-        }
-    }
-
-    /// Whether everything was handed over.
-    pub(super) fn is_over(&self) -> bool {
-        self.draining.is_some() && self.runs.is_empty()
     }
 
     fn say(&self) {

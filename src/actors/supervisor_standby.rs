@@ -1,8 +1,16 @@
 //! Drains: at the node's end, and because people wish that it stands by. Each shard is released as soon as its own run
 //! has drained; what takes too long is aborted.
 
+use std::time::Duration;
+
+use ractor::ActorRef;
+use tokio::sync::oneshot;
+
 use super::launcher;
 use super::supervisor::{Msg, State};
+
+/// How long the last checkpoints of what was aborted may take.
+const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What people want of this node beside its tasks.
 #[derive(Debug, Default)]
@@ -17,6 +25,19 @@ impl State {
     /// Whether it takes no shard: it ends, or stands by.
     pub(super) fn takes_nothing(&self) -> bool {
         self.draining.is_some() || self.standby.wished
+    }
+
+    pub(super) fn drain(&mut self, done: oneshot::Sender<usize>, me: &ActorRef<Msg>) {
+        self.draining.get_or_insert_default().push(done);
+        self.hand_everything_over();
+        if self.runs.is_empty() {
+            me.stop(Some("drained".into()));
+        }
+    }
+
+    /// Whether everything was handed over.
+    pub(super) fn is_over(&self) -> bool {
+        self.draining.is_some() && self.runs.is_empty()
     }
 
     /// What the heartbeat read of people's wish.
@@ -51,5 +72,20 @@ impl State {
         if self.draining.is_some() || drain == self.standby.drains {
             self.runs.tell_all(|| launcher::Msg::Abort);
         }
+        if self.draining.is_some() {
+            self.me.tell_after(GIVE_BACK_PATIENCE, Msg::GiveUp);
+        }
+    }
+
+    /// Ends what can't be given back, since the store doesn't answer.
+    pub(super) fn give_up(&mut self) {
+        let left = self.runs.len();
+        let Some(waiting) = self.draining.as_mut().filter(|_| left > 0) else { return };
+        for done in waiting.drain(..) {
+            if done.send(left).is_err() {
+                tracing::debug!("nobody waits for the end of the drain");
+            }
+        }
+        self.runs.tell_all(|| launcher::Msg::GiveUp);
     }
 }

@@ -43,21 +43,26 @@ impl SessionTrust {
 pub struct Gate {
     session: std::sync::Arc<SessionTrust>,
     lease_until: AtomicU64,
-    /// How long a lease alone may carry the run beyond the session's trust; none is without end.
-    alone: Option<Duration>,
+    /// How long a lease alone may carry the run beyond the session's trust.
+    alone: Duration,
     closed: AtomicBool,
 }
 
 impl Gate {
     /// An open gate that leans on the session's trust alone until a lease extends it.
     pub fn new(session: std::sync::Arc<SessionTrust>) -> Gate {
-        Gate { session, lease_until: AtomicU64::new(0), alone: None, closed: AtomicBool::new(false) }
+        Gate {
+            session,
+            lease_until: AtomicU64::new(0),
+            alone: Duration::ZERO,
+            closed: AtomicBool::new(false),
+        }
     }
 
-    /// The same, for a store where shards are taken over without a look at leases: a lease alone carries its run for
-    /// so long beyond the session's trust, and no longer.
+    /// The same, with leases: one alone carries its run for so long beyond the session's trust, and no longer. What can't be
+    /// saved for long is better off with a node that can, and others may be taking over without a look at leases.
     #[must_use]
-    pub fn lease_alone_for(self, alone: Option<Duration>) -> Gate {
+    pub fn lease_alone_for(self, alone: Duration) -> Gate {
         Gate { alone, ..self }
     }
 
@@ -95,7 +100,7 @@ impl Gate {
             return Moment(0);
         }
         let (session, lease) = (self.session.until(), Moment(self.lease_until.load(Ordering::Acquire)));
-        session.max(self.alone.map_or(lease, |alone| lease.min(session.plus(alone))))
+        session.max(lease.min(session.plus(self.alone)))
     }
 
     /// Whether an item may leave at `now`.
@@ -109,10 +114,12 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    const LONG: Duration = Duration::from_secs(60);
+
     #[test]
     fn either_witness_keeps_the_gate_open_and_closing_is_for_good() {
         let session = Arc::new(SessionTrust::default());
-        let gate = Gate::new(session.clone());
+        let gate = Gate::new(session.clone()).lease_alone_for(LONG);
         assert!(!gate.is_open(Moment(0)));
         session.extend(Moment(10));
         assert!(gate.is_open(Moment(9)) && !gate.is_open(Moment(10)));
@@ -127,7 +134,7 @@ mod tests {
     fn a_lease_alone_never_revives_trust_that_is_over() {
         let session = Arc::new(SessionTrust::default());
         session.extend(Moment(10));
-        let gate = Gate::new(session.clone());
+        let gate = Gate::new(session.clone()).lease_alone_for(LONG);
         assert!(!gate.extend_lease(Moment(30), Moment(10)), "the answer came late");
         assert!(!gate.is_open(Moment(11)));
         session.extend(Moment(20));
@@ -136,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn where_leases_are_not_looked_at_one_carries_its_run_for_a_while_only() {
+    fn a_lease_alone_carries_its_run_for_a_while_only() {
         let session = Arc::new(SessionTrust::default());
         session.extend(Moment(10));
-        let gate = Gate::new(session).lease_alone_for(Some(Duration::from_nanos(5)));
+        let gate = Gate::new(session).lease_alone_for(Duration::from_nanos(5));
         assert!(gate.extend_lease(Moment(100), Moment(9)));
         assert!(gate.is_open(Moment(14)) && !gate.is_open(Moment(15)));
     }
@@ -147,7 +154,7 @@ mod tests {
     #[test]
     fn a_fenced_session_shuts_every_gate_even_with_a_lease() {
         let session = Arc::new(SessionTrust::default());
-        let gate = Gate::new(session.clone());
+        let gate = Gate::new(session.clone()).lease_alone_for(LONG);
         session.extend(Moment(5));
         assert!(gate.extend_lease(Moment(20), Moment(1)));
         session.fence();

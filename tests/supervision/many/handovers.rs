@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use windrow::domain::ids::{ClaimId, ShardId};
 use windrow::domain::lifecycle::Status;
 use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow::ports::session_store::SessionStore;
 use windrow::ports::task_store::{CommandError, MoveRefusal, TaskStore};
 
-use super::{TTL, finishes, two};
+use super::{LOST_WITHOUT_THE_STORE, TTL, finishes, two};
 use crate::link::Way;
 use crate::tasks::actor;
 
@@ -101,4 +102,18 @@ async fn a_task_that_is_moved_to_a_node_that_has_just_died_goes_on_elsewhere() {
     let after = cluster.until_works("a").await;
     assert!((28..=33).contains(&after.as_secs()), "it was left to the other for half a minute: {after:?}");
     finishes(&cluster, task, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_ends_without_its_database_says_so_and_ends_in_time() {
+    let (mut cluster, task) = two("end-cut", true).await;
+    cluster.node("a").link.database(Way::Hangs);
+    let begun = Instant::now();
+    let ended = cluster.node("a").handle.drain_now(Duration::from_secs(120)).await;
+    assert!(!ended, "something is left");
+    let most = cluster.times.drain_timeout + Duration::from_secs(15);
+    assert!(begun.elapsed() <= most, "{:?}", begun.elapsed());
+    cluster.nodes.remove("a");
+    cluster.until_works("b").await;
+    finishes(&cluster, task, LOST_WITHOUT_THE_STORE * 2).await;
 }

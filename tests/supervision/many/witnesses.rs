@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow::domain::lifecycle::Status;
 
-use super::{LONG, LOST_WITH_THE_RUN, finishes, two};
+use super::{LONG, LOST_WITH_THE_RUN, TTL, finishes, two};
 use crate::cluster::Cluster;
 use crate::link::Way;
 
@@ -14,14 +14,28 @@ async fn a_node_without_the_database_is_not_fenced_while_its_lease_lives_and_goe
     let (cluster, task) = two("cut-db", true).await;
     let session = cluster.sessions("a").await;
     cluster.node("a").link.database(Way::Cut);
-    // Four promises.
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    // Two promises.
+    tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(cluster.sessions("a").await, session, "whoever doesn't get the lease fences nobody");
     assert_eq!(cluster.turns(), ["a"]);
     cluster.node("a").link.database(Way::Open);
     finishes(&cluster, task, 0).await;
     assert_eq!(cluster.turns(), ["a"]);
     assert_eq!(*cluster.node("a").handler.opened.lock().expect("ok"), 1, "one run did it all");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_can_not_save_for_long_gives_its_shards_to_one_that_can() {
+    let (cluster, task) = two("cut-long", true).await;
+    let begun = Instant::now();
+    cluster.node("a").link.database(Way::Cut);
+    cluster.until_works("b").await;
+    let took = begun.elapsed();
+    // Its trust, two lives of a lease, and a renewal.
+    assert!((TTL * 2..TTL * 3 + Duration::from_secs(5)).contains(&took), "{took:?}");
+    assert_eq!(cluster.turns(), ["a", "b"]);
+    cluster.node("a").link.database(Way::Open);
+    finishes(&cluster, task, 500 * 50).await;
 }
 
 #[tokio::test(start_paused = true)]
