@@ -1,7 +1,8 @@
 //! Limits that tasks share on three real nodes: killed, stopped and woken, with a limit that is changed meanwhile. The judge
-//! has the business's own records only.
+//! has the business's own records only: when the pace let each call go, as its header says, since on a busy machine
+//! calls are under way for seconds.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -10,29 +11,34 @@ use crate::business::Business;
 use crate::cluster::{Cluster, until};
 use crate::support::Node;
 
-/// So much later than it left may a call be seen here: the test shares two processors with all nodes.
-const SEEN_LATE: f64 = 0.5;
+/// What stamps may be wrong by. Unit: seconds.
+const STAMPED_LATE: f64 = 0.01;
 /// A session that is silent for so long is fenced.
 const TTL: &str = "[cluster]\nlease_ttl = \"4s\"\nlease_renew = \"1s\"\n";
 
 /// What was called, and for which task.
-fn calls(business: &Business) -> Vec<(Instant, String)> {
+fn calls(business: &Business) -> Vec<(SystemTime, String)> {
     let mut all: Vec<_> = business
         .seen()
         .iter()
         .filter(|seen| !seen.items().is_empty())
-        .map(|seen| (seen.at, seen.task().to_owned()))
+        .map(|seen| {
+            let left = humantime::parse_rfc3339(seen.header("windrow-gate-time")).expect("a time");
+            (left, seen.task().to_owned())
+        })
         .collect();
     all.sort();
     all
 }
 
 /// In no interval more was called than these rates (each from its moment on) and the burst allow.
-fn assert_within(calls: &[(Instant, String)], rates: &[(Instant, f64)], burst: f64) {
+fn assert_within(calls: &[(SystemTime, String)], rates: &[(SystemTime, f64)], burst: f64) {
     let most = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-    let area = |upto: Instant| -> f64 {
+    let area = |upto: SystemTime| -> f64 {
         let ends = rates.iter().skip(1).map(|(at, _)| *at).chain([upto]);
-        let span = |at: Instant, end: Instant| end.min(upto).saturating_duration_since(at).as_secs_f64();
+        let span = |at: SystemTime, end: SystemTime| {
+            end.min(upto).duration_since(at).unwrap_or_default().as_secs_f64()
+        };
         rates.iter().zip(ends).map(|((at, rate), end)| span(*at, end) * rate).sum()
     };
     let mut least = f64::INFINITY;
@@ -40,23 +46,23 @@ fn assert_within(calls: &[(Instant, String)], rates: &[(Instant, f64)], burst: f
         let allowed = area(*at);
         least = least.min(number as f64 - allowed);
         let above = (number + 1) as f64 - allowed - least;
-        assert!(above <= burst + most * SEEN_LATE, "{above} more than the limit gives");
+        assert!(above <= burst + most * STAMPED_LATE, "{above} more than the limit gives");
     }
 }
 
 /// How many calls each task had in a span that begins now.
 async fn counted(business: &Business, tasks: &[&str], span: Duration) -> Vec<usize> {
-    let begun = Instant::now();
+    let begun = SystemTime::now();
     tokio::time::sleep(span).await;
     let all = calls(business);
     let of = |task: &&str| all.iter().filter(|(at, of)| *at >= begun && of == task).count();
     tasks.iter().map(of).collect()
 }
 
-async fn limit(node: &Node, rate: &str) -> Instant {
+async fn limit(node: &Node, rate: &str) -> SystemTime {
     let changed = json!({"limits": {"rate": rate}, "defaults": {"rate": "1/10s"}});
     node.admin.patch("/v1/businesses/push", changed).await.expect(200);
-    Instant::now()
+    SystemTime::now()
 }
 
 #[tokio::test]
@@ -70,7 +76,7 @@ async fn three_nodes_never_send_more_than_a_limit_and_share_it() {
         json!({"limits": {"rate": "60/s"}, "defaults": {"rate": "1/s"}}),
     )
     .await;
-    let begun = Instant::now();
+    let begun = SystemTime::now();
     let settings = || json!({"rate": "60/s", "shards": 3, "start": true});
     let one = n1.task("push", 1_000_000, settings()).await;
     let two = n2.task("push", 1_000_000, settings()).await;
@@ -107,7 +113,7 @@ async fn a_limit_that_cannot_be_divided_goes_round() {
         json!({"limits": {"rate": "1/5s"}, "defaults": {"rate": "1/10s"}}),
     )
     .await;
-    let begun = Instant::now();
+    let begun = SystemTime::now();
     let task = n1.task("push", 1_000_000, json!({"rate": "1/5s", "shards": 3, "start": true})).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     let all = calls(&cluster.business);
