@@ -22,6 +22,8 @@ const LATENCY: Duration = Duration::from_millis(20);
 const HANG: Duration = Duration::from_millis(150);
 /// Less than servers themselves bear a transaction in which nothing happens.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// MariaDB shows its list of transactions anew only where nobody has read it for 100 ms.
+const LOOK_AGAIN: Duration = Duration::from_millis(150);
 /// More moments than any of the tries has.
 const MOMENTS: u32 = 200;
 
@@ -116,7 +118,7 @@ impl World<'_> {
         assert!(first.unwrap().is_some() && second.unwrap().is_some(), "moment {moment}");
         let ended = timeout(PATIENCE, async {
             while self.transactions() != "0" {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(LOOK_AGAIN).await;
             }
         });
         assert!(ended.await.is_ok(), "a transaction is left, moment {moment}: {}", self.connections());
