@@ -207,6 +207,8 @@ impl SupervisorHandle {
 
     /// The same, for a handle that is shared.
     pub async fn drain_now(&self, patience: Duration) -> bool {
+        let tree = self.node.tree.for_log("", |printed| printed.stop);
+        tracing::info!(node = self.node.node, %tree, "node drains");
         let (sender, drained) = oneshot::channel();
         self.address.tell(Msg::Drain(sender));
         let mut over = self.over.clone();

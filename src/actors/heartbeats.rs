@@ -75,6 +75,13 @@ impl Heartbeats {
         self.board().me
     }
 
+    /// A session as people name it: `n2, silent 15.2 s`; none that was never seen.
+    pub(crate) fn told(&self, id: SessionId, now: Moment) -> Option<String> {
+        let board = self.board();
+        let (session, (_, moved)) = (board.sessions.get(&id)?, board.moved.get(&id)?);
+        Some(format!("{}, silent {:.1} s", session.node, now.since(*moved).as_secs_f64()))
+    }
+
     /// How long each heartbeat has not moved; one that was never seen is not among them.
     pub(crate) fn ages(&self, now: Moment) -> BTreeMap<SessionId, Duration> {
         self.board().moved.iter().map(|(id, (_, moved))| (*id, now.since(*moved))).collect()

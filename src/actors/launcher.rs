@@ -4,6 +4,7 @@
 //! loses a completion that was handed over. It is not restarted in place: when it fails, its parent gives the
 //! reservation back and releases the shard, which is then offered anew.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -52,6 +53,21 @@ pub(crate) enum LauncherEnd {
     Fenced,
     /// The run is over but the store still says that this session owns the shard.
     StillOwned(String),
+}
+
+impl fmt::Display for LauncherEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LauncherEnd::NotOwned => f.write_str("not had: another node was quicker"),
+            LauncherEnd::Barred(Bar::NoWitness) => f.write_str("not had: its owner may live on its lease"),
+            LauncherEnd::Barred(Bar::Newer(version)) => {
+                write!(f, "not had: its checkpoint has version {version}, which a newer program reads")
+            }
+            LauncherEnd::Closed(close) => write!(f, "{close}"),
+            LauncherEnd::Fenced => f.write_str("dropped: another node owns it"),
+            LauncherEnd::StillOwned(why) => write!(f, "left as it was saved: {why}"),
+        }
+    }
 }
 
 pub(crate) enum Msg {
@@ -112,6 +128,8 @@ pub(crate) struct State {
     pub(crate) me: Address<Msg>,
     pub(crate) leaf: Leaf,
     pub(crate) run: Option<Run>,
+    /// Whose it was, where its owner did not give it back.
+    pub(super) taken_from: Option<String>,
     /// Wishes that arrived before the run did.
     pub(super) early: Vec<Msg>,
     /// Nobody wants the run any more: a claim that has not been made yet need not be.
@@ -130,8 +148,11 @@ impl Actor for Launcher {
         let leaf = arguments.leaf.clone();
         let me = Address::new(me, leaf.clone());
         me.tell(Msg::Claim);
+        let owner = arguments.candidate.session;
+        let node = &arguments.node;
+        let taken_from = owner.and_then(|owner| node.heartbeats.told(owner, node.clock.now()));
         let (run, early, called_off, end) = (None, Vec::new(), Arc::default(), None);
-        Ok(State { arguments, me, leaf, run, early, called_off, end })
+        Ok(State { arguments, me, leaf, run, taken_from, early, called_off, end })
     }
 
     async fn handle(

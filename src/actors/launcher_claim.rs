@@ -74,7 +74,7 @@ impl State {
                 if close == RunClose::Released {
                     tracing::info!(actor = self.leaf.path(), "claimed to commit its end");
                 } else {
-                    tracing::error!(actor = self.leaf.path(), ?close, "shard can't run");
+                    tracing::error!(actor = self.leaf.path(), %close, "shard can't run");
                 }
                 self.release(shard.epoch, shard.claim, close);
                 Ok(())
@@ -105,15 +105,25 @@ impl State {
                 return Ok(());
             }
         }
-        self.leaf.say(Activity::Ok, "running");
+        self.with_run(|run, state| state.leaf.say(Activity::Ok, run.doing()));
         self.me.tell_after(LOOK_AGAIN, Msg::LookAgain);
         self.with_run(|run, state| run.book_again(state));
         Run::start_renewer(self, me).await?;
         Run::start_executor(self, me).await?;
+        self.tell_of_begin();
         for message in std::mem::take(&mut self.early) {
             self.me.tell(message);
         }
         Ok(())
+    }
+
+    /// One line a run, with its part of the tree, which is whole by now.
+    fn tell_of_begin(&self) {
+        let Some(run) = &self.run else { return };
+        let path = self.leaf.path();
+        let from = self.taken_from.as_deref().unwrap_or("nobody");
+        let tree = self.arguments.node.tree.for_log(path, |printed| printed.start);
+        tracing::info!(actor = path, business = run.business(), from, %tree, "run began");
     }
 
     /// Gives the shard back in the store without a run, then ends.

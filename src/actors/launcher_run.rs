@@ -79,6 +79,23 @@ impl Run {
         self.claimed_at < sent && !giving_back
     }
 
+    /// Whose items it calls.
+    pub(crate) fn business(&self) -> &str {
+        &self.cell.about.business
+    }
+
+    /// How it fares, for people who look at the tree.
+    pub(crate) fn doing(&self) -> String {
+        let progress = self.cell.progress();
+        let rate = progress.rate.map_or("no rate".to_owned(), |rate| rate.to_string());
+        let settled = progress.counters.settled();
+        let text = format!("{}: {settled} of {} settled, {rate}", self.business(), progress.total.0);
+        match progress.handler.error {
+            Some(error) => format!("{text}; last error {} at item {}", error.code, error.index.0),
+            None => text,
+        }
+    }
+
     pub(crate) fn control(&self) -> &Control {
         &self.control
     }
@@ -149,9 +166,7 @@ impl Run {
         let stored = self.pending.take_if(|pending| pending.checkpoint.seq == seq)?;
         self.cell.on_saved(stored.draft_no);
         count_lines(&stored.checkpoint, &state.arguments.node);
-        let progress = self.cell.progress();
-        let text = format!("{} settled of {}", progress.counters.settled(), progress.total.0);
-        state.leaf.say(Activity::Ok, text);
+        state.leaf.say(Activity::Ok, self.doing());
         if let Some(close) = stored.checkpoint.close {
             return Some(LauncherEnd::Closed(close));
         }

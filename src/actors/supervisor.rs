@@ -341,9 +341,9 @@ impl State {
         match end {
             Some(end) => {
                 if matches!(end, LauncherEnd::NotOwned | LauncherEnd::Barred(_)) {
-                    tracing::debug!(actor = path, ?end, "shard not had");
+                    tracing::debug!(actor = path, %end, "shard not had");
                 } else {
-                    tracing::info!(actor = path, ?end, "run ended");
+                    tracing::info!(actor = path, %end, "run ended");
                 }
                 match &end {
                     LauncherEnd::Fenced => self.node.meters.fenced(),

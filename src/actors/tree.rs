@@ -2,6 +2,8 @@
 //!
 //! Actors write their own entry; nobody is asked, so the tree can be printed even when an actor hangs.
 
+pub mod table;
+
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -152,7 +154,7 @@ impl Tree {
         });
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), entry.clone());
         match restarts {
-            0 => tracing::info!(actor = path, "actor started"),
+            0 => tracing::debug!(actor = path, "actor started"),
             _ => {
                 let tree = self.for_log(path, |printed| printed.restart);
                 tracing::warn!(actor = path, restarts, %tree, "actor restarted");
@@ -174,17 +176,12 @@ impl Tree {
         entries.iter().map(|(path, entry)| entry.view(path, now)).collect()
     }
 
-    /// The tree as lines of text, children below their parents; `below` picks a subtree.
+    /// The tree as lines of text below a line with the names of the columns, children below their parents; `below` picks
+    /// a subtree.
     pub fn render(&self, below: &str) -> String {
         let actors: Vec<ActorView> =
             self.view().into_iter().filter(|actor| actor.path.starts_with(below)).collect();
-        let mut text = String::new();
-        for (at, actor) in actors.iter().enumerate() {
-            text.push_str(&branches(&actor.path, &actors[at + 1..]));
-            text.push_str(&actor.line());
-            text.push('\n');
-        }
-        text
+        table::render(&actors)
     }
 }
 
@@ -196,44 +193,6 @@ fn remove_from<V>(known: &mut BTreeMap<String, V>, path: &str) {
     let gone: Vec<String> = known.range(below).map(|(name, _)| name.clone()).collect();
     for name in gone {
         known.remove(&name);
-    }
-}
-
-/// The lines that lead from the root to a path: one column for each ancestor below the root, then its own corner.
-fn branches(path: &str, later: &[ActorView]) -> String {
-    let parts: Vec<&str> = path.split('/').collect();
-    let mut text = String::new();
-    for depth in 1..parts.len() {
-        // A column goes on while a later actor hangs on the same parent.
-        let parent = format!("{}/", parts[..depth].join("/"));
-        let own = format!("{}/", parts[..=depth].join("/"));
-        // Sorted: whoever comes first after the actor's own is still below the parent, or nobody is.
-        let next = later.iter().find(|next| !next.path.starts_with(&own));
-        let goes_on = next.is_some_and(|next| next.path.starts_with(&parent));
-        text.push_str(match (depth + 1 == parts.len(), goes_on) {
-            (true, true) => "├─ ",
-            (true, false) => "└─ ",
-            (false, true) => "│  ",
-            (false, false) => "   ",
-        });
-    }
-    text
-}
-
-impl ActorView {
-    /// The actor in one line, for people.
-    pub fn line(&self) -> String {
-        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
-        let up = humantime::format_duration(Duration::from_secs(self.uptime.as_secs()));
-        let ago = humantime::format_duration(Duration::from_millis(self.last_handled.as_millis() as u64));
-        format!(
-            "{name}  {}  {}  up {up}  ↻{}  mb {}  {ago} ago  {}",
-            self.kind.as_str(),
-            self.activity.as_str(),
-            self.restarts,
-            self.mailbox,
-            self.text,
-        )
     }
 }
 
@@ -283,7 +242,7 @@ impl Leaf {
         let mut entries = self.tree.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.get(&*self.path).is_some_and(|entry| Arc::ptr_eq(entry, &self.entry)) {
             entries.remove(&*self.path);
-            tracing::info!(actor = &*self.path, "actor ended");
+            tracing::debug!(actor = &*self.path, "actor ended");
         }
     }
 }
@@ -371,6 +330,3 @@ impl<M: Message> Line<M> {
         address.is_some_and(|address| address.tell(message))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,7 +14,7 @@ use super::problem::Problem;
 use crate::domain::ids::TaskId;
 use crate::ports::peers::{ActorsWanted, Answer};
 use crate::service::ServiceError;
-use crate::service::actors::ActorNode;
+use crate::service::actors::{self, ActorNode};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -146,7 +146,7 @@ pub(super) fn written(app: &App, wanted: &ActorsWanted) -> Answer {
     let depth = wanted.depth.map_or(usize::MAX, |depth| depth as usize);
     let nodes = app.service.actors(wanted.task, depth);
     if wanted.is_text {
-        return Answer::Text(nodes.iter().map(ActorNode::text).collect());
+        return Answer::Text(actors::text(&nodes));
     }
     let bodies: Vec<ActorBody> = nodes.into_iter().map(ActorBody::from).collect();
     serde_json::to_string(&bodies).map_or_else(|error| Answer::Failed(error.to_string()), Answer::Text)

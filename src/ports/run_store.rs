@@ -1,6 +1,7 @@
 //! Ownership and progress of shards: claims and fenced checkpoints.
 
 use std::cmp::Reverse;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -198,6 +199,17 @@ impl RunClose {
             RunClose::Released | RunClose::Stopped { .. } => true,
             RunClose::Recovering { reason, .. } => reason == TASK_RECOVERS,
             RunClose::Done => false,
+        }
+    }
+}
+
+impl fmt::Display for RunClose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunClose::Released => f.write_str("handed over: any node may take it"),
+            RunClose::Done => f.write_str("done"),
+            RunClose::Stopped { reason, text } => write!(f, "stopped ({reason}): {text}"),
+            RunClose::Recovering { reason, text, .. } => write!(f, "recovers ({reason}): {text}"),
         }
     }
 }

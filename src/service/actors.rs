@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Service;
 pub use crate::actors::tree::ActorView;
+use crate::actors::tree::table;
 use crate::domain::ids::{Moment, TaskId};
 
 /// An actor and those below it.
@@ -54,22 +55,17 @@ fn below(actor: &ActorView, all: &[ActorView], depth: usize) -> ActorNode {
     ActorNode { actor: actor.clone(), children }
 }
 
-impl ActorNode {
-    /// As lines of text.
-    pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.actor.line());
-        self.write_children("", &mut text);
-        text
-    }
-
-    fn write_children(&self, lead: &str, text: &mut String) {
-        for (at, child) in self.children.iter().enumerate() {
-            let is_last = at + 1 == self.children.len();
-            let (corner, column) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-            text.push_str(&format!("{lead}{corner}{}\n", child.actor.line()));
-            child.write_children(&format!("{lead}{column}"), text);
+/// Trees as lines of text.
+pub fn text(roots: &[ActorNode]) -> String {
+    fn flat(nodes: &[ActorNode], all: &mut Vec<ActorView>) {
+        for node in nodes {
+            all.push(node.actor.clone());
+            flat(&node.children, all);
         }
     }
+    let mut all = Vec::new();
+    flat(roots, &mut all);
+    if all.is_empty() { String::new() } else { table::render(&all) }
 }
 
 #[cfg(test)]
@@ -95,10 +91,16 @@ mod tests {
                 .map(view)
                 .into();
         let root = below(&all[0], &all, usize::MAX);
-        let starts: Vec<String> =
-            root.text().lines().map(|line| line.split("  ").next().unwrap_or_default().to_owned()).collect();
-        assert_eq!(starts, ["n1", "├─ session", "├─ t1.0", "│", "└─ t10.0", ""]);
-        assert_eq!(root.children.len(), 3);
+        let names =
+            |node: &ActorNode| node.children.iter().map(|child| child.actor.path.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&root), ["n1/session", "n1/t1.0", "n1/t10.0"]);
+        assert_eq!(names(&root.children[1]), ["n1/t1.0/executor"]);
+        assert_eq!(
+            text(std::slice::from_ref(&root)).lines().count(),
+            7,
+            "a line each, and the columns' names"
+        );
+        assert_eq!(text(&[]), "");
         assert!(below(&all[0], &all, 1).children.iter().all(|child| child.children.is_empty()));
     }
 }

@@ -43,7 +43,7 @@ impl ProcessGroup {
             // An empty group has nothing left to end.
             Ok(()) | Err(Errno::SRCH) => {}
             Err(why) => {
-                tracing::warn!(pgid = self.pid(), ?signal, %why, "signal not delivered to the workers")
+                tracing::warn!(pgid = self.pid(), signal = signal.as_raw(), %why, "signal not delivered to the workers")
             }
         }
     }
