@@ -157,7 +157,7 @@ fn under_nohup_a_closed_terminal_stops_nothing() {
     job.signal(Signal::HUP);
     // Handled in order: were the first one caught, the run would be stopping by now.
     job.signal(Signal::USR1);
-    job.wait_for("run  supervisor");
+    job.wait_for("run (supervisor)");
     worker.answer(OK);
     worker.serve();
     let done = job.end().expect(0);
@@ -172,8 +172,8 @@ fn sigusr1_prints_the_tree_of_actors() {
     let mut worker = gate.accept();
     hold_at(&mut worker, 0);
     job.signal(Signal::USR1);
-    job.wait_for("run  supervisor");
-    job.wait_for(" executor ");
+    job.wait_for("run (supervisor)");
+    job.wait_for("executor  ");
     worker.answer(OK);
     worker.serve();
     job.end().expect(0);
