@@ -23,7 +23,7 @@ use super::settings::{AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhau
 
 /// A text is not the setting that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not {expected}; examples: {examples}")]
+#[error("{text:?} is not {expected}; {}examples: {examples}", guess(.text, .expected))]
 pub struct TextError {
     /// What was written.
     pub text: String,
@@ -31,6 +31,13 @@ pub struct TextError {
     pub expected: &'static str,
     /// Some texts that would do.
     pub examples: &'static str,
+}
+
+/// A rate without its time is the one that many tools take.
+fn guess(text: &str, expected: &str) -> String {
+    let is_number = number::<u64>(text.trim()).is_some_and(|items| items > 0);
+    let is_rate = [RATE.expected, RATE_LIMIT.expected].contains(&expected);
+    if is_number && is_rate { format!("did you mean \"{}/s\"? ", text.trim()) } else { String::new() }
 }
 
 /// What a text form says of itself when it can't be read.
