@@ -4,14 +4,11 @@
 //! `config.toml`, on the command line, in JSON and in messages. Displaying and reading again gives the same value.
 //!
 //! ```
-//! use windrow::domain::settings::{Backoff, Rate};
+//! use windrow::domain::settings::Rate;
 //!
 //! let rate: Rate = "10k/s".parse().expect("a rate");
 //! assert_eq!(rate.to_string(), "10000/s");
-//! let backoff: Backoff = "1s..60s".parse().expect("a back-off");
-//! assert_eq!(backoff.to_string(), "1s..60s x2 jitter 20%");
-//! let error = "fast".parse::<Rate>().expect_err("no rate");
-//! assert!(error.to_string().starts_with("\"fast\" is not a rate"));
+//! assert!("fast".parse::<Rate>().is_err());
 //! ```
 
 use std::fmt;
@@ -35,9 +32,8 @@ pub struct TextError {
 
 /// A rate without its time is the one that many tools take.
 fn guess(text: &str, expected: &str) -> String {
-    let is_number = number::<u64>(text.trim()).is_some_and(|items| items > 0);
-    let is_rate = [RATE.expected, RATE_LIMIT.expected].contains(&expected);
-    if is_number && is_rate { format!("did you mean \"{}/s\"? ", text.trim()) } else { String::new() }
+    let items = if expected.contains("a rate (") { number::<NonZeroU32>(text.trim()) } else { None };
+    items.map_or_else(String::new, |items| format!("did you mean \"{items}/s\"? "))
 }
 
 /// What a text form says of itself when it can't be read.

@@ -199,8 +199,8 @@ pub async fn guard(
         Access::Local(roles) => (roles, !app.service.config().auth.always_token),
         Access::Roles(roles) => (roles, false),
     };
-    if let Err(problem) = policy.names.judge(request.method(), request.uri(), request.headers()) {
-        return problem.into_response();
+    if let Err((slug, text)) = policy.names.judge(request.method(), request.uri(), request.headers()) {
+        return Problem::new(slug, text).into_response();
     }
     if is_open_here && is_local(&request) {
         return next.run(request).await;

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderName, Method, Uri, header};
 
-use super::problem::{Problem, Slug};
+use super::problem::Slug;
 use crate::config::Http;
 use crate::domain::settings::Auto;
 
@@ -50,26 +50,31 @@ impl Names {
     /// Lets a request pass that no other page can have made a browser send.
     ///
     /// # Errors
-    /// The problem that says what speaks against it.
-    pub(super) fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    /// Which problem it is, and what speaks against it.
+    pub(super) fn judge(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), (Slug, String)> {
         let told = uri.authority().map(|authority| authority.as_str());
         let hosts: Vec<&str> = all(headers, &header::HOST).chain(told).collect();
         if hosts.is_empty() {
-            return Err(Problem::new(Slug::ForeignHost, "the request names no host"));
+            return Err((Slug::ForeignHost, "the request names no host".to_owned()));
         }
         if let Some(host) = hosts.iter().find(|host| !self.has(host)) {
             let shown: String = host.chars().take(SHOWN_MAX).collect();
-            return Err(Problem::new(Slug::ForeignHost, format!("{shown:?} is no name of this node")));
+            return Err((Slug::ForeignHost, format!("{shown:?} is no name of this node")));
         }
         if let Some(origin) = all(headers, &header::ORIGIN).find(|origin| !self.is_own(origin, &hosts)) {
             let shown: String = origin.chars().take(SHOWN_MAX).collect();
-            return Err(Problem::new(Slug::ForeignPage, format!("it comes from a page of {shown:?}")));
+            return Err((Slug::ForeignPage, format!("it comes from a page of {shown:?}")));
         }
         // A link that somebody follows shows them a page, and tells the page that has the link nothing.
         let is_followed = method.is_safe() && all(headers, &FETCH_MODE).eq(["navigate"]);
         let site = all(headers, &FETCH_SITE).find(|site| !matches!(*site, "same-origin" | "none"));
         match site.filter(|_| !is_followed) {
-            Some(_) => Err(Problem::new(Slug::ForeignPage, "the browser says that another site asks")),
+            Some(_) => Err((Slug::ForeignPage, "the browser says that another site asks".to_owned())),
             None => Ok(()),
         }
     }
@@ -128,7 +133,7 @@ mod tests {
         }
         let method = Method::from_bytes(method.as_bytes()).expect("a method");
         let found = names.judge(&method, &Uri::from_static("/v1/tasks"), &map);
-        found.err().map(|problem| problem.kind.trim_start_matches("/problems/").to_owned())
+        found.err().map(|(slug, _)| slug.facts().0.to_owned())
     }
 
     #[test]

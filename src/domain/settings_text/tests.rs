@@ -193,8 +193,8 @@ proptest! {
 
 #[test]
 fn a_rate_without_its_time_is_guessed() {
-    for bare in ["500", " 10_000 "] {
-        let guess = format!("; did you mean \"{}/s\"? examples: ", bare.trim());
+    for (bare, guess) in [("500", "500/s"), (" 10_000 ", "10000/s")] {
+        let guess = format!("; did you mean {guess:?}? examples: ");
         for error in [bare.parse::<Rate>().unwrap_err(), bare.parse::<RateLimit>().unwrap_err()] {
             assert!(error.to_string().contains(&guess), "{error}");
         }
