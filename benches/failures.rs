@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use uuid::Uuid;
 use windrow::adapters::handler::http::HttpOptions;
-use windrow::adapters::source::{Desk, Fetcher, RangeSource, RedriveSource};
+use windrow::adapters::source::{Desk, Fetcher, Guard, RangeSource, RedriveSource};
 use windrow::adapters::sql::Store;
 use windrow::config::Config;
 use windrow::domain::counters::Counters;
@@ -77,10 +77,11 @@ async fn measure(place: &std::path::Path) -> Result<()> {
 
 /// What the service does for a redrive of everything, and the first block that its run reads.
 async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
+    let guard = Guard { networks: Vec::new(), own_port: 0, own_urls: Vec::new() };
     let desk = Desk {
         sources: store.clone(),
         uploads: store.clone(),
-        fetcher: Fetcher::new(HttpOptions::new("http://127.0.0.1:1")),
+        fetcher: Fetcher::new(HttpOptions::new("http://127.0.0.1:1"), guard),
     };
     let parts = timed("redrive creation", async {
         let groups = store.groups(origin).await?;

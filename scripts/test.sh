@@ -2,7 +2,7 @@
 # Everything that must hold before a change goes in: format, lints, tests, benches that still run, documentation.
 #
 # Needs rustup's toolchain, git and a C compiler; `scripts/install-tools.sh` fetches what else is missing.
-# Stops at the first step that fails and names it. `scripts/deny.sh` (licences, bans) is a step of its own.
+# Stops at the first step that fails and names it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,9 +19,11 @@ run() {
 # Warnings are errors here; while one edits they are not.
 run tools bash scripts/install-tools.sh
 run format cargo fmt --all --check
+run dependencies bash scripts/deny.sh
 run lints cargo clippy --workspace --all-targets --locked -- -D warnings
 run tests cargo nextest run --workspace --locked --no-fail-fast
 run benches cargo test -p windrow --locked --benches
+run client bash scripts/check-api.sh
 run fuzz bash scripts/fuzz-api.sh
 run doctests cargo test --workspace --locked --doc
 run documentation env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --locked --no-deps --document-private-items

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 
 pub use super::run::args::{IfFinished, Output, RunArgs, Tunes};
 pub use super::serve::args::ServeArgs;
@@ -98,10 +98,10 @@ pub struct Talk {
 #[command(next_help_heading = "Items")]
 pub struct Items {
     /// Rows of a CSV file; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "ndjson")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "ndjson")]
     pub csv: Option<String>,
     /// Lines of JSON; - is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ndjson: Option<String>,
     /// Between the fields of the CSV; "tab" is a tab
     #[arg(long, value_name = "CHAR", value_parser = one_char)]

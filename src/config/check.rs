@@ -33,6 +33,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
     check_spans(config, &mut faults);
     check_node(config, &mut faults);
     check_http(config, &mut faults);
+    check_hosts(config, &mut faults);
     check_auth(config, &mut faults);
     check_cluster(config, &mut faults);
     check_task_defaults(config, &mut faults);
@@ -102,6 +103,22 @@ fn check_http(config: &Config, faults: &mut Faults) {
         "it isn't an http or https URL",
         "\"https://windrow.example.org\", or \"\" for none",
     );
+}
+
+fn check_hosts(config: &Config, faults: &mut Faults) {
+    let is_host =
+        |host: &String| !host.is_empty() && !host.contains(['/', '@', '*', '[']) && is_no_port(host);
+    faults.unless(
+        config.http.allowed_hosts.iter().all(is_host),
+        "http.allowed_hosts",
+        "a host is a name or an address, without scheme, port or wildcard",
+        "[\"windrow.example.org\"]",
+    );
+}
+
+/// Whether a host says no port: a colon belongs to an address, then.
+fn is_no_port(host: &str) -> bool {
+    !host.contains(':') || host.parse::<std::net::Ipv6Addr>().is_ok()
 }
 
 fn check_auth(config: &Config, faults: &mut Faults) {

@@ -63,6 +63,7 @@ impl Default for Http {
             body_limit: ByteSize(16 << 20),
             upload_limit: ByteSize(20 << 30),
             require_idempotency_key: false,
+            allowed_hosts: Vec::new(),
         }
     }
 }
@@ -74,6 +75,7 @@ impl Default for Auth {
             bootstrap_token_file: Some(PathBuf::from("/etc/windrow/admin.token")),
             proxy_header: "X-Forwarded-User".to_owned(),
             proxy_trust: vec![written("127.0.0.1/32")],
+            always_token: false,
             key_file: None,
         }
     }
@@ -157,6 +159,7 @@ impl Default for HttpHandler {
             ca_file: None,
             allow_networks: Vec::new(),
             deny_networks: vec![written("169.254.0.0/16"), written("fe80::/10")],
+            source_networks: Vec::new(),
             insecure_skip_verify: false,
         }
     }

@@ -205,6 +205,7 @@ fn http(read: &mut Reader) -> Http {
         body_limit: read.value("http.body_limit", default.body_limit),
         upload_limit: read.value("http.upload_limit", default.upload_limit),
         require_idempotency_key: read.value("http.require_idempotency_key", default.require_idempotency_key),
+        allowed_hosts: read.value("http.allowed_hosts", default.allowed_hosts),
     }
 }
 
@@ -215,6 +216,7 @@ fn auth(read: &mut Reader) -> Auth {
         bootstrap_token_file: read.optional("auth.bootstrap_token_file", default.bootstrap_token_file),
         proxy_header: read.value("auth.proxy_header", default.proxy_header),
         proxy_trust: read.list("auth.proxy_trust", default.proxy_trust),
+        always_token: read.value("auth.always_token", default.always_token),
         key_file: read.optional("auth.key_file", default.key_file),
     }
 }
@@ -295,6 +297,7 @@ fn http_handler(read: &mut Reader) -> HttpHandler {
         ca_file: read.optional("handler.http.ca_file", default.ca_file),
         allow_networks: read.list("handler.http.allow_networks", default.allow_networks),
         deny_networks: read.list("handler.http.deny_networks", default.deny_networks),
+        source_networks: read.list("handler.http.source_networks", default.source_networks),
         insecure_skip_verify: read.value("handler.http.insecure_skip_verify", default.insecure_skip_verify),
     }
 }

@@ -88,6 +88,8 @@ pub struct Http {
     pub upload_limit: ByteSize,
     /// Whether a create needs a key.
     pub require_idempotency_key: bool,
+    /// More names under which the node may be called.
+    pub allowed_hosts: Vec<String>,
 }
 
 /// Who may do what.
@@ -101,6 +103,8 @@ pub struct Auth {
     pub proxy_header: String,
     /// The networks from which it may.
     pub proxy_trust: Vec<Network>,
+    /// Whether even this machine needs a token for metrics and the tree of actors.
+    pub always_token: bool,
     /// The key that seals secrets; none is made in the data directory.
     pub key_file: Option<PathBuf>,
 }
@@ -179,6 +183,8 @@ pub struct HttpHandler {
     pub allow_networks: Vec<Network>,
     /// Addresses that may not; wins.
     pub deny_networks: Vec<Network>,
+    /// Private networks that URL sources of businesses may lie in.
+    pub source_networks: Vec<Network>,
     /// Whether certificates go unchecked.
     pub insecure_skip_verify: bool,
 }

@@ -4,14 +4,11 @@
 //! `config.toml`, on the command line, in JSON and in messages. Displaying and reading again gives the same value.
 //!
 //! ```
-//! use windrow::domain::settings::{Backoff, Rate};
+//! use windrow::domain::settings::Rate;
 //!
 //! let rate: Rate = "10k/s".parse().expect("a rate");
 //! assert_eq!(rate.to_string(), "10000/s");
-//! let backoff: Backoff = "1s..60s".parse().expect("a back-off");
-//! assert_eq!(backoff.to_string(), "1s..60s x2 jitter 20%");
-//! let error = "fast".parse::<Rate>().expect_err("no rate");
-//! assert!(error.to_string().starts_with("\"fast\" is not a rate"));
+//! assert!("fast".parse::<Rate>().is_err());
 //! ```
 
 use std::fmt;
@@ -23,7 +20,7 @@ use super::settings::{AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhau
 
 /// A text is not the setting that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not {expected}; examples: {examples}")]
+#[error("{text:?} is not {expected}; {}examples: {examples}", guess(.text, .expected))]
 pub struct TextError {
     /// What was written.
     pub text: String,
@@ -31,6 +28,12 @@ pub struct TextError {
     pub expected: &'static str,
     /// Some texts that would do.
     pub examples: &'static str,
+}
+
+/// A rate without its time is the one that many tools take.
+fn guess(text: &str, expected: &str) -> String {
+    let items = if expected.contains("a rate (") { number::<NonZeroU32>(text.trim()) } else { None };
+    items.map_or_else(String::new, |items| format!("did you mean \"{items}/s\"? "))
 }
 
 /// What a text form says of itself when it can't be read.

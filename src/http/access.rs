@@ -20,6 +20,7 @@ use utoipa::openapi::{OpenApi, PathItem};
 
 use super::App;
 use super::problem::{Problem, RequestId, Slug};
+use super::visitor::Names;
 use crate::domain::access::Role;
 use crate::domain::ids::TaskId;
 use crate::ports::task_store::Actor;
@@ -45,6 +46,8 @@ impl Modify for Scheme {
 pub struct Caller {
     /// Their name, for the audit.
     pub name: String,
+    /// Which caller of that name, see [`Identity::subject`].
+    pub subject: String,
     /// What they may do.
     pub role: Role,
     /// The business that they are, for [`Role::Business`].
@@ -105,34 +108,37 @@ pub enum Access {
     Roles(Vec<Role>),
 }
 
-/// Who may call each route.
+/// Who may call each route, and by which names the node is called.
 #[derive(Debug, Default)]
-pub struct Policy(HashMap<(String, String), Access>);
+pub struct Policy {
+    routes: HashMap<(String, String), Access>,
+    names: Names,
+}
 
 impl Policy {
     /// Reads it from the document.
-    pub fn of(document: &OpenApi) -> Policy {
-        let mut policy = HashMap::new();
+    pub(super) fn of(document: &OpenApi, names: Names) -> Policy {
+        let mut routes = HashMap::new();
         for (path, item) in &document.paths.paths {
             for (method, operation) in operations(item) {
-                policy.insert((method.to_owned(), path.clone()), access_of(operation));
+                routes.insert((method.to_owned(), path.clone()), access_of(operation));
             }
         }
-        Policy(policy)
+        Policy { routes, names }
     }
 
     /// Who may call a route; nobody where nothing is stated.
     pub fn access(&self, method: &Method, path: &str) -> Access {
         // Who may GET may HEAD.
         let method = if method == Method::HEAD { "GET" } else { method.as_str() };
-        let known = self.0.get(&(method.to_owned(), path.to_owned()));
+        let known = self.routes.get(&(method.to_owned(), path.to_owned()));
         known.cloned().unwrap_or(Access::Roles(Vec::new()))
     }
 
     /// The methods of a path that doesn't have this one; none where it has it, or where nothing of it is stated.
     fn others(&self, method: &Method, path: &str) -> Option<String> {
         let mut known: Vec<&str> =
-            self.0.keys().filter(|(_, at)| at == path).map(|(name, _)| name.as_str()).collect();
+            self.routes.keys().filter(|(_, at)| at == path).map(|(name, _)| name.as_str()).collect();
         if known.contains(&"GET") {
             known.push("HEAD");
         }
@@ -187,11 +193,18 @@ pub async fn guard(
         }
         return response;
     }
-    let roles = match policy.access(request.method(), path.as_str()) {
+    let (roles, is_open_here) = match policy.access(request.method(), path.as_str()) {
+        // The same for everybody, and watchdogs ask for it in strange ways.
         Access::Public => return next.run(request).await,
-        Access::Local(_) if is_local(&request) => return next.run(request).await,
-        Access::Local(roles) | Access::Roles(roles) => roles,
+        Access::Local(roles) => (roles, !app.service.config().auth.always_token),
+        Access::Roles(roles) => (roles, false),
     };
+    if let Err((slug, text)) = policy.names.judge(request.method(), request.uri(), request.headers()) {
+        return Problem::new(slug, text).into_response();
+    }
+    if is_open_here && is_local(&request) {
+        return next.run(request).await;
+    }
     let request_id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let caller = match authenticate(&app, request.headers(), peer, request_id).await {
@@ -204,8 +217,34 @@ pub async fn guard(
         let text = format!("{name} is {role}; this needs {}", needed.join(" or "));
         return Problem::from(ServiceError::Forbidden(text)).into_response();
     }
+    if let Some(task) = caller.task
+        && let Err(error) = keep_to(task, path.as_str(), request.uri().path())
+    {
+        return Problem::from(error).into_response();
+    }
     request.extensions_mut().insert(caller);
     next.run(request).await
+}
+
+/// Where a start token may go beside its own task: these tell it of nothing else.
+const BESIDE_THE_TASK: [&str; 3] = ["/v1/whoami", "/v1/logs", "/v1/events"];
+/// What would make further tasks of it.
+const MORE_TASKS: [&str; 2] = ["/v1/tasks/{task}/clone", "/v1/tasks/{task}/redrives"];
+
+/// Keeps a start token to its own task, whatever the route does.
+///
+/// # Errors
+/// Another task isn't there for it, and what belongs to no task is forbidden.
+fn keep_to(task: TaskId, route: &str, path: &str) -> Result<(), ServiceError> {
+    if BESIDE_THE_TASK.contains(&route) {
+        return Ok(());
+    }
+    let asked = route.split('/').zip(path.split('/')).find(|(part, _)| *part == "{task}");
+    match asked {
+        Some((_, asked)) if asked != task.to_string() => Err(ServiceError::no_task(asked)),
+        Some(_) if !MORE_TASKS.contains(&route) => Ok(()),
+        _ => Err(ServiceError::Forbidden(format!("a start token is for {task} only"))),
+    }
 }
 
 /// How long whoever listens may still hear something after their token was revoked, or has expired. (5 s are allowed.)
@@ -250,8 +289,8 @@ async fn authenticate(
         Some("ui") => "ui",
         _ => "api",
     };
-    let Identity { name, role, business, task } = identity;
-    Ok(Caller { name, role, business, task, source, request_id })
+    let Identity { name, subject, role, business, task } = identity;
+    Ok(Caller { name, subject, role, business, task, source, request_id })
 }
 
 /// The one value of a header; none when it is absent, repeated (whom to believe?) or no text.
@@ -274,6 +313,7 @@ mod tests {
     fn caller(role: Role, business: Option<&str>, task: Option<i64>) -> Caller {
         Caller {
             name: "ann".to_owned(),
+            subject: "token 1".to_owned(),
             role,
             business: business.map(str::to_owned),
             task: task.map(TaskId),
@@ -294,6 +334,15 @@ mod tests {
         assert!(sees(&start, "task", "t1"));
         assert!(!sees(&start, "task", "t2") && !sees(&start, "business", "push"));
         assert_eq!(start.actor(None).source, "business");
+    }
+
+    #[test]
+    fn a_start_token_is_kept_to_the_routes_of_its_task() {
+        let keeps = |route, path| keep_to(TaskId(7), route, path).is_ok();
+        assert!(keeps("/v1/tasks/{task}/ready", "/v1/tasks/t7/ready") && keeps("/v1/whoami", "/v1/whoami"));
+        assert!(!keeps("/v1/tasks/{task}", "/v1/tasks/t77"));
+        assert!(!keeps("/v1/tasks/{task}/clone", "/v1/tasks/t7/clone"));
+        assert!(!keeps("/v1/uploads", "/v1/uploads") && !keeps("/v1/uploads/{u}", "/v1/uploads/t7"));
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl From<ActorNode> for ActorBody {
 
 /// The tree of this node's actors
 #[utoipa::path(
-    get, path = "/actors", tag = "node", params(Wanted), security((), ("bearer" = ["viewer"])),
+    get, path = "/actors", operation_id = "own_actors", tag = "node", params(Wanted), security((), ("bearer" = ["viewer"])),
     responses((status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))))
 )]
 async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result<Response, Problem> {
@@ -94,7 +94,7 @@ async fn local(State(app): State<App>, Params(wanted): Params<Wanted>) -> Result
 
 /// The tree of a node's actors
 #[utoipa::path(
-    get, path = "/v1/nodes/{node}/actors", tag = "node", security(("bearer" = ["viewer"])),
+    get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node", security(("bearer" = ["viewer"])),
     params(("node" = String, Path, description = "Its name", max_length = 64), Wanted),
     responses(
         (status = 200, description = "The tree", content((Vec<ActorBody> = "application/json"), (String = "text/plain"))),

@@ -10,7 +10,8 @@ use super::problem::{Problem, Slug};
 use crate::domain::settings_serde::Object;
 use crate::service::{FieldFault, ServiceError};
 
-/// A JSON body. Unknown members are refused with their pointer; an empty body is `{}`.
+/// A JSON body that says that it is one: without a type, the form of any page could be one. Unknown members are refused
+/// with their pointer; an empty body is `{}`.
 #[derive(Clone, Debug)]
 pub struct Body<T>(pub T);
 
@@ -19,6 +20,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
         let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let kind_is_missing = kind.is_none();
         let is_json = kind.is_none_or(|kind| {
             let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
             kind == "application/json" || kind == "application/merge-patch+json"
@@ -34,6 +36,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 _ => Problem::new(Slug::InvalidRequest, "the body can't be read"),
             }
         })?;
+        if kind_is_missing && !bytes.is_empty() {
+            return Err(Problem::new(Slug::UnsupportedMediaType, "the body has no Content-Type"));
+        }
         Ok(Body(parse(&bytes)?))
     }
 }

@@ -54,7 +54,7 @@ fn told(query: &DryRunQuery, business: &Business) -> Result<Response, ServiceErr
 ///
 /// Its handler is called with pings first; `check=skip` leaves that out. The reply holds the signing secret, once.
 #[utoipa::path(
-    post, path = "/v1/businesses", tag = "businesses", params(RegisterQuery), request_body = RegisterBody,
+    post, path = "/v1/businesses", operation_id = "register_business", tag = "businesses", params(RegisterQuery), request_body = RegisterBody,
     security(("bearer" = ["admin"])),
     responses(
         (status = 201, body = BusinessJson, headers(("location" = String), ("etag" = String))),
@@ -82,7 +82,7 @@ async fn register(
 
 /// List businesses in the order of their names.
 #[utoipa::path(
-    get, path = "/v1/businesses", tag = "businesses", params(ListQuery),
+    get, path = "/v1/businesses", operation_id = "list_businesses", tag = "businesses", params(ListQuery),
     security(("bearer" = ["viewer"])),
     responses(
         (status = 200, body = page::Page<BusinessJson>),
@@ -101,7 +101,7 @@ async fn list(State(app): State<App>, uri: Uri, Params(query): Params<ListQuery>
 
 /// Look at a business.
 #[utoipa::path(
-    get, path = "/v1/businesses/{business}", tag = "businesses",
+    get, path = "/v1/businesses/{business}", operation_id = "show_business", tag = "businesses",
     params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
     security(("bearer" = ["viewer", "business"])),
     responses(
@@ -118,7 +118,7 @@ async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) 
 ///
 /// A JSON merge-patch over what GET shows. With `If-Match` it is refused when the business was changed meanwhile.
 #[utoipa::path(
-    patch, path = "/v1/businesses/{business}", tag = "businesses",
+    patch, path = "/v1/businesses/{business}", operation_id = "change_business", tag = "businesses",
     params(
         ("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
@@ -156,7 +156,7 @@ async fn edit(
 ///
 /// It is called with pings; nothing is recorded.
 #[utoipa::path(
-    post, path = "/v1/businesses/{business}/check", tag = "businesses",
+    post, path = "/v1/businesses/{business}/check", operation_id = "check_business", tag = "businesses",
     params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["operator"])),
@@ -175,7 +175,7 @@ async fn check(
 
 /// Hide a business: it takes no new tasks, those it has go on.
 #[utoipa::path(
-    post, path = "/v1/businesses/{business}/archive", tag = "businesses",
+    post, path = "/v1/businesses/{business}/archive", operation_id = "archive_business", tag = "businesses",
     params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), DryRunQuery),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
@@ -198,7 +198,7 @@ async fn archive(
 
 /// Show an archived business again.
 #[utoipa::path(
-    post, path = "/v1/businesses/{business}/unarchive", tag = "businesses",
+    post, path = "/v1/businesses/{business}/unarchive", operation_id = "unarchive_business", tag = "businesses",
     params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), DryRunQuery),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
@@ -223,7 +223,7 @@ async fn unarchive(
 ///
 /// The reply holds it, once. The secret before it stays valid for 24 hours: calls carry both signatures.
 #[utoipa::path(
-    post, path = "/v1/businesses/{business}/rotate-secret", tag = "businesses",
+    post, path = "/v1/businesses/{business}/rotate-secret", operation_id = "rotate_business_secret", tag = "businesses",
     params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
     request_body = Option<ReasonBody>,
     security(("bearer" = ["admin"])),
@@ -245,7 +245,7 @@ async fn rotate_secret(
 
 /// Who changed what of a business, and why; newest first.
 #[utoipa::path(
-    get, path = "/v1/businesses/{business}/revisions", tag = "businesses",
+    get, path = "/v1/businesses/{business}/revisions", operation_id = "business_revisions", tag = "businesses",
     params(("business" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), RevisionsQuery),
     security(("bearer" = ["viewer", "business"])),
     responses(

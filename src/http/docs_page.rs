@@ -23,7 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// This API, for people
 #[utoipa::path(
-    get, path = "/docs", tag = "node", security(()),
+    get, path = "/docs", operation_id = "docs", tag = "node", security(()),
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
 )]
 async fn docs(Extension(written): Extension<Arc<Written>>) -> Response {

@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr};
 
 use super::access::{self, Access};
 use super::docs_page;
 use super::dry_run;
 use super::parameters::Rules;
+use super::problem::Slug;
 
 /// The document, written.
 #[derive(Debug)]
@@ -53,12 +54,38 @@ fn complete(operation: &mut Operation) {
     for (_, status) in statuses.into_iter().filter(|(applies, _)| *applies) {
         operation.responses.responses.entry(status.to_owned()).or_insert_with(problem);
     }
+    for (status, response) in &mut operation.responses.responses {
+        if let RefOr::T(response) = response {
+            describe(status, response);
+        }
+    }
+}
+
+/// Says of an answer what it means where the route doesn't: OpenAPI wants it said of each.
+fn describe(status: &str, response: &mut Response) {
+    let said = &mut response.description;
+    if said.trim().is_empty() {
+        *said = match status {
+            "200" => "What was asked for".to_owned(),
+            "201" => "It was made".to_owned(),
+            "202" => "It is under way".to_owned(),
+            "204" => "It is done".to_owned(),
+            _ => slugs_of(status),
+        };
+    }
+}
+
+/// The problems that a status can be.
+fn slugs_of(status: &str) -> String {
+    let facts = Slug::ALL.into_iter().map(Slug::facts).filter(|(_, of, ..)| of.as_str() == status);
+    let slugs: Vec<&str> = facts.map(|(slug, ..)| slug).collect();
+    // `4XX` is none of them.
+    if slugs.is_empty() { "A problem".to_owned() } else { slugs.join(", ") }
 }
 
 pub(super) fn problem() -> RefOr<utoipa::openapi::Response> {
     let schema = Ref::from_schema_name("Problem");
     let content = ContentBuilder::new().schema(Some(schema)).build();
-    let response =
-        ResponseBuilder::new().description("A problem").content("application/problem+json", content);
+    let response = ResponseBuilder::new().content("application/problem+json", content);
     RefOr::T(response.build())
 }

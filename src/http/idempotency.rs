@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: a POST that is sent again with the same key gets the first one's answer.
 //!
-//! Keys belong to a caller and a path, and live 24 hours. Only answers that did something are remembered: a request
+//! Keys belong to a caller (a token, not its name), their business and a path, and live 24 hours. Only answers that did something are remembered: a request
 //! that was refused changed nothing and may be sent again. Secrets that an answer shows once are not remembered. An
 //! upload is a stream, which can't be compared; its key is not looked at.
 
@@ -88,7 +88,8 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
         return Problem::new(Slug::PayloadTooLarge, text).into_response();
     };
     let place = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-    let scope = format!("{} {} {place}", caller.role.as_str(), caller.name);
+    let business = caller.business.as_deref().unwrap_or_default();
+    let scope = format!("{}\n{business}\n{place}", caller.subject);
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let fingerprint = format!("{}\n{}", kind.unwrap_or_default(), String::from_utf8_lossy(&bytes));
     let answers = &app.service;

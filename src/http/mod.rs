@@ -41,14 +41,13 @@ mod tasks;
 pub mod time;
 mod tokens;
 mod uploads;
+mod visitor;
 mod whoami;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::uri::Authority;
-use axum::http::{HeaderValue, Method, header};
+use axum::http::{Method, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
@@ -59,7 +58,6 @@ use utoipa_axum::router::OpenApiRouter;
 use self::access::Scheme;
 pub use self::front::Front;
 use self::problem::{Problem, Slug};
-use crate::config::AuthMode;
 use crate::service::{Service, ServiceError};
 
 /// What every handler of a request is given.
@@ -123,7 +121,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
     idempotency::describe(&mut document);
     let (written, rules) = document::finish(&mut document);
     let document = Arc::new(document);
-    let policy = Arc::new(access::Policy::of(&document));
+    let policy = Arc::new(access::Policy::of(&document, visitor::Names::of(&app.service.config().http)));
     let body_limit = usize::try_from(app.service.config().http.body_limit.0).unwrap_or(usize::MAX);
     let router = router
         .layer(Extension(Arc::new(written)))
@@ -150,9 +148,6 @@ async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Resp
     if !is_read && app.front.is_ending() {
         return Problem::from(ServiceError::Draining).into_response();
     }
-    if let Some(text) = misled(&app, &request) {
-        return Problem::from(ServiceError::Forbidden(text.to_owned())).into_response();
-    }
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length: u64 = length.and_then(|text| text.parse().ok()).unwrap_or(0);
     let limit = app.service.config().http.body_limit;
@@ -161,30 +156,6 @@ async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Resp
         return Problem::new(Slug::PayloadTooLarge, text).into_response();
     }
     next.run(request).await
-}
-
-/// Why a request looks as if a page of somebody else had a browser on this machine send it. It matters only where no
-/// token says who calls.
-fn misled(app: &App, request: &Request) -> Option<&'static str> {
-    if app.service.config().auth.mode != AuthMode::Off {
-        return None;
-    }
-    let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let host = text(header::HOST).or_else(|| request.uri().authority().map(Authority::as_str));
-    if !host.is_some_and(is_loopback) {
-        return Some("without tokens this node answers only to localhost: send `Host: localhost`");
-    }
-    let origin = text(header::ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
-    (origin.is_some() && origin != host).then_some("the request comes from a page of another origin")
-}
-
-/// Whether a host, perhaps with a port, can only be this machine.
-fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -203,6 +174,26 @@ mod tests {
             }
         }
         assert!(count >= 8, "operations are found: {count}");
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own_and_every_answer_is_described() {
+        let (_, mut document) = routes().split_for_parts();
+        idempotency::describe(&mut document);
+        document::finish(&mut document);
+        let mut names = std::collections::BTreeSet::new();
+        for (path, item) in &document.paths.paths {
+            for (method, operation) in access::operations(item) {
+                let name = operation.operation_id.clone().unwrap_or_default();
+                assert!(!name.is_empty() && names.insert(name), "{method} {path} shares its name");
+                let answers = serde_json::to_value(&operation.responses).expect("it is JSON");
+                for (status, answer) in answers.as_object().expect("answers by status") {
+                    let said = answer["description"].as_str().unwrap_or_default();
+                    assert!(!said.trim().is_empty(), "{method} {path} {status} isn't described");
+                }
+            }
+        }
+        assert!(names.len() > 50, "operations are found: {}", names.len());
     }
 
     #[test]
@@ -230,23 +221,6 @@ mod tests {
         let (_, mut document) = routes().split_for_parts();
         idempotency::describe(&mut document);
         document::finish(&mut document);
-    }
-
-    #[test]
-    fn only_names_of_this_machine_are_loopback() {
-        for host in ["localhost", "localhost:7700", "127.0.0.1:7700", "127.8.9.1", "[::1]:7700", "[::1]"] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in [
-            "example.org",
-            "localhost.example.org:7700",
-            "10.0.0.1:7700",
-            "",
-            "[::2]:7700",
-            "127.0.0.1.nip.io",
-        ] {
-            assert!(!is_loopback(host), "{host}");
-        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError>
 ///
 /// The one that answers comes first. What only a node itself knows is null while it can't be asked.
 #[utoipa::path(
-    get, path = "/v1/nodes", tag = "node", security(("bearer" = ["viewer"])),
+    get, path = "/v1/nodes", operation_id = "list_nodes", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = Page<NodeBody>))
 )]
 async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
@@ -73,7 +73,7 @@ async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
 
 /// One node
 #[utoipa::path(
-    get, path = "/v1/nodes/{node}", tag = "node", security(("bearer" = ["viewer"])),
+    get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node", security(("bearer" = ["viewer"])),
     params(("node" = String, Path, description = "Its name", max_length = 64)),
     responses((status = 200, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
 )]
@@ -101,7 +101,7 @@ struct NodePatch {
 ///
 /// Another node is asked to change itself; it keeps that in the audit with the caller's name.
 #[utoipa::path(
-    patch, path = "/v1/nodes/{node}", tag = "node", security(("bearer" = ["admin"])),
+    patch, path = "/v1/nodes/{node}", operation_id = "change_node", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
     request_body = NodePatch,
     responses(
@@ -192,7 +192,7 @@ struct Why {
 /// that it can't be asked now is no hindrance. A node alone has nobody to hand anything to: what runs goes on to its end.
 /// `/readyz` answers 503.
 #[utoipa::path(
-    post, path = "/v1/nodes/{node}/drain", tag = "node", security(("bearer" = ["admin"])),
+    post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
     request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
@@ -209,7 +209,7 @@ async fn drain(
 
 /// Take tasks again
 #[utoipa::path(
-    post, path = "/v1/nodes/{node}/undrain", tag = "node", security(("bearer" = ["admin"])),
+    post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node", security(("bearer" = ["admin"])),
     params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
     request_body = Option<Why>,
     responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))

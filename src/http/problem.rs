@@ -17,7 +17,7 @@ use StatusCode as S;
 
 /// Of each kind, in the order of [`Slug::ALL`]: the last part of its `type`, the status, the title, and what to try when
 /// the problem itself doesn't know.
-const FACTS: [(&str, S, &str, &str); 25] = [
+const FACTS: [(&str, S, &str, &str); 27] = [
     ("invalid-request", S::BAD_REQUEST, "The request can't be understood", "look at `errors`"),
     (
         "unauthenticated",
@@ -26,6 +26,18 @@ const FACTS: [(&str, S, &str, &str); 25] = [
         "send `Authorization: Bearer wrk_…` with a token that is neither expired nor revoked",
     ),
     ("forbidden", S::FORBIDDEN, "Not with this token", "ask an administrator for a token with the role"),
+    (
+        "foreign-host",
+        S::FORBIDDEN,
+        "Not by this name",
+        "call the node by an address that it listens on, or add the name to `http.allowed_hosts`",
+    ),
+    (
+        "foreign-page",
+        S::FORBIDDEN,
+        "Not from a page of somebody else",
+        "ask from the node's own pages or from a program; behind a proxy, set `http.public_url`",
+    ),
     ("not-found", S::NOT_FOUND, "There is no such thing", "list what there is"),
     (
         "method-not-allowed",
@@ -134,6 +146,10 @@ pub enum Slug {
     Unauthenticated,
     /// The caller may not.
     Forbidden,
+    /// The node is called by a name that it doesn't have.
+    ForeignHost,
+    /// A browser asks for a page of somebody else.
+    ForeignPage,
     /// No such thing.
     NotFound,
     /// The path is there, the method isn't.
@@ -182,10 +198,12 @@ pub enum Slug {
 
 impl Slug {
     /// All of them.
-    pub const ALL: [Slug; 25] = [
+    pub const ALL: [Slug; 27] = [
         Slug::InvalidRequest,
         Slug::Unauthenticated,
         Slug::Forbidden,
+        Slug::ForeignHost,
+        Slug::ForeignPage,
         Slug::NotFound,
         Slug::MethodNotAllowed,
         Slug::ItemNotRecorded,

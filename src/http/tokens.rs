@@ -121,7 +121,7 @@ struct RevokeQuery {
 
 /// Make a token. The reply holds it, once.
 #[utoipa::path(
-    post, path = "/v1/tokens", tag = "access", params(DryRunQuery), request_body = TokenBody,
+    post, path = "/v1/tokens", operation_id = "create_token", tag = "access", params(DryRunQuery), request_body = TokenBody,
     security(("bearer" = ["admin"])),
     responses(
         (status = 201, body = TokenJson),
@@ -158,7 +158,7 @@ fn instant(text: &str) -> Result<WallMs, ServiceError> {
 
 /// List tokens, revoked ones too, in the order in which they were made.
 #[utoipa::path(
-    get, path = "/v1/tokens", tag = "access", params(ListQuery),
+    get, path = "/v1/tokens", operation_id = "list_tokens", tag = "access", params(ListQuery),
     security(("bearer" = ["admin"])),
     responses(
         (status = 200, body = page::Page<TokenJson>),
@@ -181,7 +181,7 @@ async fn list(
 
 /// Take a token's validity away, at once.
 #[utoipa::path(
-    delete, path = "/v1/tokens/{id}", tag = "access",
+    delete, path = "/v1/tokens/{id}", operation_id = "revoke_token", tag = "access",
     params(("id" = i64, Path, description = "Its number", minimum = 1), RevokeQuery),
     security(("bearer" = ["admin"])),
     responses(

@@ -148,21 +148,27 @@ fn owner(caller: &Caller) -> String {
     }
 }
 
-/// A business may make tasks of its own uploads only; of others' it doesn't even learn that they are there.
+/// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
+/// they are there. What it may fetch is guarded.
 ///
 /// # Errors
 /// As if there were no such upload.
-pub(super) async fn refuse_foreign_upload(
+pub(super) async fn judge_source(
     app: &App,
     caller: &Caller,
-    source: &SourceRequest,
+    source: &mut SourceRequest,
 ) -> Result<(), ServiceError> {
+    let is_business = caller.role == Role::Business;
+    if let SourceRequest::Url { is_guarded, .. } = source {
+        *is_guarded = is_business;
+    }
     let SourceRequest::Upload { upload } = source else { return Ok(()) };
-    if caller.role != Role::Business {
+    if !is_business {
         return Ok(());
     }
     match app.service.show_upload(*upload).await {
-        Ok((found, _)) if found.created_by == owner(caller) => Ok(()),
+        // A start token is for its task; uploads are its business's.
+        Ok((found, _)) if found.created_by == owner(caller) && caller.task.is_none() => Ok(()),
         Ok(_) | Err(ServiceError::NotFound { .. }) => {
             let text = format!("{upload} isn't there; upload it (again)");
             Err(ServiceError::unprocessable("/source", text))

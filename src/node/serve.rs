@@ -97,6 +97,7 @@ impl Serve {
             state: state.clone(),
             store,
             min_level: min_level.clone(),
+            port: address.port(),
             address: advertised(&config, address, tls.is_some()),
         };
         let (node, parts) = compose::compose(ingredients).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub use crate::adapters::handler::origin::OriginView;
 use crate::adapters::memory::MemoryStore;
 pub use crate::adapters::source::{
-    CsvFormat, Desk, Fetcher, Format, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource,
+    CsvFormat, Desk, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource,
     Opening, SourceSpec, StoredSourceError, StoredSources, open,
 };
 use crate::domain::ids::WallMs;

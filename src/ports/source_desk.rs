@@ -33,6 +33,8 @@ pub enum SourceRequest {
         url: String,
         /// How its bytes become rows.
         format: RowFormat,
+        /// Whether whoever asks may reach less than the node can: a business may.
+        is_guarded: bool,
     },
     /// Failures of another task.
     Redrive(RedriveSpec),

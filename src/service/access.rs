@@ -16,6 +16,9 @@ const PROXY_NAME_MAX: usize = 190;
 pub struct Identity {
     /// Their name, for the audit.
     pub name: String,
+    /// Which caller of that name: the token's number, the proxy's person, the start. What one caller did is never
+    /// answered to another of the same name.
+    pub subject: String,
     /// What they may do.
     pub role: Role,
     /// The business that they are, for [`Role::Business`].
@@ -46,7 +49,8 @@ impl Service {
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
         let config = self.config();
         if config.auth.mode == AuthMode::Off {
-            return Ok(Identity { name: "local".to_owned(), role: Role::Admin, business: None, task: None });
+            let (name, subject) = ("local".to_owned(), "local".to_owned());
+            return Ok(Identity { name, subject, role: Role::Admin, business: None, task: None });
         }
         if let Some(person) = behind_proxy(&config.auth, credentials) {
             return Ok(person);
@@ -67,7 +71,8 @@ impl Service {
         if view.expires_at.is_some_and(|at| at <= self.now()) {
             return Err(refuse("the token has expired"));
         }
-        Ok(Identity { name: view.name, role: view.role, business: view.business, task: None })
+        let subject = format!("token {}", view.id);
+        Ok(Identity { name: view.name, subject, role: view.role, business: view.business, task: None })
     }
 }
 
@@ -85,7 +90,13 @@ fn behind_proxy(auth: &Auth, credentials: Credentials<'_>) -> Option<Identity> {
     let is_trusted = auth.proxy_trust.iter().any(|network| network.contains(peer));
     let name = credentials.proxy_user.map(str::trim).filter(|name| !name.is_empty())?;
     let fits = name.chars().count() <= PROXY_NAME_MAX && !name.chars().any(char::is_control);
-    let person = || Identity { name: name.to_owned(), role: Role::Operator, business: None, task: None };
+    let person = || Identity {
+        name: name.to_owned(),
+        subject: format!("proxy {name}"),
+        role: Role::Operator,
+        business: None,
+        task: None,
+    };
     (is_trusted && fits).then(person)
 }
 

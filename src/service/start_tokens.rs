@@ -28,6 +28,7 @@ impl Service {
         let start = self.start_of_token(token).await?;
         let business = self.task(start.task).await?.business;
         let name = format!("{business} (start {} of {})", start.start_no, start.task);
-        Ok(Identity { name, role: Role::Business, business: Some(business), task: Some(start.task) })
+        let subject = format!("start {} of {}", start.start_no, start.task);
+        Ok(Identity { name, subject, role: Role::Business, business: Some(business), task: Some(start.task) })
     }
 }

@@ -16,6 +16,10 @@ use crate::ports::business_store::Business;
 pub const NAME_CHARS_MAX: usize = 128;
 /// How deeply JSON may be nested that is kept as it was written. (serde_json reads 128, and it is stored inside more.)
 pub const DEPTH_MAX: usize = 100;
+/// Businesses among which a misspelt one is looked for.
+const LOOKED_THROUGH_MAX: u32 = 1000;
+/// How like a name must be to be guessed. (Jaro–Winkler, as clap has it.)
+const LIKE_ENOUGH: f64 = 0.8;
 /// Labels of one task.
 pub const LABELS_MAX: usize = 32;
 /// The longest key of a label. Unit: bytes.
@@ -28,11 +32,24 @@ impl Service {
     pub(super) async fn open_business(&self, slug: &str) -> Result<Business, ServiceError> {
         let found = self.parts.businesses.business(slug).await?;
         let fault = |text: String| ServiceError::unprocessable("/business", text);
-        let business = found.ok_or_else(|| fault(format!("there is no business {slug}")))?;
+        let Some(business) = found else {
+            let missing = FieldFault::new("/business", format!("there is no business {slug}"));
+            let like = self.business_like(slug).await?;
+            let named = like.map(|like| missing.clone().advise(format!("did you mean {like}?")));
+            return Err(ServiceError::Unprocessable(vec![named.unwrap_or(missing)]));
+        };
         match business.archived_at {
             Some(_) => Err(fault(format!("{slug} is archived; unarchive it first"))),
             None => Ok(business),
         }
+    }
+
+    /// The business whose name is nearest to one that isn't there, if any is near.
+    async fn business_like(&self, slug: &str) -> Result<Option<String>, ServiceError> {
+        let all = self.parts.businesses.businesses(false, None, LOOKED_THROUGH_MAX).await?;
+        let near = all.into_iter().map(|one| (strsim::jaro_winkler(slug, &one.slug), one.slug));
+        let near = near.filter(|(likeness, _)| *likeness > LIKE_ENOUGH).max_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(near.map(|(_, slug)| slug))
     }
 
     /// The settings of a task: the node's defaults, the business's, then what the request names.

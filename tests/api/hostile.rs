@@ -111,6 +111,20 @@ async fn a_start_token_is_told_of_no_other_task_of_its_business() {
     assert_eq!(token.get("/v1/logs").await.expect(200)["items"], json!([]));
     token.get("/v1/tasks").await.problem(403, "forbidden");
     token.get(&format!("/v1/tasks/{own}")).await.expect(200);
+    token.post(&format!("/v1/tasks/{own}/clone"), json!({})).await.problem(403, "forbidden");
+    token.post(&format!("/v1/tasks/{other}/stop"), json!({})).await.problem(404, "not-found");
+    token.get("/v1/businesses/push").await.problem(403, "forbidden");
+    // What its business sent is the business's.
+    let kind = [("content-type", "text/csv")];
+    let rows = || Bytes::from_static(b"user\nann\n");
+    let sent = all.send(Method::POST, "/v1/uploads", &kind, rows()).await.expect(201);
+    let upload = format!("/v1/uploads/{}", sent["id"].as_str().unwrap());
+    token.send(Method::POST, "/v1/uploads", &kind, rows()).await.problem(403, "forbidden");
+    token.get(&upload).await.problem(403, "forbidden");
+    token.delete(&upload).await.problem(403, "forbidden");
+    let source = json!({"source": {"type": "file", "upload": sent["id"]}});
+    token.patch(&format!("/v1/tasks/{own}"), source).await.problem(422, "validation-failed");
+    all.get(&upload).await.expect(200);
 }
 
 #[tokio::test]

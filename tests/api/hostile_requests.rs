@@ -32,6 +32,17 @@ async fn what_is_no_text_or_out_of_bounds_is_refused_where_it_stands() {
 }
 
 #[tokio::test]
+async fn a_business_that_is_misspelt_is_guessed() {
+    let node = node().await;
+    let advice = async |more: Value| {
+        let problem = node.admin.post("/v1/tasks", task(more)).await.problem(422, "validation-failed");
+        problem["errors"][0]["try"].clone()
+    };
+    assert_eq!(advice(json!({"business": "psuh"})).await, "did you mean push?");
+    assert_eq!(advice(json!({"business": "zzz"})).await, Value::Null);
+}
+
+#[tokio::test]
 async fn an_array_is_no_object_and_nothing_is_no_body() {
     let node = node().await;
     let id = node.admin.post("/v1/tasks", task(json!({}))).await.expect(201)["id"].clone();

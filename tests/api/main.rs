@@ -35,4 +35,6 @@ mod support;
 mod tasks;
 mod tls;
 mod uploads;
+mod url_sources;
+mod visitors;
 mod window;

@@ -87,3 +87,23 @@ async fn a_task_that_runs_shows_its_head_its_budget_and_what_is_unsaved() {
     let line = format!(r#"windrow_task_status{{task="{waits}",status="queued"}}"#);
     assert_eq!(value(&page(&node).await, &line), Some(1.0), "one that has not run is shown as well");
 }
+
+#[tokio::test]
+async fn a_drained_node_that_is_watched_is_no_alarm() {
+    let node = Node::start().await;
+    let name = node.admin.get("/v1/nodes").await.expect(200)["items"][0]["id"].clone();
+    let path = format!("/v1/nodes/{}/drain", name.as_str().expect("a name"));
+    node.admin.post(&path, json!({})).await.expect(202);
+    for _ in 0..9 {
+        assert_eq!(node.admin.get("/readyz").await.status, 503);
+    }
+    let page = page(&node).await;
+    let failed: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("windrow_http_server_requests_total{") && line.contains("status=\"5"))
+        .collect();
+    assert!(!failed.is_empty() && failed.iter().all(|line| line.contains("route=\"/readyz\"")), "{failed:?}");
+    let rules = include_str!("../../deploy/alerts.yml");
+    let rule = rules.split("- alert: ").find(|rule| rule.starts_with("WindrowErrors\n")).expect("a rule");
+    assert!(rule.contains(r#"route!="/readyz""#), "{rule}");
+}

@@ -202,7 +202,8 @@ fn a_stream_says_goodbye_and_a_second_signal_ends_at_once() {
     let place = Place::new();
     let mut node = Node::start(&place);
     let mut stream = node.connect();
-    write!(stream, "GET /v1/events?topics=cluster HTTP/1.1\r\nhost: x\r\n{}\r\n", node.bearer()).unwrap();
+    write!(stream, "GET /v1/events?topics=cluster HTTP/1.1\r\nhost: localhost\r\n{}\r\n", node.bearer())
+        .unwrap();
     let mut seen = String::new();
     let mut until = |text: &str| {
         let mut byte = [0];
@@ -216,7 +217,7 @@ fn a_stream_says_goodbye_and_a_second_signal_ends_at_once() {
     let mut held = node.connect();
     write!(
         held,
-        "POST /v1/nodes/x/drain HTTP/1.1\r\nhost: x\r\n{}content-type: application/json\r\ncontent-length: 9\r\n\r\n{{",
+        "POST /v1/nodes/x/drain HTTP/1.1\r\nhost: localhost\r\n{}content-type: application/json\r\ncontent-length: 9\r\n\r\n{{",
         node.bearer()
     )
     .unwrap();

@@ -184,11 +184,11 @@ async fn denied_addresses_are_never_connected_to() {
     let loopback = networks(&["127.0.0.0/8", "::1/128"]);
     let port = server.address.port();
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"] {
-        let egress = Egress { allow: Vec::new(), deny: loopback.clone() };
+        let egress = Egress { allow: Vec::new(), deny: loopback.clone(), private: None };
         let options = HttpOptions { egress, ..HttpOptions::new(format!("http://{host}:{port}/")) };
         is(open(options).process(single()).await, "rejected", "DENIED_ADDRESS");
     }
-    let egress = Egress { allow: networks(&["10.0.0.0/8"]), deny: Vec::new() };
+    let egress = Egress { allow: networks(&["10.0.0.0/8"]), deny: Vec::new(), private: None };
     let options = HttpOptions { egress, ..HttpOptions::new(server.url()) };
     let said = is(open(options).process(single()).await, "rejected", "DENIED_ADDRESS");
     assert!(said.contains("allow_networks"), "{said}");

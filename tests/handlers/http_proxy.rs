@@ -99,7 +99,11 @@ async fn a_proxy_that_refuses_the_tunnel_is_a_charged_failure_that_says_so() {
 #[tokio::test]
 async fn the_guard_judges_the_proxys_address_and_a_handlers_that_is_written_as_one() {
     let (server, proxy) = (Server::always(204, "").await, ForwardProxy::start().await);
-    let deny = |network: &str| Egress { allow: Vec::new(), deny: vec![network.parse().expect("a network")] };
+    let deny = |network: &str| Egress {
+        allow: Vec::new(),
+        deny: vec![network.parse().expect("a network")],
+        private: None,
+    };
     let options = |url: &str, network: &str| HttpOptions {
         proxy: Some(proxy.url.clone()),
         egress: deny(network),

@@ -41,7 +41,7 @@ use super::classify::{Asked, Pointer, classify};
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext};
 
-pub use fetch::Fetcher;
+pub use fetch::{Fetcher, Guard};
 pub use hook::HookClient;
 pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};
 pub(in crate::adapters) use tls::{config as trusted, trusting_nobody};

@@ -64,8 +64,8 @@ impl SourceDesk for Desk {
                 finish(&SourceSpec::Inline { items: items.clone() }, source.checksum(), source.total())
             }
             SourceRequest::Upload { upload } => self.of_upload(*upload, now).await,
-            SourceRequest::Url { url, format } => {
-                let body = self.fetcher.get(url).await.map_err(SourceDeskError::Refused)?;
+            SourceRequest::Url { url, format, is_guarded } => {
+                let body = self.fetcher.get(url, *is_guarded).await.map_err(SourceDeskError::Refused)?;
                 let id = self.take_in(&row_format(format), by, bytes_max, now, body).await?;
                 self.of_upload(id, now).await
             }

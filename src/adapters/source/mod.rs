@@ -33,7 +33,7 @@ mod spool;
 mod stored;
 mod upload;
 
-pub use crate::adapters::handler::http::Fetcher;
+pub use crate::adapters::handler::http::{Fetcher, Guard};
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
 pub use desk::Desk;
 pub use fault::{Fault, FaultKind, IndexError};

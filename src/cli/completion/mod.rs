@@ -129,6 +129,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn whatever_is_a_file_is_completed_with_files() {
+        fn all(command: &Command) -> Vec<Arg> {
+            let below = command.get_subcommands().flat_map(all);
+            command.get_arguments().cloned().chain(below).collect()
+        }
+        let is_file = |arg: &Arg| {
+            arg.get_value_names()
+                .is_some_and(|names| names.iter().any(|name| matches!(name.as_str(), "FILE" | "DIR")))
+        };
+        let mut command = Cli::command();
+        command.build();
+        let files: Vec<Arg> = all(&command).into_iter().filter(is_file).collect();
+        assert!(files.len() > 10, "{}", files.len());
+        for arg in files {
+            assert_ne!(arg.get_value_hint(), clap::ValueHint::Unknown, "{}", arg.get_id());
+        }
+    }
+
+    #[test]
     fn the_node_is_the_one_that_the_line_is_about() {
         let line = [
             "windrow",

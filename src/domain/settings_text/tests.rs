@@ -190,3 +190,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_rate_without_its_time_is_guessed() {
+    for (bare, guess) in [("500", "500/s"), (" 10_000 ", "10000/s")] {
+        let guess = format!("; did you mean {guess:?}? examples: ");
+        for error in [bare.parse::<Rate>().unwrap_err(), bare.parse::<RateLimit>().unwrap_err()] {
+            assert!(error.to_string().contains(&guess), "{error}");
+        }
+    }
+    for other in ["0", "fast", "5/x"] {
+        let error = other.parse::<Rate>().unwrap_err().to_string();
+        assert!(!error.contains("did you mean"), "{error}");
+    }
+    let span = parse_span("500").unwrap_err().to_string();
+    assert!(!span.contains("did you mean"), "{span}");
+}

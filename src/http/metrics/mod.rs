@@ -181,7 +181,7 @@ async fn under_way(app: &App) -> Vec<TaskView> {
 
 /// Numbers for Prometheus
 #[utoipa::path(
-    get, path = "/metrics", tag = "node", security((), ("bearer" = ["viewer"])),
+    get, path = "/metrics", operation_id = "metrics", tag = "node", security((), ("bearer" = ["viewer"])),
     responses(
         (status = 200, description = "Prometheus's text format", body = String, content_type = "text/plain"),
         (status = 404, body = Problem, content_type = "application/problem+json", description = "telemetry.metrics is off"),

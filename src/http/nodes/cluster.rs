@@ -71,7 +71,7 @@ impl From<ShardCounts> for ClusterShards {
 
 /// See the whole cluster
 #[utoipa::path(
-    get, path = "/v1/cluster", tag = "node", security(("bearer" = ["viewer"])),
+    get, path = "/v1/cluster", operation_id = "show_cluster", tag = "node", security(("bearer" = ["viewer"])),
     responses((status = 200, body = ClusterBody))
 )]
 pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>, Problem> {

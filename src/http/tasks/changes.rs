@@ -13,7 +13,7 @@ use crate::http::body::{Body, Params};
 use crate::http::dry_run::{self, DryRunQuery};
 use crate::http::idempotency::TakenKey;
 use crate::http::problem::Problem;
-use crate::http::uploads::refuse_foreign_upload;
+use crate::http::uploads::judge_source;
 use crate::http::{App, etag};
 use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
@@ -52,28 +52,16 @@ pub(super) async fn create(
     Params(query): Params<PlanQuery>,
     Body(body): Body<CreateBody>,
 ) -> Answer {
-    refuse_start_token(&steer)?;
     if steer.caller.business.as_ref().is_some_and(|own| *own != body.business) {
         let text = format!("there is no business {}", body.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
     let plan = TaskPlan { strict: query.is_strict(), ..body.plan(key(taken))? };
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let source = body.source.read()?;
-    refuse_foreign_upload(&app, &steer.caller, &source).await?;
+    let mut source = body.source.read()?;
+    judge_source(&app, &steer.caller, &mut source).await?;
     let request = TaskRequest { business: body.business, source, plan };
     Ok(made(&app, query.is_dry(), app.service.create_task(request, &actor).await?).await?)
-}
-
-/// A start token is for one start of one task, not for new ones.
-pub(super) fn refuse_start_token(steer: &Steer) -> Result<(), ServiceError> {
-    match steer.start {
-        Some(start) => Err(ServiceError::Forbidden(format!(
-            "a start token is for start {} of {} only",
-            start.start_no, start.task
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// Make a task like another one.
@@ -99,7 +87,6 @@ pub(super) async fn clone(
     Body(body): Body<CloneBody>,
 ) -> Answer {
     let task = steer.task(&app, &text).await?;
-    refuse_start_token(&steer)?;
     let plan = TaskPlan { strict: query.is_strict(), ..body.plan(key(taken))? };
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
     Ok(made(&app, query.is_dry(), app.service.clone_task(task.id, plan, &actor).await?).await?)
@@ -137,9 +124,9 @@ pub(super) async fn edit(
     let task = steer.task(&app, &text).await?;
     let expected = etag::expected(&headers);
     let (change, reason) = body.change()?;
-    let change = TaskChange { strict: query.is_strict(), ..change };
-    if let Some(source) = &change.source {
-        refuse_foreign_upload(&app, &steer.caller, source).await?;
+    let mut change = TaskChange { strict: query.is_strict(), ..change };
+    if let Some(source) = &mut change.source {
+        judge_source(&app, &steer.caller, source).await?;
     }
     let actor = steer.caller.actor_of(reason, query.is_dry());
     let changed = app.service.change_task(task.id, expected, change, &actor).await?;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::bodies::CanaryBody;
-use super::changes::{key, made, refuse_start_token};
+use super::changes::{key, made};
 use super::settings::with_settings;
 use super::{Answer, Steer, TaskJson};
 use crate::http::App;
@@ -103,7 +103,7 @@ impl RedriveBody {
 /// the indexes and (unless `new_keys`) the idempotency keys under which it knows the items. What an earlier redrive made
 /// good, or has under way, is left out (unless `again`).
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/redrives", tag = "failures", request_body = Option<RedriveBody>,
+    post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures", request_body = Option<RedriveBody>,
     params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
     security(("bearer" = ["operator", "business"])),
     responses(
@@ -122,7 +122,6 @@ pub(super) async fn redrive(
     Body(mut body): Body<RedriveBody>,
 ) -> Answer {
     let origin = steer.task(&app, &text).await?;
-    refuse_start_token(&steer)?;
     let actor = steer.caller.actor_of(body.reason.take(), query.is_dry());
     let request = body.request(key(taken))?;
     Ok(made(&app, query.is_dry(), app.service.redrive(&origin, request, &actor).await?).await?)

@@ -88,7 +88,9 @@ impl SourceBody {
             }
             SourceKind::Url => {
                 let format = self.row_format()?;
-                Ok(SourceRequest::Url { url: self.url.ok_or_else(|| missing("url"))?, format })
+                let url = self.url.ok_or_else(|| missing("url"))?;
+                // Until it is known that no business asks.
+                Ok(SourceRequest::Url { url, format, is_guarded: true })
             }
         }
     }

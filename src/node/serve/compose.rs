@@ -11,7 +11,7 @@ use crate::adapters::peers::{PeerClient, PeerKey, PeerTls, Shared};
 use crate::config::Config;
 use crate::node::min_level::{MinLevel, Sieve};
 use crate::node::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
-use crate::node::sources::{Desk, Fetcher, StoredSources};
+use crate::node::sources::{Desk, Fetcher, Guard, StoredSources};
 use crate::node::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
@@ -31,7 +31,9 @@ pub(super) struct Ingredients<'a> {
     pub(super) runtimes: Arc<Runtimes>,
     pub(super) state: Arc<StateDir>,
     pub(super) store: Arc<Store>,
-    /// The base of the façade's URL.
+    /// The port of the façade.
+    pub(super) port: u16,
+    /// The base of its URL.
     pub(super) address: String,
     /// Which lines of the data log are kept.
     pub(super) min_level: MinLevel,
@@ -68,7 +70,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         clock: clock.clone(),
         transports,
     });
-    let fetcher = Fetcher::new(HttpOptions::of(&config.http_handler, ""));
+    let fetcher = Fetcher::new(HttpOptions::of(&config.http_handler, ""), guard(&from));
     let store = from.store.clone();
     let desk = Desk { sources: store.clone(), uploads: store.clone(), fetcher };
     let caller: Arc<dyn HookCaller> = calls.clone();
@@ -96,6 +98,16 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         clock,
     };
     Ok((node, parts))
+}
+
+/// What a source of a business may not be.
+fn guard(from: &Ingredients<'_>) -> Guard {
+    let public = from.config.http.public_url.clone();
+    Guard {
+        networks: from.config.http_handler.source_networks.clone(),
+        own_port: from.port,
+        own_urls: public.into_iter().chain([from.address.clone()]).collect(),
+    }
 }
 
 /// How other nodes of the store are known and asked.

@@ -2,7 +2,7 @@
 //! goes to one of those, never to the name again. Environment proxies are not looked at.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +21,7 @@ use tower_service::Service;
 
 use super::proxy::{Proxy, tunnel};
 use crate::adapters::handler::egress::Egress;
+use crate::domain::network::Network;
 
 /// No connection came about.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -46,14 +47,11 @@ pub(in crate::adapters) struct Connector {
     timeout: Duration,
     proxy: Option<Arc<Proxy>>,
     made: Arc<AtomicUsize>,
+    /// The port of this machine that is not connected to: the node's own.
+    shut: Option<u16>,
 }
 
 impl Connector {
-    /// A connector that goes straight to the host.
-    pub(in crate::adapters) fn direct(egress: Egress, timeout: Duration) -> Connector {
-        Connector::new(egress, timeout, None, Arc::default())
-    }
-
     /// A connector that counts in `made`.
     pub(super) fn new(
         egress: Egress,
@@ -61,7 +59,21 @@ impl Connector {
         proxy: Option<Proxy>,
         made: Arc<AtomicUsize>,
     ) -> Connector {
-        Connector { egress: Arc::new(egress), timeout, proxy: proxy.map(Arc::new), made }
+        Connector { egress: Arc::new(egress), timeout, proxy: proxy.map(Arc::new), made, shut: None }
+    }
+
+    /// The same for who may not reach all that the node can: public addresses and these private networks, and never the
+    /// node's own port. The proxy itself is no target.
+    pub(super) fn guarded(mut self, private: Vec<Network>, own_port: u16) -> Connector {
+        self.egress = Arc::new(Egress { private: Some(private), ..(*self.egress).clone() });
+        self.shut = Some(own_port);
+        self
+    }
+
+    /// What speaks against an address.
+    fn refusal(&self, address: SocketAddr) -> Option<String> {
+        let is_own = self.shut == Some(address.port()) && is_of_this_machine(address.ip());
+        if is_own { Some(format!("{address} is this node")) } else { self.egress.refusal(address.ip()) }
     }
 
     /// The allowed addresses of a host.
@@ -69,7 +81,7 @@ impl Connector {
         let found = resolve(host, port).await?;
         let mut refusals = Vec::new();
         let mut allowed = found;
-        allowed.retain(|address| match self.egress.refusal(address.ip()) {
+        allowed.retain(|address| match self.refusal(*address) {
             Some(why) => {
                 refusals.push(why);
                 false
@@ -117,13 +129,19 @@ impl Connector {
         port: u16,
         is_https: bool,
     ) -> Result<Stream, ConnectError> {
-        // A name is resolved by the proxy; an address can be judged here.
-        if let Ok(address) = bare(host).parse::<IpAddr>()
-            && let Some(why) = self.egress.refusal(address)
-        {
+        // A name is resolved by the proxy; an address can be judged here, and for who is guarded also what is known of a
+        // name here.
+        let known = match bare(host).parse::<IpAddr>() {
+            Ok(address) => vec![SocketAddr::new(address, port)],
+            Err(_) if self.shut.is_some() => resolve(host, port).await.unwrap_or_default(),
+            Err(_) => Vec::new(),
+        };
+        if let Some(why) = known.into_iter().find_map(|address| self.refusal(address)) {
             return Err(ConnectError::Denied(host.to_owned(), why));
         }
-        let mut stream = self.reach(&proxy.host, proxy.port).await?;
+        let egress = Arc::new(Egress { private: None, ..(*self.egress).clone() });
+        let to_proxy = Connector { egress, shut: None, proxy: None, ..self.clone() };
+        let mut stream = to_proxy.reach(&proxy.host, proxy.port).await?;
         if is_https {
             let refused = |why: String| {
                 let at = format!("{}:{}", proxy.host, proxy.port);
@@ -134,6 +152,12 @@ impl Connector {
         }
         Ok(Stream { io: TokioIo::new(stream), is_proxied: !is_https })
     }
+}
+
+/// Whether an address leads to this machine: whoever can listen on it is there.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_loopback() || address.is_unspecified() || UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// An IPv6 address without its brackets.

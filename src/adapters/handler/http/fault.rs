@@ -117,7 +117,9 @@ impl From<Fault> for CallFailure {
 }
 
 /// The error and what caused it, outermost first; looks into `io::Error`, whose `source` leaves its own cause out.
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+pub(super) fn causes<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let next = |error: &&'a (dyn Error + 'static)| match (*error).downcast_ref::<io::Error>() {
         Some(io) => io.get_ref().map(|inner| inner as &'a (dyn Error + 'static)),
         None => (*error).source(),

@@ -1,22 +1,29 @@
 //! Fetches the file behind a URL, once, when a task is made of it.
 //!
-//! The same guard as for callbacks: the name is resolved once, each address is judged, and no redirect is followed.
+//! The same guard as for callbacks: the name is resolved once, each address is judged, no redirect is followed, and the
+//! same proxy is used. A business reaches less: public addresses and `source_networks`, never this node; and whatever
+//! keeps it from an answer reads the same to it, or it could look which ports are open where only the node is let in.
 //! Messages name the host only: a path or query may hold secrets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use http_body_util::{BodyExt, Empty};
-use hyper::{Request, Uri, header};
+use hyper::body::Incoming;
+use hyper::{Request, Response, Uri, header};
 use hyper_rustls::HttpsConnectorBuilder;
-use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::timeout;
 
-use super::connect::Connector;
+use super::connect::{ConnectError, Connector};
+use super::fault::causes;
+use super::options::is_port;
 use super::{HttpOptions, tls};
+use crate::domain::network::Network;
 
 /// How long the answer may take to begin.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,6 +35,18 @@ const URL_BYTES_MAX: usize = 2048;
 /// Fetches files under the rules of `[handler.http]`.
 pub struct Fetcher {
     options: HttpOptions,
+    guard: Guard,
+}
+
+/// What a business may not reach.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// The private networks that it may.
+    pub networks: Vec<Network>,
+    /// The port that this node listens on.
+    pub own_port: u16,
+    /// The addresses under which others reach this node.
+    pub own_urls: Vec<String>,
 }
 
 /// The body of an answer.
@@ -35,29 +54,27 @@ pub(in crate::adapters) type Fetched = BoxStream<'static, Result<Bytes, String>>
 
 impl Fetcher {
     /// The options' URL, headers and secrets are not used.
-    pub fn new(options: HttpOptions) -> Fetcher {
-        Fetcher { options }
+    pub fn new(options: HttpOptions, guard: Guard) -> Fetcher {
+        Fetcher { options, guard }
     }
 
     /// Asks for a file; its body comes as a stream that fails when it pauses too long.
     ///
     /// # Errors
     /// A sentence for people.
-    pub(in crate::adapters) async fn get(&self, url: &str) -> Result<Fetched, String> {
+    pub(in crate::adapters) async fn get(&self, url: &str, is_guarded: bool) -> Result<Fetched, String> {
         let uri = checked(url)?;
         let host = uri.host().unwrap_or_default().to_owned();
-        let tls = tls::config(&self.options)?;
-        let tcp = Connector::direct(self.options.egress.clone(), self.options.connect_timeout);
-        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .build::<_, Empty<Bytes>>(https.wrap_connector(tcp));
-        let agent = format!("windrow/{}", env!("CARGO_PKG_VERSION"));
-        let request = Request::get(uri).header(header::USER_AGENT, agent).header(header::ACCEPT, "*/*");
-        let request = request.body(Empty::new()).map_err(|_| "the url can't be asked for".to_owned())?;
-        let answered = timeout(HEAD_TIMEOUT, client.request(request)).await;
-        let late = |_| format!("{host} did not begin to answer within {} s", HEAD_TIMEOUT.as_secs());
-        let answer = answered.map_err(late)?.map_err(|error| format!("{host}: {}", deepest(&error)))?;
+        let answer = match self.ask(uri, &host, is_guarded).await {
+            Err(why) if is_guarded => {
+                tracing::info!(host, why, "the source of a business was not fetched");
+                return Err(format!(
+                    "nothing could be fetched from {host}: it doesn't answer, or a business may not reach it; \
+                     private networks are in handler.http.source_networks, and the node's log says more"
+                ));
+            }
+            answer => answer?,
+        };
         let status = answer.status();
         if status.is_redirection() {
             return Err(format!(
@@ -68,6 +85,29 @@ impl Fetcher {
             return Err(format!("{host} answered {status}; the file must be there without further headers"));
         }
         Ok(unpaused(answer.into_body(), host).boxed())
+    }
+
+    /// The answer, whatever it is.
+    async fn ask(&self, uri: Uri, host: &str, is_guarded: bool) -> Result<Response<Incoming>, String> {
+        if is_guarded && self.guard.own_urls.iter().any(|own| leads_to(own, &uri)) {
+            return Err(format!("{host} is this node"));
+        }
+        let options = &self.options;
+        let tls = tls::config(options)?;
+        let proxy = options.proxy().map_err(|error| error.failure.message)?;
+        let tcp = Connector::new(options.egress.clone(), options.connect_timeout, proxy, Arc::default());
+        let guard = &self.guard;
+        let tcp = if is_guarded { tcp.guarded(guard.networks.clone(), guard.own_port) } else { tcp };
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build::<_, Empty<Bytes>>(https.wrap_connector(tcp));
+        let agent = format!("windrow/{}", env!("CARGO_PKG_VERSION"));
+        let request = Request::get(uri).header(header::USER_AGENT, agent).header(header::ACCEPT, "*/*");
+        let request = request.body(Empty::new()).map_err(|_| "the url can't be asked for".to_owned())?;
+        let answered = timeout(HEAD_TIMEOUT, client.request(request)).await;
+        let late = |_| format!("{host} did not begin to answer within {} s", HEAD_TIMEOUT.as_secs());
+        answered.map_err(late)?.map_err(|error| told(host, &error))
     }
 }
 
@@ -80,15 +120,40 @@ fn checked(url: &str) -> Result<Uri, String> {
     if !is_http || uri.host().is_none_or(str::is_empty) {
         return Err("the url must begin with http:// or https:// and a host".to_owned());
     }
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+    let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+    if authority.contains('@') {
         return Err("the url must not hold a user or password".to_owned());
+    }
+    if !authority.strip_prefix(uri.host().unwrap_or_default()).is_some_and(is_port) {
+        return Err("the url has a port that is not 1 to 65535".to_owned());
     }
     Ok(uri)
 }
 
+/// Whether a URL has the host and port of this one.
+fn leads_to(own: &str, uri: &Uri) -> bool {
+    let place = |uri: &Uri| {
+        let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+        let host = uri.host()?.trim_end_matches('.').to_ascii_lowercase();
+        Some((host, uri.port_u16().unwrap_or(usual)))
+    };
+    own.parse::<Uri>().is_ok_and(|own| place(&own).is_some() && place(&own) == place(uri))
+}
+
+/// Why there is no answer. The cause at the bottom says it best; a connector speaks of handlers.
+fn told(host: &str, error: &legacy::Error) -> String {
+    match causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
+        Some(ConnectError::Unreachable(address, why)) => {
+            format!("{address} can't be connected to: {why}; is the server of the file running there?")
+        }
+        Some(why) => why.to_string(),
+        None => format!("{host}: {}", deepest(error)),
+    }
+}
+
 /// The chunks of a body, or an error when it pauses too long or breaks.
 fn unpaused(
-    body: hyper::body::Incoming,
+    body: Incoming,
     host: String,
 ) -> impl futures_util::Stream<Item = Result<Bytes, String>> + Send + 'static {
     stream::unfold(Some((body, host)), |state| async move {
@@ -129,10 +194,25 @@ mod tests {
         for url in ["https://example.org/users.csv?x=1", "http://10.0.0.1:8080/u.ndjson"] {
             assert!(checked(url).is_ok(), "{url}");
         }
-        for url in
-            ["ftp://example.org/u", "/etc/passwd", "file:///etc/passwd", "https://u:p@example.org/", ""]
-        {
+        for url in [
+            "ftp://example.org/u",
+            "/etc/passwd",
+            "file:///etc/passwd",
+            "https://u:p@example.org/",
+            "http://example.org:99999/u.csv",
+            "http://example.org:0/u.csv",
+            "http://example.org:/u.csv",
+            "",
+        ] {
             assert!(checked(url).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn a_nodes_urls_lead_to_it_whatever_the_path() {
+        let leads = |own: &str, url: &'static str| leads_to(own, &Uri::from_static(url));
+        assert!(leads("https://windrow.example.org", "https://WINDROW.example.org.:443/u.csv"));
+        assert!(leads("http://10.0.0.5:7700/x", "http://10.0.0.5:7700/metrics"));
+        assert!(!leads("http://10.0.0.5:7700", "http://10.0.0.5:7701/") && !leads("", "http://a/"));
     }
 }

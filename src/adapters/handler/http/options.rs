@@ -116,7 +116,11 @@ impl HttpOptions {
             ca_file: config.ca_file.clone(),
             insecure_skip_verify: config.insecure_skip_verify,
             proxy: config.proxy.clone(),
-            egress: Egress { allow: config.allow_networks.clone(), deny: config.deny_networks.clone() },
+            egress: Egress {
+                allow: config.allow_networks.clone(),
+                deny: config.deny_networks.clone(),
+                private: None,
+            },
             ..HttpOptions::new(url)
         }
     }
@@ -241,7 +245,7 @@ pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue
 }
 
 /// Whether it is nothing or `:` and a port; the parser of urls lets any number pass and then forgets it.
-fn is_port(text: &str) -> bool {
+pub(super) fn is_port(text: &str) -> bool {
     text.is_empty()
         || text.strip_prefix(':').and_then(|port| port.parse::<u16>().ok()).is_some_and(|port| port > 0)
 }
