@@ -17,7 +17,7 @@ use StatusCode as S;
 
 /// Of each kind, in the order of [`Slug::ALL`]: the last part of its `type`, the status, the title, and what to try when
 /// the problem itself doesn't know.
-const FACTS: [(&str, S, &str, &str); 25] = [
+const FACTS: [(&str, S, &str, &str); 27] = [
     ("invalid-request", S::BAD_REQUEST, "The request can't be understood", "look at `errors`"),
     (
         "unauthenticated",
@@ -105,6 +105,18 @@ const FACTS: [(&str, S, &str, &str); 25] = [
     ),
     ("too-many-requests", S::TOO_MANY_REQUESTS, "Too many requests", "wait as `Retry-After` says"),
     (
+        "overloaded",
+        S::SERVICE_UNAVAILABLE,
+        "The node has its hands full",
+        "send it again as `Retry-After` says, or to another node",
+    ),
+    (
+        "upload-quota",
+        S::CONFLICT,
+        "No more room for uploads",
+        "DELETE uploads and tasks that nobody needs any more, or ask for a higher http.upload_quota",
+    ),
+    (
         "store-unavailable",
         S::SERVICE_UNAVAILABLE,
         "The store can't be reached",
@@ -170,6 +182,10 @@ pub enum Slug {
     UnsupportedMediaType,
     /// Too many requests.
     TooManyRequests,
+    /// All that there is, is taken.
+    Overloaded,
+    /// A business has stored as much as it may.
+    UploadQuota,
     /// The store can't be reached.
     StoreUnavailable,
     /// Another node, which alone can do this, gave no answer.
@@ -182,7 +198,7 @@ pub enum Slug {
 
 impl Slug {
     /// All of them.
-    pub const ALL: [Slug; 25] = [
+    pub const ALL: [Slug; 27] = [
         Slug::InvalidRequest,
         Slug::Unauthenticated,
         Slug::Forbidden,
@@ -204,6 +220,8 @@ impl Slug {
         Slug::PayloadTooLarge,
         Slug::UnsupportedMediaType,
         Slug::TooManyRequests,
+        Slug::Overloaded,
+        Slug::UploadQuota,
         Slug::StoreUnavailable,
         Slug::NodeSilent,
         Slug::Draining,
@@ -325,7 +343,7 @@ impl From<ServiceError> for Problem {
             ServiceError::KeyInProgress => Problem::new(Slug::IdempotencyInProgress, text),
             ServiceError::KeyRequired => Problem::new(Slug::IdempotencyKeyRequired, text),
             ServiceError::TooLarge(_) => Problem::new(Slug::PayloadTooLarge, text),
-            ServiceError::TooMany(_) => Problem::new(Slug::TooManyRequests, text),
+            ServiceError::UploadQuota(_) => Problem::new(Slug::UploadQuota, text),
             ServiceError::StoreUnavailable => Problem::new(Slug::StoreUnavailable, text),
             ServiceError::PeerSilent(_) => Problem::new(Slug::NodeSilent, text),
             ServiceError::Draining => Problem::new(Slug::Draining, text),

@@ -15,10 +15,11 @@ use hyper::http::uri::Scheme;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
+use super::names::{HANDLERS, Names, OTHERS};
 use super::proxy::{Proxy, tunnel};
 use crate::adapters::handler::egress::Egress;
 
@@ -40,8 +41,9 @@ pub(in crate::adapters) enum ConnectError {
 }
 
 /// Makes TCP connections.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(in crate::adapters) struct Connector {
+    names: &'static Names,
     egress: Arc<Egress>,
     timeout: Duration,
     proxy: Option<Arc<Proxy>>,
@@ -49,24 +51,24 @@ pub(in crate::adapters) struct Connector {
 }
 
 impl Connector {
-    /// A connector that goes straight to the host.
+    /// A connector that goes straight to a host which a request names.
     pub(in crate::adapters) fn direct(egress: Egress, timeout: Duration) -> Connector {
-        Connector::new(egress, timeout, None, Arc::default())
+        Connector { names: &OTHERS, ..Connector::new(egress, timeout, None, Arc::default()) }
     }
 
-    /// A connector that counts in `made`.
+    /// A connector to handlers that counts in `made`.
     pub(super) fn new(
         egress: Egress,
         timeout: Duration,
         proxy: Option<Proxy>,
         made: Arc<AtomicUsize>,
     ) -> Connector {
-        Connector { egress: Arc::new(egress), timeout, proxy: proxy.map(Arc::new), made }
+        Connector { names: &HANDLERS, egress: Arc::new(egress), timeout, proxy: proxy.map(Arc::new), made }
     }
 
     /// The allowed addresses of a host.
     async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
-        let found = resolve(host, port).await?;
+        let found = self.resolve(host, port).await?;
         let mut refusals = Vec::new();
         let mut allowed = found;
         allowed.retain(|address| match self.egress.refusal(address.ip()) {
@@ -81,6 +83,17 @@ impl Connector {
             (true, None) => Err(ConnectError::Unresolved(host.to_owned(), "it has no address".into())),
             (false, _) => Ok(allowed),
         }
+    }
+
+    async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
+        let found = match host.parse::<IpAddr>() {
+            Ok(address) => vec![address],
+            Err(_) => {
+                let found = self.names.resolve(host).await;
+                found.map_err(|why| ConnectError::Unresolved(host.to_owned(), why))?
+            }
+        };
+        Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
     async fn connect(self, uri: Uri) -> Result<Stream, ConnectError> {
@@ -192,15 +205,6 @@ impl Write for Stream {
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.io).poll_write_vectored(context, parts)
     }
-}
-
-async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(address, port)]);
-    }
-    let found = lookup_host((host, port)).await;
-    let found = found.map_err(|why| ConnectError::Unresolved(host.to_owned(), why.to_string()))?;
-    Ok(found.collect())
 }
 
 async fn connect_to(address: SocketAddr, wait: Duration) -> Result<TcpStream, ConnectError> {
