@@ -23,8 +23,8 @@ use super::problem::{Problem, RequestId, Slug};
 use crate::domain::access::Role;
 use crate::domain::ids::TaskId;
 use crate::ports::task_store::Actor;
-use crate::service::{ServiceError, sources};
 use crate::service::access::{Credentials, Identity};
+use crate::service::{ServiceError, sources};
 
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";

@@ -66,7 +66,8 @@ pub(super) async fn take_in(State(app): State<App>, request: Request, next: Next
     let who = request.extensions().get::<Caller>().map(Caller::account).unwrap_or_default();
     let measure = Measure::of(&path, &app.service.config());
     let (parts, body) = request.into_parts();
-    let length = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let length =
+        parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     match read(&app.front.bodies, who, measure, length, body).await {
         Ok(bytes) => {
             let request = Request::from_parts(parts, Body::from(bytes.clone()));
@@ -131,7 +132,8 @@ async fn read(
 
 fn too_large(length: Option<u64>, most: u64) -> Problem {
     let has = length.map_or("more bytes".to_owned(), |length| format!("{length} bytes"));
-    let text = format!("the body has {has}; this route takes {most} (http.body_limit, less where no items come)");
+    let text =
+        format!("the body has {has}; this route takes {most} (http.body_limit, less where no items come)");
     Problem::new(Slug::PayloadTooLarge, text)
 }
 
@@ -156,7 +158,8 @@ mod tests {
     const PLAIN: Measure = Measure { most: 100, weight: 1 };
 
     fn body(pieces: &[&'static str]) -> Body {
-        let pieces: Vec<Result<&'static str, std::io::Error>> = pieces.iter().map(|piece| Ok(*piece)).collect();
+        let pieces: Vec<Result<&'static str, std::io::Error>> =
+            pieces.iter().map(|piece| Ok(*piece)).collect();
         Body::from_stream(stream::iter(pieces))
     }
 
@@ -208,7 +211,8 @@ mod tests {
         drop(two);
         let three = read(&memory, String::new(), measure, None, body(&[piece; 3])).await;
         assert_eq!(slug(three), "/problems/too-many-requests");
-        let four = read(&Shares::new(u64::MAX, u64::MAX), String::new(), measure, None, body(&[piece; 4])).await;
+        let four =
+            read(&Shares::new(u64::MAX, u64::MAX), String::new(), measure, None, body(&[piece; 4])).await;
         assert_eq!(slug(four), "/problems/payload-too-large");
         assert_eq!(memory.taken(), 0);
     }

@@ -165,7 +165,13 @@ fn builder(head_patience: Duration) -> Builder<TokioExecutor> {
 }
 
 impl Serving {
-    async fn connection(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, watcher: Watcher, place: Place) {
+    async fn connection(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        watcher: Watcher,
+        place: Place,
+    ) {
         let Some(tls) = &self.tls else {
             // The version is not guessed: a client that says nothing would keep the guess waiting for ever.
             return self.serve(stream, peer, watcher, place, false).await;

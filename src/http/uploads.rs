@@ -99,16 +99,15 @@ impl QuotaBody {
     fn new((stored, bytes): (u64, u64)) -> QuotaBody {
         let percent = u128::from(stored) * 100 / u128::from(bytes.max(1));
         let warning = || {
-            format!("{percent} % of what the business may store is taken; beyond it uploads are refused: DELETE what no task needs")
+            format!(
+                "{percent} % of what the business may store is taken; beyond it uploads are refused: DELETE what no task needs"
+            )
         };
         QuotaBody { bytes, stored, warning: (percent >= WARNED_FROM).then(warning) }
     }
 }
 
-async fn shown(
-    app: &App,
-    SeenUpload(upload, received): SeenUpload,
-) -> Result<UploadBody, ServiceError> {
+async fn shown(app: &App, SeenUpload(upload, received): SeenUpload) -> Result<UploadBody, ServiceError> {
     let quota = app.service.upload_room(&upload.created_by).await?.map(QuotaBody::new);
     if let Some(warning) = quota.as_ref().and_then(|quota| quota.warning.as_deref()) {
         tracing::warn!(sender = upload.created_by, warning, "little room is left for uploads");

@@ -45,7 +45,8 @@ fn connect(client: &Client) -> TcpStream {
 async fn metric(node: &Node, name: &str) -> f64 {
     let page = node.admin.get("/metrics").await.text();
     let line = page.lines().find(|line| line.split_whitespace().next() == Some(name));
-    line.and_then(|line| line.split_whitespace().last()?.parse().ok()).unwrap_or_else(|| panic!("{name}: {page}"))
+    line.and_then(|line| line.split_whitespace().last()?.parse().ok())
+        .unwrap_or_else(|| panic!("{name}: {page}"))
 }
 
 async fn until_metric(node: &Node, name: &str, wanted: f64) {
@@ -92,12 +93,14 @@ async fn a_list_that_is_too_long_is_refused_as_the_text_that_it_is() {
     let node = Node::start().await;
     with_business(&node).await;
     let many = create(&vec!["{}"; 5_500_000].join(","));
-    let problem = node.admin.send(Method::POST, "/v1/tasks", &JSON, many).await.problem(413, "payload-too-large");
+    let problem =
+        node.admin.send(Method::POST, "/v1/tasks", &JSON, many).await.problem(413, "payload-too-large");
     assert!(problem["detail"].as_str().unwrap().contains("4194304"), "{problem:#}");
     let most = create(&vec!["{}"; 1_300_000].join(","));
     let made = node.admin.send(Method::POST, "/v1/tasks", &JSON, most).await.expect(201);
     assert_eq!(made["counts"]["pending"], 1_300_000);
-    let labels: Value = (0..2_000).map(|n| (n.to_string(), json!(""))).collect::<serde_json::Map<_, _>>().into();
+    let labels: Value =
+        (0..2_000).map(|n| (n.to_string(), json!(""))).collect::<serde_json::Map<_, _>>().into();
     let body = json!({"business": "push", "source": {"type": "range", "total": 1}, "labels": labels});
     let problem = node.admin.post("/v1/tasks", body).await.problem(400, "invalid-request");
     assert_eq!(problem["errors"][0]["pointer"], "/labels", "{problem:#}");
@@ -116,8 +119,7 @@ async fn uploads_that_wait_for_their_senders_hold_no_thread_and_leave_places_for
     let headers = ["content-type: application/x-ndjson", "content-length: 9000000"];
     // More than the pass takes in one go.
     let rows = b"1234567\n".repeat(80_000);
-    let slow: Vec<Begun> =
-        (0..16).map(|_| Begun::send(&push, "POST /v1/uploads", &headers, &rows)).collect();
+    let slow: Vec<Begun> = (0..16).map(|_| Begun::send(&push, "POST /v1/uploads", &headers, &rows)).collect();
     until_metric(&node, "windrow_http_uploads", 16.0).await;
     let grown = metric(&node, "process_threads").await - threads;
     assert!(grown <= 6.0, "{grown} threads more for {} uploads that wait", slow.len());

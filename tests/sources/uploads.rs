@@ -116,8 +116,7 @@ async fn refused_uploads_name_the_line_and_leave_nothing() {
     assert!(matches!(empty, ReceiveError::Rows(_)), "{empty}");
     let broken = stream::iter([Ok(Bytes::from_static(b"1\n2\n")), Err("reset".to_owned())]);
     let sender = Sender { by: "ada", bytes_max: NO_LIMIT, quota: None };
-    let broken =
-        receive(&place.uploads, place.store.as_ref(), &Format::Ndjson, &sender, NOW, broken).await;
+    let broken = receive(&place.uploads, place.store.as_ref(), &Format::Ndjson, &sender, NOW, broken).await;
     assert!(matches!(broken, Err(ReceiveError::Broken(_))), "half a body is no source: {broken:?}");
     for id in 1..=5 {
         assert_eq!(place.uploads.upload(UploadId(id)).await, Ok(None), "u{id}");
@@ -135,7 +134,10 @@ async fn a_sender_stores_no_more_than_their_quota() {
         receive(&place.uploads, store, &Format::Ndjson, &sender, NOW, body).await
     };
     let first = send("ada", b"1\n2\n3\n").await.expect("six of ten");
-    assert!(matches!(send("ada", b"1\n2\n3\n").await, Err(ReceiveError::OverQuota { stored: 12, quota: 10 })));
+    assert!(matches!(
+        send("ada", b"1\n2\n3\n").await,
+        Err(ReceiveError::OverQuota { stored: 12, quota: 10 })
+    ));
     assert_eq!(place.uploads.stored_by("ada").await, Ok(6), "nothing of it is left");
     send("ada", b"1\n2\n").await.expect("ten of ten");
     let full = send("ada", b"1\n").await.expect_err("full");

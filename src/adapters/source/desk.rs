@@ -16,8 +16,8 @@ use crate::adapters::handler::http::Fetcher;
 use crate::domain::ids::{INDEX_MAX, ItemCount, WallMs};
 use crate::ports::source::Source;
 use crate::ports::source_desk::{
-    INLINE_BYTES_MAX,    Received, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceDesk, SourceDeskError, SourceRequest,
-    UploadBytes,
+    INLINE_BYTES_MAX, Received, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceDesk, SourceDeskError,
+    SourceRequest, UploadBytes,
 };
 use crate::ports::source_store::SourceStore;
 use crate::ports::uploads::{Upload, UploadId, UploadState, UploadStore};
@@ -58,7 +58,9 @@ impl SourceDesk for Desk {
                 let items = items.clone();
                 // Millions of short items take tens of milliseconds.
                 let read = tokio::task::spawn_blocking(move || of_list(items)).await;
-                read.unwrap_or_else(|error| Err(SourceDeskError::Refused(format!("the list was not read: {error}"))))
+                read.unwrap_or_else(|error| {
+                    Err(SourceDeskError::Refused(format!("the list was not read: {error}")))
+                })
             }
             SourceRequest::Upload { upload } => self.of_upload(*upload, now).await,
             SourceRequest::Url { url, format } => {

@@ -34,11 +34,11 @@ mod stored;
 mod upload;
 
 pub use crate::adapters::handler::http::Fetcher;
+pub use crate::ports::source_desk::INLINE_BYTES_MAX;
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
 pub use desk::Desk;
 pub use fault::{Fault, FaultKind, IndexError};
 pub use file::FileSource;
-pub use crate::ports::source_desk::INLINE_BYTES_MAX;
 pub use inline::InlineSource;
 pub use open::{IndexWatch, OpenedSource, Opening, open, open_piped};
 pub use open_error::OpenSourceError;

@@ -1,6 +1,6 @@
 //! Raw connections against a real listener: what a slow, a loud and a late client get.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream as Client;
 use std::sync::mpsc;
 
@@ -163,7 +163,9 @@ fn a_client_that_does_not_read_is_cut_off() {
 
 /// Says of each request whether there was a connection for it.
 fn crowded() -> Router {
-    let say = |crowded: Option<Extension<Crowded>>| async move { if crowded.is_some() { "no room" } else { "room" } };
+    let say = |crowded: Option<Extension<Crowded>>| async move {
+        if crowded.is_some() { "no room" } else { "room" }
+    };
     Router::new().route("/", get(say)).route("/healthz", get(say))
 }
 

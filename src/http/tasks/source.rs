@@ -137,7 +137,8 @@ fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
         return fault("a list is expected");
     }
     if text.len() > INLINE_BYTES_MAX {
-        let text = format!("the list has {} bytes; one in a request has at most {INLINE_BYTES_MAX}", text.len());
+        let text =
+            format!("the list has {} bytes; one in a request has at most {INLINE_BYTES_MAX}", text.len());
         return Err(ServiceError::TooLarge(text));
     }
     Ok(SourceRequest::Inline { items })

@@ -136,7 +136,8 @@ mod tests {
         let file = dir.path().join("workers.json");
         fs::write(file.with_extension("new"), "left").expect("written");
         drop(Leftovers::take_over(Some(file.clone())));
-        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("there").permissions());
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("there").permissions());
         assert_eq!(mode & 0o777, 0o600);
     }
 

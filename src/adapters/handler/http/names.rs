@@ -35,10 +35,8 @@ pub(super) struct Names {
 
 impl Names {
     fn new(threads: usize, ask: Ask) -> Names {
-        let threads = Builder::new_current_thread()
-            .thread_name("windrow-names")
-            .max_blocking_threads(threads)
-            .build();
+        let threads =
+            Builder::new_current_thread().thread_name("windrow-names").max_blocking_threads(threads).build();
         Names { threads, ask, under_way: UnderWay::default() }
     }
 
@@ -51,7 +49,8 @@ impl Names {
     }
 
     fn answer(&self, name: &str) -> Result<Answer, String> {
-        let threads = self.threads.as_ref().map_err(|error| format!("no threads to resolve names: {error}"))?;
+        let threads =
+            self.threads.as_ref().map_err(|error| format!("no threads to resolve names: {error}"))?;
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = under_way.get(name) {
             return Ok(answer.clone());
