@@ -131,7 +131,7 @@ async fn read(
 }
 
 fn too_large(length: Option<u64>, most: u64) -> Problem {
-    let has = length.map_or("more bytes".to_owned(), |length| format!("{length} bytes"));
+    let has = length.map_or_else(|| "more bytes".to_owned(), |length| format!("{length} bytes"));
     let text =
         format!("the body has {has}; this route takes {most} (http.body_limit, less where no items come)");
     Problem::new(Slug::PayloadTooLarge, text)
