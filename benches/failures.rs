@@ -30,7 +30,7 @@ use windrow::ports::failure_list::{FailureList, FailurePage};
 use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint};
 use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
 use windrow::ports::source::Source;
-use windrow::ports::source_desk::{RedrivePart, RedriveSpec, SourceDesk, SourceRequest};
+use windrow::ports::source_desk::{RedrivePart, RedriveSpec, Sender, SourceDesk, SourceRequest};
 use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
 
 const NOW: WallMs = WallMs(1_790_000_000_000);
@@ -92,7 +92,8 @@ async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
         });
         let parts: Vec<RedrivePart> = places.collect();
         let spec = RedriveSpec { origin, keys_of: Some(origin), parts: parts.clone() };
-        let source = desk.resolve(&SourceRequest::Redrive(spec), "bench", 0, NOW).await?;
+        let sender = Sender { by: "bench", bytes_max: 0, quota: None };
+        let source = desk.resolve(&SourceRequest::Redrive(spec), &sender, NOW).await?;
         let new = NewTask {
             total: source.total,
             source: source.json,

@@ -17,7 +17,7 @@ use crate::ports::ErrorClass;
 use crate::ports::StoreError;
 use crate::ports::run_store::{CheckpointAck, ShardCheckpoint};
 
-/// Shards and side records of one transaction, at most (`design.md` §3); one shard may exceed the latter alone.
+/// Shards and side records of one transaction, at most; one shard may exceed the latter alone.
 const SHARDS_MAX: usize = 100;
 const SIDE_RECORDS_MAX: usize = 1_000;
 /// Log lines of one transaction; one shard may exceed them alone.

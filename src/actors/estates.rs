@@ -1,7 +1,7 @@
 //! What a dead node ran is shown as waiting, or as stopped, also where no node is left to take it.
 //!
 //! Without leases a fence says that the owner's trust is over. With leases a run may live on its lease although its session
-//! is fenced, so the shard's lease is taken first, as a claimant takes it (`ownership.md`, rules 10 and 17), and held until
+//! is fenced, so the shard's lease is taken first, as a claimant takes it (decision 0020, rules 10 and 17), and held until
 //! the shard is released. It comes a moment after the claimants, who need it not.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! What this node has seen of all sessions: a board that the restorer writes and whoever takes a shard over reads.
 //!
-//! Silence is measured on the own clock (`ownership.md`, rule 9). The board outlives a crash of the restorer.
+//! Silence is measured on the own clock (decision 0020, rule 9). The board outlives a crash of the restorer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 //!
 //! One exchange reports what ended and asks for more, for many items at once. A call is polled once before it is
 //! stored, so a handler that is ready at once costs no queue. A lane must run `unconstrained`: under tokio's
-//! cooperative budget 100,000 sleeping calls poll each other to death (`performance.md` A3); it yields by itself.
+//! cooperative budget 100,000 sleeping calls poll each other to death; it yields by itself.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ use crate::domain::verdict::{Dispatch, HandlerCommand, Signal};
 use crate::ports::handler::{Call, CallItems, CallRows, Reply};
 use crate::ports::source::{RowChunk, SourceError};
 
-/// Items asked for at once, at most: the mutex is held for microseconds. (`engine.md` §1.)
+/// Items asked for at once, at most: the mutex is held for microseconds.
 const CHUNK_MAX: u32 = 1024;
 /// Completions taken in before the next exchange, at most.
 const DRAIN_MAX: usize = 512;

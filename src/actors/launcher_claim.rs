@@ -38,7 +38,7 @@ impl State {
     ) -> Result<(), ActorProcessingErr> {
         match outcome {
             Ok(claimed) if self.arguments.life.trust.is_fenced() => {
-                // Nothing is carried over from a session that was fenced meanwhile (`ownership.md`, rule 4).
+                // Nothing is carried over from a session that was fenced meanwhile (decision 0020, rule 4).
                 claiming::give_lease_back(claimed.key, &self.arguments.lines.lease_keeper);
                 self.finish(LauncherEnd::Fenced);
                 Ok(())

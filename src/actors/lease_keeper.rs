@@ -34,7 +34,7 @@ pub(crate) type AnswerSink = Box<dyn FnOnce(LeaseAnswer) + Send>;
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
     Acquire,
-    /// Extend; set an absent one again only where this session is trusted when the request is sent (`ownership.md`,
+    /// Extend; set an absent one again only where this session is trusted when the request is sent (decision 0020,
     /// rule 8).
     Renew(Arc<SessionTrust>),
     Release,

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use crate::domain::ids::ItemIndex;
 use crate::ports::source::{RowChunk, Source, SourceError};
 
-/// Blocks that are read beyond the cursor's own. (`engine.md` §7.)
+/// Blocks that are read beyond the cursor's own.
 const BLOCKS_AHEAD: usize = 2;
 
 /// See the module.

@@ -131,7 +131,7 @@ impl State {
         }
     }
 
-    /// A shard of this session that nobody here runs: only we can give it back (`ownership.md`, rule 5).
+    /// A shard of this session that nobody here runs: only we can give it back (decision 0020, rule 5).
     pub(super) fn release_orphan(&mut self, row: OwnedShard) {
         let failures = self.failures.get(&row.shard).copied().unwrap_or(0);
         let wait = RELAUNCH_FIRST.saturating_mul(1 << failures.min(16)).min(RELAUNCH_MAX);

@@ -1,4 +1,4 @@
-//! What comes before a claim: the shard's lease, held, and the fence of an owner that is silent (`ownership.md`, rules
+//! What comes before a claim: the shard's lease, held, and the fence of an owner that is silent (decision 0020, rules
 //! 9–12 and 14).
 //!
 //! - Where there are leases the order is lease, fence, claim, also when the owner's session is fenced already: its run

@@ -2,11 +2,11 @@
 //!
 //! The lock is on a file of its own that is never unlinked, lives as long as the process (also through `kill -9`, when
 //! the kernel frees it), and isn't inherited by workers: files are close-on-exec. Whoever holds it may take every older
-//! session for dead (`ownership.md`, rule 18).
+//! session for dead (decision 0020, rule 18).
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
@@ -75,13 +75,15 @@ impl StateDir {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(fail)?;
         let mut options = OpenOptions::new();
         // Not truncated: until the lock is ours, the text is its holder's.
-        options.create(true).read(true).write(true).truncate(false);
+        options.create(true).read(true).write(true).truncate(false).mode(0o600);
         let mut file = options.open(path.join(LOCK_FILE)).map_err(fail)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(locked_by(path, &file)),
             Err(TryLockError::Error(cause)) => return Err(LockError::Io { path: path.to_owned(), cause }),
         }
+        // One that an older version made was everybody's to read, with the command line in it.
+        file.set_permissions(Permissions::from_mode(0o600)).map_err(fail)?;
         sign(&mut file).map_err(fail)?;
         Ok(StateDir { path: path.to_owned(), _lock: file })
     }
@@ -185,8 +187,6 @@ fn locked_by(path: &Path, file: &File) -> LockError {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -207,8 +207,12 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("deep/state");
         drop(StateDir::lock(&path).expect("free"));
-        let mode = std::fs::metadata(path).expect("there").permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
+        let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        let lock = path.join(LOCK_FILE);
+        assert_eq!((mode(&path), mode(&lock)), (0o700, 0o600));
+        std::fs::set_permissions(&lock, Permissions::from_mode(0o644)).expect("as it once was");
+        drop(StateDir::lock(&path).expect("free"));
+        assert_eq!(mode(&lock), 0o600);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! key, so that a wrong key is told apart from damage. Neither `Debug` nor an error shows the key.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -137,32 +137,31 @@ fn read(path: &Path) -> Result<KeyVault, KeyError> {
 fn make(path: &Path) -> io::Result<()> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
-    write_private(path, &format!("{}\n", STANDARD.encode(key)))
+    // One that was there already is the one that is read.
+    write_private(path, &format!("{}\n", STANDARD.encode(key))).map(drop)
 }
 
-/// Writes a new file that only its owner may read: whole, or not at all; one that is there stays.
+/// Writes a new file that only its owner may read: whole, or not at all. False: something has that name already, and
+/// stays; what it holds has to be read.
+///
+/// Nobody knows the draft's name before, and neither name is followed where it is a link: whoever may write in the
+/// directory can't have the text written elsewhere.
 ///
 /// # Errors
-/// As the system says; `AlreadyExists` is none.
-pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let draft = path.with_extension(format!("new-{}", std::process::id()));
-    let written = write_draft(&draft, text).and_then(|()| std::fs::hard_link(&draft, path));
-    if draft.exists() {
-        std::fs::remove_file(&draft)?;
-    }
+/// As the system says.
+pub fn write_private(path: &Path, text: &str) -> io::Result<bool> {
+    let mut name = [0; 8];
+    getrandom::fill(&mut name).map_err(io::Error::other)?;
+    let draft = path.with_extension(format!("new-{:016x}", u64::from_le_bytes(name)));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let written = written.and_then(|()| std::fs::hard_link(&draft, path));
+    std::fs::remove_file(&draft)?;
     match written {
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(cause) => Err(cause),
-        Ok(()) => path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()),
+        Ok(()) => path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()).map(|()| true),
     }
-}
-
-fn write_draft(draft: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(draft)?;
-    // A draft that a crash left may have other permissions.
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 impl Vault for KeyVault {
@@ -195,6 +194,9 @@ impl Vault for KeyVault {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     const ROW: &str = "business/push";
@@ -244,6 +246,24 @@ mod tests {
         assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 1, "no draft is left");
         let again = KeyVault::open(None, place.path()).expect("kept");
         assert_eq!(again.open(ROW, &sealed).as_deref(), Ok(&b"secret"[..]));
+    }
+
+    #[test]
+    fn no_planted_link_is_followed_and_what_is_there_stays() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (path, elsewhere) = (place.path().join("key"), place.path().join("elsewhere"));
+        symlink(&elsewhere, &path).expect("planted");
+        // The name that drafts once had.
+        let guessed = path.with_extension(format!("new-{}", std::process::id()));
+        symlink(&elsewhere, &guessed).expect("planted");
+        assert!(!write_private(&path, "secret").expect("refused"), "the name is taken");
+        assert!(!elsewhere.exists(), "nothing was written through a link");
+        assert!(matches!(KeyVault::open(None, place.path()), Err(KeyError::Io { .. })), "there is no key");
+        std::fs::remove_file(&path).expect("removed");
+        assert!(write_private(&path, "first").expect("written"));
+        assert!(!write_private(&path, "second").expect("refused"));
+        assert_eq!(std::fs::read_to_string(&path).expect("there"), "first");
+        assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 2, "no draft is left");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `windrow api`: a call of the API as it is, with the context's server and token.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 
 use clap::Args;
 
@@ -8,6 +8,7 @@ use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;
 use super::remote::{Link, Remote};
+use super::table::clean;
 use crate::client::Request;
 
 /// How it is used.
@@ -18,7 +19,8 @@ Examples:
   windrow api POST /v1/businesses?check=skip -d @business.json
   windrow api PATCH /v1/tasks/t42 -H 'If-Match: \"7\"' -d '{\"rate\":\"100/s\"}'
 
-The body is printed as it came, of a refusal too; the exit code says which it is (windrow help exit-codes).";
+The body is printed as it came (on a terminal without control characters), of a refusal too; the exit code says which
+it is (windrow help exit-codes).";
 
 /// `windrow api`
 #[derive(Debug, Args)]
@@ -47,7 +49,11 @@ pub(super) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let answer = link.client.send_raw(request).await?;
     let is_text_without_end = !answer.body.is_empty() && !answer.body.ends_with(b"\n");
-    link.put(&answer.body)?;
+    if std::io::stdout().is_terminal() {
+        link.put(harmless(&answer.body).as_bytes())?;
+    } else {
+        link.put(&answer.body)?;
+    }
     if is_text_without_end {
         link.put(b"\n")?;
     }
@@ -55,6 +61,13 @@ pub(super) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
         200..=299 => Ok(Exit::Ok),
         _ => Err(link.client.refusal(&answer).into()),
     }
+}
+
+/// A body for people's eyes: whoever wrote a part of it moves no cursor and changes no colours. A pipe gets it as it came.
+fn harmless(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let lines: Vec<String> = text.split('\n').map(clean).collect();
+    lines.join("\n")
 }
 
 fn request(args: &ApiArgs) -> Result<Request, Fault> {
@@ -102,5 +115,16 @@ fn body(data: &str) -> Result<Vec<u8>, Fault> {
         }
         (_, Some(file)) => std::fs::read(file).map_err(|error| unread(file, error)),
         (text, None) => Ok(text.as_bytes().to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_shown_no_control_characters() {
+        let shown = harmless(b"{\"a\":\"\x1b[2J\xc2\x9b\x07\xe2\x80\xae\"}\r\n\tend\xff\n");
+        assert_eq!(shown, "{\"a\":\"\u{FFFD}[2J\u{FFFD}\u{FFFD}\u{FFFD}\"}\u{FFFD}\n end\u{FFFD}\n");
     }
 }

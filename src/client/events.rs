@@ -13,7 +13,7 @@ use super::download::Download;
 use super::error::ClientError;
 use super::request::Request;
 
-/// Silence after which a stream is taken for broken: a node says something every 15 s. (`ux.md` §2.4.)
+/// Silence after which a stream is taken for broken: a node says something every 15 s.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 /// The wait before a stream is taken up again, until the node names another.
 const RETRY_DEFAULT: Duration = Duration::from_secs(2);

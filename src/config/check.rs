@@ -98,6 +98,19 @@ fn check_http(config: &Config, faults: &mut Faults) {
     );
     faults.unless(http.body_limit.0 > 0, "http.body_limit", "no request would fit", "\"16 MiB\"");
     faults.unless(
+        http.body_memory >= http.body_limit,
+        "http.body_memory",
+        "it is less than http.body_limit, so the largest request would never fit",
+        "\"64 MiB\"",
+    );
+    let most = http.max_connections;
+    faults.unless(
+        !matches!(http.max_connections_per_peer, Auto::Fixed(share) if share > most),
+        "http.max_connections_per_peer",
+        "it is more than http.max_connections",
+        "\"auto\"",
+    );
+    faults.unless(
         is_url(http.public_url.as_deref(), &["http", "https"]),
         "http.public_url",
         "it isn't an http or https URL",

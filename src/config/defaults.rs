@@ -61,7 +61,12 @@ impl Default for Http {
             tls_cert_file: None,
             tls_key_file: None,
             body_limit: ByteSize(16 << 20),
+            body_memory: ByteSize(64 << 20),
             upload_limit: ByteSize(20 << 30),
+            upload_quota: ByteSize(50 << 30),
+            max_uploads: number(16),
+            max_connections: number(1024),
+            max_connections_per_peer: Auto::Auto,
             require_idempotency_key: false,
             allowed_hosts: Vec::new(),
         }

@@ -203,7 +203,13 @@ fn http(read: &mut Reader) -> Http {
         tls_cert_file: read.optional("http.tls_cert_file", default.tls_cert_file),
         tls_key_file: read.optional("http.tls_key_file", default.tls_key_file),
         body_limit: read.value("http.body_limit", default.body_limit),
+        body_memory: read.value("http.body_memory", default.body_memory),
         upload_limit: read.value("http.upload_limit", default.upload_limit),
+        upload_quota: read.value("http.upload_quota", default.upload_quota),
+        max_uploads: read.value("http.max_uploads", default.max_uploads),
+        max_connections: read.value("http.max_connections", default.max_connections),
+        max_connections_per_peer: read
+            .value("http.max_connections_per_peer", default.max_connections_per_peer),
         require_idempotency_key: read.value("http.require_idempotency_key", default.require_idempotency_key),
         allowed_hosts: read.value("http.allowed_hosts", default.allowed_hosts),
     }

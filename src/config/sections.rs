@@ -84,8 +84,18 @@ pub struct Http {
     pub tls_key_file: Option<PathBuf>,
     /// The largest request, uploads excepted.
     pub body_limit: ByteSize,
+    /// All bodies that are read or worked on at once; one caller may have a quarter.
+    pub body_memory: ByteSize,
     /// The largest upload.
     pub upload_limit: ByteSize,
+    /// What the uploads of a business may take.
+    pub upload_quota: ByteSize,
+    /// Uploads that arrive at once; one caller may have a quarter.
+    pub max_uploads: NonZeroU32,
+    /// Connections at once.
+    pub max_connections: NonZeroU32,
+    /// Those of one address; `Auto` is a quarter.
+    pub max_connections_per_peer: Auto<NonZeroU32>,
     /// Whether a create needs a key.
     pub require_idempotency_key: bool,
     /// More names under which the node may be called.

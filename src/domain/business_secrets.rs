@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::WallMs;
 
-/// How long the secret before the last rotation stays valid. (`ux.md` §2.4.)
+/// How long the secret before the last rotation stays valid.
 pub const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 3600);
 
 /// A business's secrets.

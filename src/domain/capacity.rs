@@ -23,7 +23,7 @@ use super::ids::{Moment, ShardId, TaskId, WallMs};
 use super::settings::{Rate, RateLimit};
 use super::shards::Share;
 
-/// How long later candidates may overtake one that doesn't fit. (`design.md` §5.)
+/// How long later candidates may overtake one that doesn't fit.
 pub const PASSED_OVER_MAX: Duration = Duration::from_secs(60);
 
 /// An amount of capacity. Unit: millionths of an item per second.

@@ -1,6 +1,6 @@
 //! The bytes of a checkpoint: what is settled or parked above low water, and an extension section.
 //!
-//! The format is `reliability.md` §4; golden files in `tests/golden/checkpoint` pin version 1 for good. The codec
+//! The format is told below; golden files in `tests/golden/checkpoint` pin version 1 for good. The codec
 //! never panics and never guesses: whatever isn't exactly what a writer makes is [`Corrupt`], and the task stops
 //! (`checkpoint_corrupt`) instead of running items again or, worse, leaving some out.
 //!
@@ -20,7 +20,7 @@ use bytes::{Reader, push_varint};
 
 use super::ids::ItemIndex;
 
-/// The largest span. Unit: indexes; the largest window (`design.md` §4).
+/// The largest span. Unit: indexes; the largest window.
 pub const SPAN_MAX: u32 = 1 << 20;
 
 const MAGIC: u8 = 0xB7;

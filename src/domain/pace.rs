@@ -23,7 +23,7 @@ use super::settings::{Burst, Rate, RateLimit};
 use super::stall::StallReason;
 use ledger::{Ledger, femto};
 
-/// A grant that has not departed after this long goes back, its credit lost. (`engine.md` §3, measured.)
+/// A grant that has not departed after this long goes back, its credit lost.
 pub const STALE_AFTER: Duration = Duration::from_millis(2);
 /// The cap must cover what a late timer costs: tokio's timers round up to 1 ms, and 3 ms lost nothing measurable.
 const TIMER_SLACK: Duration = Duration::from_millis(3);

@@ -14,13 +14,13 @@ pub use point::{Gauges, Point};
 
 use super::ids::Moment;
 
-/// Seconds that are kept: a quarter of an hour. (`ux.md` §2.4.)
+/// Seconds that are kept: a quarter of an hour.
 pub const FINE_MAX: usize = 900;
 /// Seconds that are kept however little memory there is: a minute, and what it takes to see all of it.
 pub const FINE_MIN: usize = 70;
-/// The length of a coarse point. (`ux.md` §2.4.)
+/// The length of a coarse point.
 pub const COARSE_STEP: Duration = Duration::from_secs(10);
-/// Coarse points that are kept: six hours. (`ux.md` §2.4.)
+/// Coarse points that are kept: six hours.
 pub const COARSE_MAX: usize = 2160;
 /// Points that follow one another with a longer gap don't belong together.
 const GAP: Duration = Duration::from_millis(1500);

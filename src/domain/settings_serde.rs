@@ -3,6 +3,7 @@
 //! Also the serde form of [`Tuning`], which is the table `[task_defaults]` of `config.toml`: there the window of the
 //! error budget is a key of its own.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
@@ -168,6 +169,60 @@ pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result
 pub fn object_option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     let read = Option::<Object<T>>::deserialize(from)?;
     Ok(read.map(|Object(value)| value))
+}
+
+/// The most members of a map that people write: more are refused while they are read. What a map means may allow fewer.
+pub const MEMBERS_MAX: usize = 1_000;
+
+struct Few;
+
+impl<'de> Visitor<'de> for Few {
+    type Value = BTreeMap<String, String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of texts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+        let mut members = BTreeMap::new();
+        while let Some((name, text)) = from.next_entry()? {
+            if members.len() == MEMBERS_MAX {
+                return Err(A::Error::custom(format!("it has more than {MEMBERS_MAX} members")));
+            }
+            members.insert(name, text);
+        }
+        Ok(members)
+    }
+}
+
+struct FewOrNone;
+
+impl<'de> Visitor<'de> for FewOrNone {
+    type Value = Option<BTreeMap<String, String>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of texts")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_map(Few).map(Some)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+/// Reads a member that is a map of texts, or nothing.
+///
+/// # Errors
+/// When it is something else, or has too many members.
+pub fn few_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    from.deserialize_option(FewOrNone)
 }
 
 /// [`Tuning`] as it is written: the keys of `[task_defaults]`.

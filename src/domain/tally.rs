@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::histogram::Histogram;
 use super::verdict::Wish;
 
-/// Codes that are counted each; the others are counted together. (`ux.md` §2.9.)
+/// Codes that are counted each; the others are counted together.
 pub const CODES_MAX: usize = 50;
 /// The name of the others.
 pub const OTHER_CODES: &str = "other";

@@ -11,9 +11,9 @@ use super::settings_serde::TuningText;
 
 pub use super::settings::Rate;
 
-/// The largest window. Unit: items. (`design.md` §4; a bitmap of 128 KiB.)
+/// The largest window. Unit: items. (a bitmap of 128 KiB.)
 pub const WINDOW_ITEMS_MAX: u32 = 1 << 20;
-/// The smallest automatic window. Unit: items. (`design.md` §4.)
+/// The smallest automatic window. Unit: items.
 pub const WINDOW_ITEMS_AUTO_MIN: u32 = 4096;
 
 /// The live settings of a task. Every key and default is described in `config.toml`, `[task_defaults]`.

@@ -1,6 +1,6 @@
 //! What a node may believe of its own ownership, and when it may doubt another's: arithmetic on send times.
 //!
-//! `ownership.md` rules 3, 7 and 9. Safety never rests on it (the database decides); it keeps two nodes from working
+//! decision 0020 rules 3, 7 and 9. Safety never rests on it (the database decides); it keeps two nodes from working
 //! on one shard at the same time. All moments are of the own boot-time clock, which counts suspended time.
 //!
 //! - Trust counts from when a request was *sent*: the witness may have counted from then on.
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::ids::{Moment, SessionId};
 
-/// The least margin. (`reliability.md` §3.3: clock rate error and the gate's own latency.)
+/// The least margin. (Clock rate error and the gate's own latency.)
 const MARGIN_MIN: Duration = Duration::from_secs(2);
 
 /// How long a witness (a session's heartbeat or a lease) vouches for its owner, and what the owner believes of it.

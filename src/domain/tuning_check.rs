@@ -127,7 +127,7 @@ fn check_spans(tuning: &Tuning, add: &mut impl FnMut(&'static str, String, Strin
 /// The longest span of a live setting: far beyond use, and far within what every clock can add.
 const SPAN_MAX: Duration = Duration::from_secs(365 * 86_400);
 
-/// `design.md` §2: an ordered task has concurrency = batch = 1.
+/// An ordered task has concurrency = batch = 1.
 fn check_ordered(tuning: &Tuning, add: &mut impl FnMut(&'static str, String, String)) {
     if let Auto::Fixed(concurrency) = tuning.concurrency
         && concurrency.get() > 1

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::ids::{Attempt, ItemCount, ItemIndex, Moment, WallMs};
 use super::run::IndexRun;
 
-/// The longest message kept of a failure; the rest is cut. Unit: bytes. (`ux.md` §2.5: 1 KiB.)
+/// The longest message kept of a failure; the rest is cut. Unit: bytes.
 pub const MESSAGE_BYTES_MAX: usize = 1024;
 /// The longest code kept of a failure. Unit: bytes; the width of the column.
 pub const CODE_BYTES_MAX: usize = 64;
-/// The longest `output` kept of a failed item. Unit: bytes. (`ux.md` §2.5: 4 KiB.)
+/// The longest `output` kept of a failed item. Unit: bytes.
 pub const OUTPUT_BYTES_MAX: usize = 4096;
 
 /// Failed attempts that an item's timeline keeps: the latest ones.

@@ -24,8 +24,8 @@ use super::visitor::Names;
 use crate::domain::access::Role;
 use crate::domain::ids::TaskId;
 use crate::ports::task_store::Actor;
-use crate::service::ServiceError;
 use crate::service::access::{Credentials, Identity};
+use crate::service::{ServiceError, sources};
 
 /// The name of the scheme in the document.
 pub const SCHEME: &str = "bearer";
@@ -71,6 +71,14 @@ impl Caller {
     /// The same, of a caller who may only try what would be.
     pub fn actor_of(&self, reason: Option<String>, rehearses: bool) -> Actor {
         Actor { rehearses, ..self.actor(reason) }
+    }
+
+    /// Who what they take is counted for: a business with all its tokens, or a person.
+    pub fn account(&self) -> String {
+        match (&self.role, &self.business) {
+            (Role::Business, Some(slug)) => sources::account(slug),
+            _ => self.name.clone(),
+        }
     }
 
     /// Whether they may see a thing of this business: everybody but another business. A start token is for its task

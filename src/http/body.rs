@@ -5,17 +5,23 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use bytes::Bytes;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
+use tokio::sync::Semaphore;
 
 use super::problem::{Problem, Slug};
 use crate::domain::settings_serde::Object;
 use crate::service::{FieldFault, ServiceError};
+
+/// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
+const SMALL_BYTES_MAX: usize = 64 << 10;
+/// Whose large body is read.
+static TURN: Semaphore = Semaphore::const_new(1);
 
 /// A JSON body that says that it is one: without a type, the form of any page could be one. Unknown members are refused
 /// with their pointer; an empty body is `{}`.
 #[derive(Clone, Debug)]
 pub struct Body<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, Problem> {
@@ -29,18 +35,29 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
             let text = format!("the body is {}, not JSON", kind.unwrap_or_default());
             return Err(Problem::new(Slug::UnsupportedMediaType, text));
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            // Too large, or the client stopped sending.
-            match rejection.status().as_u16() {
-                413 => Problem::new(Slug::PayloadTooLarge, "the body is larger than http.body_limit"),
-                _ => Problem::new(Slug::InvalidRequest, "the body can't be read"),
-            }
-        })?;
+        let bytes = Bytes::from_request(request, state).await;
+        let bytes = bytes.map_err(|_| Problem::new(Slug::InvalidRequest, "the body can't be read"))?;
         if kind_is_missing && !bytes.is_empty() {
             return Err(Problem::new(Slug::UnsupportedMediaType, "the body has no Content-Type"));
         }
-        Ok(Body(parse(&bytes)?))
+        if bytes.len() <= SMALL_BYTES_MAX {
+            return Ok(Body(parse(&bytes)?));
+        }
+        Ok(Body(aside(move || parse(&bytes)).await??))
     }
+}
+
+/// Does what takes long on a thread for such work, one at a time: the threads that requests and calls share go on.
+///
+/// # Errors
+/// `Internal` when the work panicked.
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    // It is never closed.
+    let _turn = TURN.acquire().await;
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| ServiceError::Internal(format!("a body was not read: {error}")))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {

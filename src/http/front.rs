@@ -1,12 +1,15 @@
 //! What the façade knows of the process around it: whether it ends, and since when it is there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use super::events::Hub;
+use super::events::{Hub, STREAMS_MAX};
+use super::intake;
 use super::metrics::Meter;
+use super::shares::Shares;
+use crate::config::Config;
 use crate::domain::ids::{Moment, WallMs};
 use crate::telemetry::{Filter, LogControl};
 
@@ -18,6 +21,12 @@ pub struct Front {
     pub since: Moment,
     pub(super) hub: Hub,
     pub(super) meter: Meter,
+    /// Bytes of bodies, by caller.
+    pub(super) bodies: Arc<Shares<String>>,
+    /// Uploads that arrive, by caller.
+    pub(super) uploads: Arc<Shares<String>>,
+    /// Streams of events, by caller.
+    pub(super) streams: Arc<Shares<String>>,
     ending: watch::Sender<bool>,
     drained: AtomicBool,
     log: Option<LogControl>,
@@ -27,14 +36,18 @@ pub struct Front {
 
 impl Front {
     /// A façade that serves from now on.
-    pub fn new(node: impl Into<String>, since: Moment, now: WallMs) -> Front {
+    pub fn new(node: impl Into<String>, since: Moment, now: WallMs, config: &Config) -> Front {
         // Ids of events grow through restarts: a node tells fewer than a thousand in a millisecond.
         let hub = Hub::new(now.0.unsigned_abs().saturating_mul(1000));
+        let uploads = u64::from(config.http.max_uploads.get());
         Front {
             node: node.into(),
             since,
             hub,
             meter: Meter::new(),
+            bodies: intake::memory(config),
+            uploads: Shares::new(uploads, uploads.div_ceil(4)),
+            streams: Shares::new(STREAMS_MAX, STREAMS_MAX / 4),
             ending: watch::Sender::new(false),
             drained: AtomicBool::new(false),
             log: None,

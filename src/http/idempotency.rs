@@ -50,21 +50,21 @@ pub(super) async fn remember(State(app): State<App>, request: Request, next: Nex
         return next.run(request).await;
     }
     if request.method() != Method::POST {
-        return to_the_end(next.run(request)).await;
+        return next.run(request).await;
     }
     let key = match key_of(request.headers()) {
         // What was only tried is no answer to who means it.
-        Ok(Some(_)) if dry_run::is_asked(request.uri()) => return to_the_end(next.run(request)).await,
+        Ok(Some(_)) if dry_run::is_asked(request.uri()) => return next.run(request).await,
         Ok(Some(key)) => key,
         Ok(None) if app.service.config().http.require_idempotency_key && CREATES.contains(&path.as_str()) => {
             return Problem::from(ServiceError::KeyRequired).into_response();
         }
-        Ok(None) => return to_the_end(next.run(request)).await,
+        Ok(None) => return next.run(request).await,
         Err(error) => return Problem::from(error).into_response(),
     };
     match request.extensions().get::<Caller>().cloned() {
         Some(caller) => keyed(app, caller, key, request, next).await,
-        None => to_the_end(next.run(request)).await,
+        None => next.run(request).await,
     }
 }
 
@@ -82,10 +82,9 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {
 
 async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let limit = usize::try_from(app.service.config().http.body_limit.0).unwrap_or(usize::MAX);
-    let Ok(bytes) = to_bytes(body, limit).await else {
-        let text = "the body is larger than http.body_limit, or was not sent to its end";
-        return Problem::new(Slug::PayloadTooLarge, text).into_response();
+    // It is in memory already: `intake` has read it within its limits.
+    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
+        return Problem::new(Slug::InvalidRequest, "the body can't be read").into_response();
     };
     let place = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     let business = caller.business.as_deref().unwrap_or_default();
@@ -101,23 +100,11 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
         KeyState::New => {
             parts.extensions.insert(TakenKey(format!("{scope}\n{key}")));
             let request = Request::from_parts(parts, Body::from(bytes));
-            to_the_end(async move { answer(&app, &scope, &key, next.run(request).await).await }).await
+            answer(&app, &scope, &key, next.run(request).await).await
         }
         KeyState::InProgress => Problem::from(ServiceError::KeyInProgress).into_response(),
         KeyState::Reused => Problem::from(ServiceError::KeyReused).into_response(),
         KeyState::Answered(answer) => replayed(&answer),
-    }
-}
-
-/// Runs to its end even if the client hangs up: what is done is then remembered as done, and nothing is done by
-/// halves (a rate that is booked is stored, or given back).
-async fn to_the_end(work: impl Future<Output = Response> + Send + 'static) -> Response {
-    match tokio::spawn(work).await {
-        Ok(response) => response,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Problem::from(ServiceError::Draining).into_response(),
-        },
     }
 }
 

@@ -20,6 +20,7 @@ mod failures;
 pub mod front;
 mod html;
 mod idempotency;
+mod intake;
 mod internal;
 mod logs;
 pub mod metrics;
@@ -35,6 +36,7 @@ pub mod sample;
 pub mod schema;
 mod seen_task;
 pub mod server;
+mod shares;
 mod silent;
 mod stamp;
 mod tasks;
@@ -47,7 +49,7 @@ mod whoami;
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{Method, header};
+use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
@@ -122,13 +124,14 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
     let (written, rules) = document::finish(&mut document);
     let document = Arc::new(document);
     let policy = Arc::new(access::Policy::of(&document, visitor::Names::of(&app.service.config().http)));
-    let body_limit = usize::try_from(app.service.config().http.body_limit.0).unwrap_or(usize::MAX);
     let router = router
         .layer(Extension(Arc::new(written)))
-        .layer(DefaultBodyLimit::max(body_limit))
+        // What a body may be is for `intake` and for uploads to say.
+        .layer(DefaultBodyLimit::disable())
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
         .route_layer(from_fn_with_state(app.clone(), idempotency::remember))
+        .route_layer(from_fn_with_state(app.clone(), intake::take_in))
         .route_layer(from_fn_with_state(Arc::new(rules), parameters::hold))
         .route_layer(from_fn_with_state((app.clone(), policy), access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
@@ -141,19 +144,15 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
     (router, document)
 }
 
-/// What is refused before anybody looks at it: changes while the process ends, and bodies that say that they are too
-/// large.
+/// What is refused before anybody looks at it: changes while the process ends, and what comes over too many connections.
 async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     if !is_read && app.front.is_ending() {
         return Problem::from(ServiceError::Draining).into_response();
     }
-    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    let length: u64 = length.and_then(|text| text.parse().ok()).unwrap_or(0);
-    let limit = app.service.config().http.body_limit;
-    if length > limit.0 && !request.uri().path().starts_with(UPLOADS) {
-        let text = format!("the body has {length} bytes; http.body_limit is {limit}");
-        return Problem::new(Slug::PayloadTooLarge, text).into_response();
+    if request.extensions().get::<server::Crowded>().is_some() {
+        let text = "the node, or your address, has as many connections as it may (http.max_connections)";
+        return Problem::new(Slug::Overloaded, text).into_response();
     }
     next.run(request).await
 }

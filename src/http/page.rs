@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 
 use crate::service::ServiceError;
 
-/// Items of a page when the caller names no number. (`ux.md` §2.4.)
+/// Items of a page when the caller names no number.
 pub const LIMIT_DEFAULT: u32 = 50;
-/// Items of the largest page. (`ux.md` §2.4.)
+/// Items of the largest page.
 pub const LIMIT_MAX: u32 = 500;
 
 /// One page of a list.

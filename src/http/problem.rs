@@ -17,7 +17,7 @@ use StatusCode as S;
 
 /// Of each kind, in the order of [`Slug::ALL`]: the last part of its `type`, the status, the title, and what to try when
 /// the problem itself doesn't know.
-const FACTS: [(&str, S, &str, &str); 27] = [
+const FACTS: [(&str, S, &str, &str); 29] = [
     ("invalid-request", S::BAD_REQUEST, "The request can't be understood", "look at `errors`"),
     (
         "unauthenticated",
@@ -117,6 +117,18 @@ const FACTS: [(&str, S, &str, &str); 27] = [
     ),
     ("too-many-requests", S::TOO_MANY_REQUESTS, "Too many requests", "wait as `Retry-After` says"),
     (
+        "overloaded",
+        S::SERVICE_UNAVAILABLE,
+        "The node has its hands full",
+        "send it again as `Retry-After` says, or to another node",
+    ),
+    (
+        "upload-quota",
+        S::CONFLICT,
+        "No more room for uploads",
+        "DELETE uploads and tasks that nobody needs any more, or ask for a higher http.upload_quota",
+    ),
+    (
         "store-unavailable",
         S::SERVICE_UNAVAILABLE,
         "The store can't be reached",
@@ -186,6 +198,10 @@ pub enum Slug {
     UnsupportedMediaType,
     /// Too many requests.
     TooManyRequests,
+    /// All that there is, is taken.
+    Overloaded,
+    /// A business has stored as much as it may.
+    UploadQuota,
     /// The store can't be reached.
     StoreUnavailable,
     /// Another node, which alone can do this, gave no answer.
@@ -198,7 +214,7 @@ pub enum Slug {
 
 impl Slug {
     /// All of them.
-    pub const ALL: [Slug; 27] = [
+    pub const ALL: [Slug; 29] = [
         Slug::InvalidRequest,
         Slug::Unauthenticated,
         Slug::Forbidden,
@@ -222,6 +238,8 @@ impl Slug {
         Slug::PayloadTooLarge,
         Slug::UnsupportedMediaType,
         Slug::TooManyRequests,
+        Slug::Overloaded,
+        Slug::UploadQuota,
         Slug::StoreUnavailable,
         Slug::NodeSilent,
         Slug::Draining,
@@ -343,7 +361,7 @@ impl From<ServiceError> for Problem {
             ServiceError::KeyInProgress => Problem::new(Slug::IdempotencyInProgress, text),
             ServiceError::KeyRequired => Problem::new(Slug::IdempotencyKeyRequired, text),
             ServiceError::TooLarge(_) => Problem::new(Slug::PayloadTooLarge, text),
-            ServiceError::TooMany(_) => Problem::new(Slug::TooManyRequests, text),
+            ServiceError::UploadQuota(_) => Problem::new(Slug::UploadQuota, text),
             ServiceError::StoreUnavailable => Problem::new(Slug::StoreUnavailable, text),
             ServiceError::PeerSilent(_) => Problem::new(Slug::NodeSilent, text),
             ServiceError::Draining => Problem::new(Slug::Draining, text),

@@ -1,45 +1,52 @@
 //! Serves the façade's router on a listener: bounded in every direction, so that slow or hostile clients cost a
 //! connection and nothing else.
 //!
-//! A connection over the limit is answered with 503 at once instead of waiting in the backlog: whoever asks for the
-//! node's health must hear something. A client that doesn't finish a request's head in time, stalls in its body or
-//! doesn't read its answer is cut off.
+//! One address has a share of the connections. Whoever gets none is not left in the backlog: a few more connections are
+//! kept, on which the node tells of its health, and refuses all else with 503. A client that doesn't finish a request's head
+//! in time, stalls in its body or doesn't read its answer is cut off.
 
 mod patient;
+mod places;
 mod steady;
 #[cfg(test)]
 mod tests;
 mod tls;
 
 use std::convert::Infallible;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use self::patient::Patient;
+use self::places::{Place, Places};
 use self::steady::Steady;
 pub use self::tls::{BadTls, acceptor};
+use crate::domain::network::Network;
 
 /// What clients may take of the node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// Connections at once.
-    pub connections: usize,
+    pub connections: u32,
+    /// Those of one address.
+    pub per_peer: u32,
+    /// Proxies, whose connections are many people's: their addresses have no share.
+    pub proxies: Vec<Network>,
     /// From the end of one request, or the first byte of the connection, to the end of the next head. An idle
     /// connection is closed after it.
     pub head_patience: Duration,
@@ -56,6 +63,8 @@ impl Default for Limits {
         let seconds = Duration::from_secs;
         Limits {
             connections: 1024,
+            per_peer: 1024,
+            proxies: Vec::new(),
             head_patience: seconds(10),
             body_patience: seconds(30),
             write_patience: seconds(30),
@@ -70,14 +79,12 @@ const HEADERS_MAX: usize = 100;
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Requests at once on a connection of HTTP/2.
 const STREAMS_MAX: u32 = 64;
-/// Connections that are being refused at once; more are dropped.
-const REFUSALS_MAX: usize = 64;
+/// What is answered on the connections that are kept for health.
+const HEALTH: [&str; 3] = ["/healthz", "/readyz", "/version"];
+/// How long such a connection may say nothing.
+const BRIEF: Duration = Duration::from_secs(2);
 /// After an error of the listener (no more file descriptors).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-const REFUSAL: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
-    retry-after: 1\r\nconnection: close\r\ncontent-length: 191\r\n\r\n";
-const REFUSAL_BODY: &str = r#"{"type":"/problems/too-many-requests","title":"Too many connections","status":503,"detail":"the node serves as many connections as it may","try":["send it again in a second"],"request_id":""}"#;
 
 /// A façade on a port.
 pub struct Server {
@@ -91,12 +98,18 @@ pub struct Server {
     pub limits: Limits,
 }
 
+/// Marks a request for which the node has no connection: its peer, or all of them, have too many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crowded;
+
 /// What each connection is given.
 struct Serving {
     tls: Option<TlsAcceptor>,
     router: Router,
     limits: Limits,
     builder: Builder<TokioExecutor>,
+    /// Of connections that are kept for health.
+    brief: Builder<TokioExecutor>,
 }
 
 impl Server {
@@ -104,10 +117,11 @@ impl Server {
     /// in time. Streams without an end must hear of the end by themselves.
     pub async fn serve(self, ending: impl Future<Output = ()>) -> bool {
         let Server { listener, tls, router, limits } = self;
-        let serving = Arc::new(Serving { tls, router, limits, builder: builder(&limits) });
+        let (builder, brief) = (builder(limits.head_patience), builder(limits.head_patience.min(BRIEF)));
+        let end_patience = limits.end_patience;
+        let places = Places::new(&limits);
+        let serving = Arc::new(Serving { tls, router, limits, builder, brief });
         let graceful = GracefulShutdown::new();
-        let room = Arc::new(Semaphore::new(limits.connections));
-        let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
         tokio::pin!(ending);
         loop {
             let accepted = tokio::select! {
@@ -115,11 +129,11 @@ impl Server {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => match room.clone().try_acquire_owned() {
-                    Ok(permit) => {
-                        tokio::spawn(serving.clone().connection(stream, peer, graceful.watcher(), permit));
+                Ok((stream, peer)) => match places.take(peer.ip()) {
+                    Some(place) => {
+                        tokio::spawn(serving.clone().connection(stream, peer, graceful.watcher(), place));
                     }
-                    Err(_) => refuse(stream, &serving, &refusals),
+                    None => tracing::debug!(%peer, "a connection too many was dropped"),
                 },
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not taken");
@@ -128,16 +142,16 @@ impl Server {
             }
         }
         drop(listener);
-        tokio::time::timeout(limits.end_patience, graceful.shutdown()).await.is_ok()
+        tokio::time::timeout(end_patience, graceful.shutdown()).await.is_ok()
     }
 }
 
-fn builder(limits: &Limits) -> Builder<TokioExecutor> {
+fn builder(head_patience: Duration) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_patience)
+        .header_read_timeout(head_patience)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX);
     builder
@@ -145,8 +159,8 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_header_list_size(HEAD_BYTES_MAX as u32)
         .max_concurrent_streams(STREAMS_MAX)
-        .keep_alive_interval(limits.head_patience)
-        .keep_alive_timeout(limits.head_patience);
+        .keep_alive_interval(head_patience)
+        .keep_alive_timeout(head_patience);
     builder
 }
 
@@ -156,72 +170,73 @@ impl Serving {
         stream: TcpStream,
         peer: SocketAddr,
         watcher: Watcher,
-        permit: OwnedSemaphorePermit,
+        place: Place,
     ) {
         let Some(tls) = &self.tls else {
             // The version is not guessed: a client that says nothing would keep the guess waiting for ever.
-            self.serve(stream, peer, watcher, self.builder.clone().http1_only()).await;
-            return drop(permit);
+            return self.serve(stream, peer, watcher, place, false).await;
         };
         match tokio::time::timeout(self.limits.head_patience, tls.accept(stream)).await {
             Ok(Ok(stream)) => {
                 let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                let builder = self.builder.clone();
-                let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
-                self.serve(stream, peer, watcher, builder).await;
+                self.serve(stream, peer, watcher, place, is_http2).await;
             }
             Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS connection"),
             Err(_) => tracing::debug!(%peer, "no TLS connection in time"),
         }
-        drop(permit);
     }
 
-    async fn serve<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher, builder: Builder<TokioExecutor>)
+    async fn serve<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher, place: Place, is_http2: bool)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let unread = Arc::new(AtomicBool::new(false));
+        let builder = if place.is_for_health() { &self.brief } else { &self.builder }.clone();
+        let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
+        let stream = TokioIo::new(Patient::new(stream, self.limits.write_patience, unread.clone()));
         let (router, patience) = (self.router.clone(), self.limits.body_patience);
-        let service =
-            hyper::service::service_fn(move |request| answer(router.clone(), request, peer, patience));
-        let stream = TokioIo::new(Patient::new(stream, self.limits.write_patience));
+        let is_for_health = place.is_for_health();
+        let service = hyper::service::service_fn(move |request| {
+            let asked = Asked { peer, patience, is_http2, is_for_health, unread: unread.clone() };
+            asked.answer(router.clone(), request)
+        });
         let connection = builder.serve_connection(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%peer, error, "a connection ended badly");
         }
+        drop(place);
     }
 }
 
-async fn answer(
-    router: Router,
-    request: hyper::Request<Incoming>,
+/// What is known of a request beside itself.
+struct Asked {
     peer: SocketAddr,
     patience: Duration,
-) -> Result<Response, Infallible> {
-    let mut request: Request = request.map(|body| Body::new(Steady::new(body, patience)));
-    request.extensions_mut().insert(ConnectInfo(peer));
-    router.oneshot(request).await
+    is_http2: bool,
+    /// Whether its connection is kept for health.
+    is_for_health: bool,
+    /// Says to the connection that a request's body was not read to its end.
+    unread: Arc<AtomicBool>,
 }
 
-/// Tells a connection that there is no room. What can't be told in plain text, or to too many at once, is dropped.
-fn refuse(stream: TcpStream, serving: &Serving, refusals: &Arc<Semaphore>) {
-    let permit = refusals.clone().try_acquire_owned();
-    if let (None, Ok(permit)) = (&serving.tls, permit) {
-        let patience = serving.limits.head_patience;
-        tokio::spawn(async move {
-            if !matches!(tokio::time::timeout(patience, say_no(stream)).await, Ok(Ok(()))) {
-                tracing::debug!("a refused connection was not told why");
-            }
-            drop(permit);
-        });
+impl Asked {
+    async fn answer(self, router: Router, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
+        let is_read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+        let mut request: Request =
+            request.map(|body| Body::new(Steady::new(body, self.patience, is_read.clone())));
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        if self.is_for_health && !HEALTH.contains(&request.uri().path()) {
+            request.extensions_mut().insert(Crowded);
+        }
+        let mut response = router.oneshot(request).await?;
+        let is_cut = !is_read.load(Ordering::Acquire);
+        if is_cut {
+            self.unread.store(true, Ordering::Release);
+        }
+        // Said, or the client sends its next request into a connection that ends.
+        if (is_cut || self.is_for_health) && !self.is_http2 {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response)
     }
-}
-
-async fn say_no(mut stream: TcpStream) -> io::Result<()> {
-    stream.write_all(REFUSAL.as_bytes()).await?;
-    stream.write_all(REFUSAL_BODY.as_bytes()).await?;
-    stream.shutdown().await?;
-    // A close with unread bytes would reset the connection, and the client would never see the answer.
-    let mut rest = [0; 1024];
-    while stream.read(&mut rest).await? > 0 {}
-    Ok(())
 }

@@ -26,6 +26,9 @@ use crate::ports::source_desk::{Received, RowFormat, SourceRequest};
 use crate::ports::uploads::{Upload, UploadId, UploadState};
 use crate::service::ServiceError;
 
+/// What there are only so many of.
+const PLACES: &str = "places for uploads (http.max_uploads)";
+
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(create)).routes(routes!(show, discard))
@@ -72,9 +75,47 @@ pub(super) struct UploadBody {
     /// When a task took it; one that none takes is removed after 24 hours.
     #[schema(format = DateTime)]
     used_at: Option<String>,
+    /// What the business may store; only of its own uploads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota: Option<QuotaBody>,
 }
 
-fn shown(upload: Upload, received: Option<Received>) -> UploadBody {
+/// What the uploads of a business may take, those that its tasks have included (`http.upload_quota`).
+#[derive(Debug, Serialize, ToSchema)]
+struct QuotaBody {
+    /// All of it. Unit: bytes.
+    bytes: u64,
+    /// What is taken now. Unit: bytes.
+    stored: u64,
+    /// Once little is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+/// From which part of its quota on a business is warned. Unit: percent.
+const WARNED_FROM: u128 = 80;
+
+impl QuotaBody {
+    fn new((stored, bytes): (u64, u64)) -> QuotaBody {
+        let percent = u128::from(stored) * 100 / u128::from(bytes.max(1));
+        let warning = || {
+            format!(
+                "{percent} % of what the business may store is taken; beyond it uploads are refused: DELETE what no task needs"
+            )
+        };
+        QuotaBody { bytes, stored, warning: (percent >= WARNED_FROM).then(warning) }
+    }
+}
+
+async fn shown(app: &App, SeenUpload(upload, received): SeenUpload) -> Result<UploadBody, ServiceError> {
+    let quota = app.service.upload_room(&upload.created_by).await?.map(QuotaBody::new);
+    if let Some(warning) = quota.as_ref().and_then(|quota| quota.warning.as_deref()) {
+        tracing::warn!(sender = upload.created_by, warning, "little room is left for uploads");
+    }
+    Ok(face(upload, received, quota))
+}
+
+fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) -> UploadBody {
     let (rows, columns) = received.map_or((None, Vec::new()), |found| (Some(found.rows), found.columns));
     UploadBody {
         id: upload.id.to_string(),
@@ -90,6 +131,7 @@ fn shown(upload: Upload, received: Option<Received>) -> UploadBody {
         sha256: upload.sha256,
         created_at: rfc3339(upload.created_at),
         used_at: upload.used_at.map(rfc3339),
+        quota,
     }
 }
 
@@ -104,9 +146,12 @@ fn shown(upload: Upload, received: Option<Received>) -> UploadBody {
     responses(
         (status = 201, body = UploadBody, headers(("location" = String, description = "The upload"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json"),
         (status = 413, body = Problem, content_type = "application/problem+json"),
         (status = 415, body = Problem, content_type = "application/problem+json"),
         (status = 422, body = Problem, content_type = "application/problem+json"),
+        (status = 429, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn create(
@@ -115,6 +160,8 @@ async fn create(
     Params(params): Params<UploadParams>,
     request: Request,
 ) -> Result<impl IntoResponse, Problem> {
+    let who = caller.account();
+    let _place = app.front.uploads.take(who.clone(), 1, false).map_err(|full| full.problem(PLACES))?;
     let Some(format) = row_format(&params, request.headers())? else {
         let text = "an upload is text/csv or application/x-ndjson, as its Content-Type says";
         return Err(Problem::new(Slug::UnsupportedMediaType, text));
@@ -128,7 +175,7 @@ async fn create(
             "the connection broke off".to_owned()
         })
     });
-    let received = app.service.upload(&format, &owner(&caller), body.boxed()).await;
+    let received = app.service.upload(&format, &who, body.boxed()).await;
     let received = match received {
         Err(_) if broken.load(Ordering::Relaxed) => {
             return Err(Problem::new(Slug::InvalidRequest, "the body broke off before its end"));
@@ -137,15 +184,8 @@ async fn create(
     };
     let (upload, _) = app.service.show_upload(received.id).await?;
     let location = format!("/v1/uploads/{}", received.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(upload, Some(received)))))
-}
-
-/// Whose an upload is: a business sees its own only.
-fn owner(caller: &Caller) -> String {
-    match (&caller.role, &caller.business) {
-        (Role::Business, Some(slug)) => format!("business:{slug}"),
-        _ => caller.name.clone(),
-    }
+    let seen = SeenUpload(upload, Some(received));
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&app, seen).await?)))
 }
 
 /// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
@@ -168,7 +208,7 @@ pub(super) async fn judge_source(
     }
     match app.service.show_upload(*upload).await {
         // A start token is for its task; uploads are its business's.
-        Ok((found, _)) if found.created_by == owner(caller) && caller.task.is_none() => Ok(()),
+        Ok((found, _)) if found.created_by == caller.account() && caller.task.is_none() => Ok(()),
         Ok(_) | Err(ServiceError::NotFound { .. }) => {
             let text = format!("{upload} isn't there; upload it (again)");
             Err(ServiceError::unprocessable("/source", text))
@@ -240,7 +280,7 @@ impl FromRequestParts<App> for SeenUpload {
         let missing = || ServiceError::NotFound { what: "upload", name: text.clone() };
         let id: UploadId = text.parse().map_err(|_| missing())?;
         let (upload, received) = app.service.show_upload(id).await?;
-        if caller.role == Role::Business && upload.created_by != owner(&caller) {
+        if caller.role == Role::Business && upload.created_by != caller.account() {
             return Err(missing().into());
         }
         Ok(SeenUpload(upload, received))
@@ -257,8 +297,8 @@ impl FromRequestParts<App> for SeenUpload {
         (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn show(SeenUpload(upload, received): SeenUpload) -> Json<UploadBody> {
-    Json(shown(upload, received))
+async fn show(State(app): State<App>, seen: SeenUpload) -> Result<Json<UploadBody>, Problem> {
+    Ok(Json(shown(&app, seen).await?))
 }
 
 /// Remove an upload.

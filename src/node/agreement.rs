@@ -1,4 +1,4 @@
-//! The witness beside the heartbeats belongs to the store (`ownership.md`, rule 1): a node that is configured otherwise
+//! The witness beside the heartbeats belongs to the store (decision 0020, rule 1): a node that is configured otherwise
 //! than the others would wait for something else than what they live on.
 //!
 //! It is changed by stopping all nodes and starting them with the new setting: without a live session nobody can be

@@ -119,9 +119,16 @@ async fn first(
         return Ok(Bootstrap::NotNeeded);
     }
     let token = tokens::make(TOKEN_PREFIX)?;
-    let place = write_to_first(&places, &token)?;
+    let (place, is_new) = write_to_first(&places, &token)?;
+    if is_new {
+        remember(store, &token, now).await?;
+        return Ok(Bootstrap::Made(place));
+    }
+    // Somebody made it in this moment; a link to nothing is no token.
+    let gone = || BootstrapError::Io { path: place.clone(), cause: ErrorKind::AlreadyExists.into() };
+    let token = read(&place)?.ok_or_else(gone)?;
     remember(store, &token, now).await?;
-    Ok(Bootstrap::Made(place))
+    Ok(Bootstrap::Read(place))
 }
 
 fn read(path: &Path) -> Result<Option<String>, BootstrapError> {
@@ -144,12 +151,12 @@ fn read(path: &Path) -> Result<Option<String>, BootstrapError> {
     Ok(Some(token.to_owned()))
 }
 
-/// Writes the token to the first place that can be written.
-fn write_to_first(places: &[PathBuf], token: &str) -> Result<PathBuf, BootstrapError> {
+/// Writes the token to the first place that can be written; false when something is there already.
+fn write_to_first(places: &[PathBuf], token: &str) -> Result<(PathBuf, bool), BootstrapError> {
     let mut last = None;
     for place in places {
         match write_private(place, &format!("{token}\n")) {
-            Ok(()) => return Ok(place.clone()),
+            Ok(is_new) => return Ok((place.clone(), is_new)),
             Err(cause) => last = Some(BootstrapError::Io { path: place.clone(), cause }),
         }
     }
@@ -263,6 +270,16 @@ mod tests {
         );
         write(&place.path("c.token"), &token, 0o644);
         assert!(matches!(place.first("c.token").await, Err(BootstrapError::Exposed { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_link_in_the_place_of_the_file_is_no_token() {
+        let place = Place::new().await;
+        let elsewhere = place.path("elsewhere");
+        std::os::unix::fs::symlink(&elsewhere, place.path("a.token")).expect("planted");
+        assert!(matches!(place.first("a.token").await, Err(BootstrapError::Io { .. })));
+        assert!(!elsewhere.exists(), "nothing was written through it");
+        assert!(place.store.tokens(None, 9).await.expect("listed").is_empty(), "nobody became administrator");
     }
 
     #[tokio::test]

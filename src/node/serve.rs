@@ -22,7 +22,7 @@ use super::bootstrap::{self, Bootstrap};
 use super::min_level::MinLevel;
 use super::{Node, Runtimes, StateDir, agreement, database};
 use crate::actors::context::ServingNow;
-use crate::config::Config;
+use crate::config::{AuthMode, Config};
 use crate::domain::capacity::Capacity;
 use crate::domain::settings::{Auto, RateLimit};
 use crate::http::metrics::watch;
@@ -102,8 +102,8 @@ impl Serve {
         };
         let (node, parts) = compose::compose(ingredients).await?;
         secrets::check(&parts).await?;
-        let drain_margin = config.node.drain_timeout;
-        let front = Front::new(name, node.clock().now(), node.clock().wall()).with_log(log);
+        let limits = limits(&config);
+        let front = Front::new(name, node.clock().now(), node.clock().wall(), &config).with_log(log);
         let (is_tls, front) = (tls.is_some(), Arc::new(front));
         let service = Arc::new(Service::new(parts, config));
         let bootstrap = match bootstrap::admin(&service, state.path()).await? {
@@ -111,8 +111,6 @@ impl Serve {
             Bootstrap::Read(file) | Bootstrap::Made(file) => Some(file),
         };
         let (router, _) = facade(App { service: service.clone(), front: front.clone() });
-        let limits =
-            Limits { end_patience: drain_margin.min(Limits::default().end_patience), ..Limits::default() };
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
@@ -211,6 +209,22 @@ impl Serve {
         self.node.close().await;
         (drained, seen)
     }
+}
+
+/// What clients may take of the façade.
+fn limits(config: &Config) -> Limits {
+    let (http, usual) = (&config.http, Limits::default());
+    let most = http.max_connections.get();
+    let per_peer = match http.max_connections_per_peer {
+        Auto::Auto => most.div_ceil(4),
+        Auto::Fixed(share) => share.get(),
+    };
+    let proxies = match config.auth.mode {
+        AuthMode::Proxy => config.auth.proxy_trust.clone(),
+        AuthMode::Token | AuthMode::Off => Vec::new(),
+    };
+    let end_patience = config.node.drain_timeout.min(usual.end_patience);
+    Limits { connections: most, per_peer, proxies, end_patience, ..usual }
 }
 
 /// What looks at the runs again and again: for metrics, and for the recent past of tasks.

@@ -38,7 +38,7 @@ impl SessionTrust {
 
 /// The gate of one run: open while the session's or the lease's trust lasts and nobody closed it.
 ///
-/// Closing is for good: a gate is never opened again under the same claim (`ownership.md`, rule 16).
+/// Closing is for good: a gate is never opened again under the same claim (decision 0020, rule 16).
 #[derive(Debug)]
 pub struct Gate {
     session: std::sync::Arc<SessionTrust>,

@@ -18,7 +18,7 @@ use crate::domain::shards::{Pause, Share, Slow, Told};
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::{ItemTrouble, Outage, ParkedItem, SideRecord};
 
-/// Shards in one call of [`RunStore::checkpoint`]: bounds how long the write lock is held (`design.md` §3).
+/// Shards in one call of [`RunStore::checkpoint`]: bounds how long the write lock is held.
 pub const CHECKPOINT_SHARDS_MAX: usize = 100;
 /// Failure groups of a task that carry a code of their own; further codes are counted together.
 pub const FAILURE_CODES_MAX: usize = 100;
@@ -307,7 +307,7 @@ pub struct Control {
     pub slow: Option<Slow>,
 }
 
-/// Claims, reads and writes shards (`ownership.md`, rules 12–17).
+/// Claims, reads and writes shards (decision 0020, rules 12–17).
 #[async_trait]
 pub trait RunStore: Send + Sync {
     /// Shards that should run or be stopped and whose session is released, fenced, missing, or not in
@@ -330,7 +330,7 @@ pub trait RunStore: Send + Sync {
     /// `Unavailable`: write again with the same numbers.
     async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError>;
 
-    /// Gives a shard back without progress: a row of the own session that this node does not run (`ownership.md`,
+    /// Gives a shard back without progress: a row of the own session that this node does not run (decision 0020,
     /// rule 5), or a run whose state is lost. What was saved stays; `close` says what the shard does next.
     ///
     /// # Errors

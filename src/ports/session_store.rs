@@ -100,7 +100,7 @@ pub struct SessionView {
     pub drain: bool,
 }
 
-/// Begins, beats, watches and fences sessions (`ownership.md`, rules 1–6, 11, 18).
+/// Begins, beats, watches and fences sessions (decision 0020, rules 1–6, 11, 18).
 #[async_trait]
 pub trait SessionStore: Send + Sync {
     /// Inserts the row of a new session. It begins drained where a session of the same node that still has a row is.

@@ -9,6 +9,9 @@ use super::StoreError;
 use super::uploads::UploadId;
 use crate::domain::ids::{ItemCount, TaskId, WallMs};
 
+/// The longest inline list. Unit: bytes of JSON text. (It is one column of the task's row; longer lists are files.)
+pub const INLINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Which items a task shall have, as a request says it.
 #[derive(Clone, Debug)]
 pub enum SourceRequest {
@@ -19,8 +22,8 @@ pub enum SourceRequest {
     },
     /// A short list.
     Inline {
-        /// The items, each one JSON value.
-        items: Vec<Box<RawValue>>,
+        /// The items: a JSON array, as it was written.
+        items: Box<RawValue>,
     },
     /// An upload that is ready.
     Upload {
@@ -117,9 +120,23 @@ pub enum SourceDeskError {
     /// It is larger than the node takes.
     #[error("{0}")]
     TooLarge(String),
+    /// Who sends it has stored as much as they may.
+    #[error("{0}")]
+    OverQuota(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Who sends a source, and how much of theirs is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender<'a> {
+    /// Whose uploads it is counted with.
+    pub by: &'a str,
+    /// The longest source. Unit: bytes.
+    pub bytes_max: u64,
+    /// What all their uploads may take; none is no bound. Unit: bytes.
+    pub quota: Option<u64>,
 }
 
 /// The bytes of an upload as they come in; an error says why no more come.
@@ -151,16 +168,14 @@ pub trait SourceDesk: Send + Sync {
     /// As [`SourceDesk::resolve`].
     async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, SourceDeskError>;
 
-    /// Looks at a source, fetches it (at most `bytes_max`) where it is a URL, and says what to store. An upload counts
-    /// as taken then.
+    /// Looks at a source, fetches it where it is a URL, and says what to store. An upload counts as taken then.
     ///
     /// # Errors
     /// See [`SourceDeskError`]; nothing is kept of a source that was refused.
     async fn resolve(
         &self,
         request: &SourceRequest,
-        by: &str,
-        bytes_max: u64,
+        sender: &Sender<'_>,
         now: WallMs,
     ) -> Result<ResolvedSource, SourceDeskError>;
 
@@ -172,8 +187,7 @@ pub trait SourceDesk: Send + Sync {
     async fn receive(
         &self,
         format: &RowFormat,
-        by: &str,
-        bytes_max: u64,
+        sender: &Sender<'_>,
         now: WallMs,
         body: UploadBytes<'_>,
     ) -> Result<Received, SourceDeskError>;

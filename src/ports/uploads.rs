@@ -113,6 +113,12 @@ pub trait UploadStore: Send + Sync {
     /// When the store can't be read.
     async fn upload_part(&self, id: UploadId, number: u32) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// What all uploads of a sender take, those that are still open too. Unit: bytes.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn stored_by(&self, by: &str) -> Result<u64, StoreError>;
+
     /// Says that a task takes it: it is kept from now on.
     ///
     /// # Errors

@@ -114,9 +114,9 @@ pub enum ServiceError {
     /// More bytes than are taken.
     #[error("{0}")]
     TooLarge(String),
-    /// More requests than are taken.
+    /// A business has stored as many bytes of uploads as it may.
     #[error("{0}")]
-    TooMany(String),
+    UploadQuota(String),
     /// The store can't be reached.
     #[error("the store can't be reached")]
     StoreUnavailable,

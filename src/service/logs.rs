@@ -8,7 +8,7 @@ use crate::ports::data_log::{
 };
 use crate::ports::handler::{LogLevel, LogLine};
 
-/// Lines of one request. (`ux.md` §2.4.)
+/// Lines of one request.
 pub const LINES_MAX: usize = 1_000;
 
 /// What came of an append.

@@ -60,7 +60,7 @@ impl Service {
         let parts = if request.again { parts } else { self.left_of(origin, parts).await? };
         let keys_of = if request.new_keys { None } else { Some(self.keys_of(origin)?) };
         let spec = RedriveSpec { origin: origin.id, keys_of, parts };
-        let source = self.resolve_source(&SourceRequest::Redrive(spec), actor).await?;
+        let source = self.resolve_source(&SourceRequest::Redrive(spec), &origin.business, actor).await?;
         let how = Making::of(&request.plan);
         let plan = inherited(request.plan, origin);
         let defaults = Defaults { send_params: origin.send_params, shards: Auto::Fixed(NonZeroU32::MIN) };

@@ -1,7 +1,7 @@
 //! Where a task's items come from: what a request may say, made into what is stored; and uploads.
 
 pub use crate::ports::source_desk::{
-    Received, RedrivePart, RedriveSpec, ResolvedSource, RowFormat, SourceRequest, UploadBytes,
+    Received, RedrivePart, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceRequest, UploadBytes,
 };
 
 use super::task_settings::check_depth;
@@ -13,6 +13,14 @@ use crate::ports::uploads::{Upload, UploadId};
 /// How long an upload that no task took is kept. (Long enough to create the task tomorrow.)
 const UNUSED_UPLOADS_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 
+/// Before the name of a business that is the sender of uploads; whoever else sends some is a person's name.
+const BUSINESS: &str = "business:";
+
+/// Who the uploads of a business belong to, whichever of its tokens sends them.
+pub fn account(business: &str) -> String {
+    format!("{BUSINESS}{business}")
+}
+
 impl Service {
     /// Looks at the source of a create and says what to store with the task: its description, how many items, and what
     /// it means. A URL is fetched now; an upload counts as taken from now on, but for a rehearsal, which has no URLs.
@@ -22,14 +30,15 @@ impl Service {
     pub async fn resolve_source(
         &self,
         request: &SourceRequest,
+        business: &str,
         actor: &Actor,
     ) -> Result<ResolvedSource, ServiceError> {
-        let bytes_max = self.config().http.upload_limit.0;
         if let SourceRequest::Inline { items } = request {
-            for (at, item) in items.iter().enumerate() {
-                check_depth(&format!("/source/items/{at}"), item.get())?;
-            }
+            // Of each item: the list itself is no part of one.
+            let inner = items.get().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+            check_depth("/source/items", inner.unwrap_or_default())?;
         }
+        let account = if actor.source == "business" { account(business) } else { actor.name.clone() };
         let desk = &self.parts.desk;
         let resolved = match request {
             SourceRequest::Upload { upload } if actor.rehearses => desk.look_at_upload(*upload).await,
@@ -38,7 +47,7 @@ impl Service {
                 let fault = FieldFault::new("/source/url", text).advise("POST /v1/uploads it first");
                 return Err(ServiceError::Invalid(vec![fault]));
             }
-            _ => desk.resolve(request, &actor.name, bytes_max, self.now()).await,
+            _ => desk.resolve(request, &self.sender(&account), self.now()).await,
         };
         resolved.map_err(|error| refused(error, "/source"))
     }
@@ -46,16 +55,30 @@ impl Service {
     /// Takes in an upload.
     ///
     /// # Errors
-    /// `Unprocessable` when its rows can't be items (names the lines), `TooLarge`.
+    /// `Unprocessable` when its rows can't be items (names the lines), `TooLarge`, `UploadQuota`.
     pub async fn upload(
         &self,
         format: &RowFormat,
         by: &str,
         body: UploadBytes<'_>,
     ) -> Result<Received, ServiceError> {
-        let bytes_max = self.config().http.upload_limit.0;
-        let received = self.parts.desk.receive(format, by, bytes_max, self.now(), body).await;
+        let received = self.parts.desk.receive(format, &self.sender(by), self.now(), body).await;
         received.map_err(|error| refused(error, "body"))
+    }
+
+    fn sender<'a>(&self, by: &'a str) -> Sender<'a> {
+        let http = &self.config().http;
+        let quota = by.starts_with(BUSINESS).then_some(http.upload_quota.0);
+        Sender { by, bytes_max: http.upload_limit.0, quota }
+    }
+
+    /// What the uploads of a business take, and may take; none for others, who have no bound.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn upload_room(&self, by: &str) -> Result<Option<(u64, u64)>, ServiceError> {
+        let Some(quota) = self.sender(by).quota else { return Ok(None) };
+        Ok(Some((self.parts.uploads.stored_by(by).await?, quota)))
     }
 
     /// An upload, and what is known of it once it is ready.
@@ -100,6 +123,7 @@ fn refused(error: SourceDeskError, pointer: &str) -> ServiceError {
     match error {
         SourceDeskError::Refused(text) => ServiceError::unprocessable(pointer, text),
         SourceDeskError::TooLarge(text) => ServiceError::TooLarge(text),
+        SourceDeskError::OverQuota(text) => ServiceError::UploadQuota(text),
         SourceDeskError::Store(error) => error.into(),
     }
 }

@@ -172,7 +172,7 @@ impl Service {
         let wanted = change.shards.filter(|shards| *shards != task.shards_wanted);
         check_shared(&tuning, shards(task, wanted))?;
         let source = match &change.source {
-            Some(request) => Some(self.resolve_source(request, actor).await?),
+            Some(request) => Some(self.resolve_source(request, &task.business, actor).await?),
             None => None,
         };
         let mut edit = TaskEdit {

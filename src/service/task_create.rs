@@ -74,7 +74,7 @@ impl Service {
         let business = self.open_business(&request.business).await?;
         self.check_plan(&request.plan)?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
-        let source = self.resolve_source(&request.source, actor).await?;
+        let source = self.resolve_source(&request.source, &request.business, actor).await?;
         let defaults = Defaults::of(&self.config().task_defaults, &tuning);
         let how = Making::of(&request.plan);
         let task = new_task(&business, request.plan, tuning, source, defaults);

@@ -1,4 +1,4 @@
-//! Lines for machines: fixed keys `ts`, `level`, `target`, `msg`, then the fields of the event. (`ux.md` §2.10.)
+//! Lines for machines: fixed keys `ts`, `level`, `target`, `msg`, then the fields of the event.
 
 use std::fmt;
 

@@ -26,6 +26,7 @@ mod own_log;
 mod redrives;
 mod secrets;
 mod shards;
+mod siege;
 mod sse;
 mod stats;
 mod stops;

@@ -79,6 +79,23 @@ async fn a_secret_is_found_nowhere_but_where_it_is_sent() {
 }
 
 #[tokio::test]
+async fn a_start_token_that_was_delivered_is_nowhere_in_the_database() {
+    let business = Business::willing().await;
+    let recipe = Recipe::new();
+    let node = recipe.start().await;
+    node.business("push", &business.url(), json!({"hooks": {"prepare": {}}})).await;
+    let task = node.task("push", 5, json!({"start": true})).await;
+    node.status(&task, "finished").await;
+    let token = business.of_kind("task.prepare")[0].body["start_token"].as_str().unwrap().to_owned();
+    assert_eq!(node.stop().await, Some(0));
+    for file in files(&recipe.path("data")) {
+        let bytes = std::fs::read(&file).unwrap();
+        let found = bytes.windows(token.len()).any(|window| window == token.as_bytes());
+        assert!(!found, "it lies in {}", file.display());
+    }
+}
+
+#[tokio::test]
 async fn a_lost_key_is_heard_of_at_the_start() {
     let business = Business::start(|_| Act::ok()).await;
     let recipe = Recipe::new();

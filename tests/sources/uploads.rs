@@ -10,6 +10,7 @@ use windrow::adapters::sql::Store;
 use windrow::domain::ids::WallMs;
 use windrow::ports::StoreError;
 use windrow::ports::source::Source;
+use windrow::ports::source_desk::Sender;
 use windrow::ports::uploads::{PART_BYTES, UploadId, UploadState, UploadStore};
 
 use crate::common::{csv, file_source, row, rows};
@@ -40,7 +41,8 @@ impl Place {
     ) -> Result<UploadId, ReceiveError> {
         let pieces: Vec<Result<Bytes, String>> =
             bytes.chunks(piece).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-        receive(&self.uploads, self.store.as_ref(), (format, "ada"), limit, NOW, stream::iter(pieces)).await
+        let sender = Sender { by: "ada", bytes_max: limit, quota: None };
+        receive(&self.uploads, self.store.as_ref(), format, &sender, NOW, stream::iter(pieces)).await
     }
 
     async fn source(&self, id: UploadId, format: &Format) -> UploadSource {
@@ -113,13 +115,36 @@ async fn refused_uploads_name_the_line_and_leave_nothing() {
     let empty = place.send(b"", &Format::Ndjson, 1, NO_LIMIT).await.expect_err("nothing is no source");
     assert!(matches!(empty, ReceiveError::Rows(_)), "{empty}");
     let broken = stream::iter([Ok(Bytes::from_static(b"1\n2\n")), Err("reset".to_owned())]);
-    let broken =
-        receive(&place.uploads, place.store.as_ref(), (&Format::Ndjson, "ada"), NO_LIMIT, NOW, broken).await;
+    let sender = Sender { by: "ada", bytes_max: NO_LIMIT, quota: None };
+    let broken = receive(&place.uploads, place.store.as_ref(), &Format::Ndjson, &sender, NOW, broken).await;
     assert!(matches!(broken, Err(ReceiveError::Broken(_))), "half a body is no source: {broken:?}");
     for id in 1..=5 {
         assert_eq!(place.uploads.upload(UploadId(id)).await, Ok(None), "u{id}");
         assert_eq!(place.uploads.upload_part(UploadId(id), 0).await, Ok(None), "u{id}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sender_stores_no_more_than_their_quota() {
+    let place = place().await;
+    let store = place.store.as_ref();
+    let send = async |by: &str, bytes: &[u8]| {
+        let sender = Sender { by, bytes_max: NO_LIMIT, quota: Some(10) };
+        let body = stream::iter([Ok(Bytes::copy_from_slice(bytes))]);
+        receive(&place.uploads, store, &Format::Ndjson, &sender, NOW, body).await
+    };
+    let first = send("ada", b"1\n2\n3\n").await.expect("six of ten");
+    assert!(matches!(
+        send("ada", b"1\n2\n3\n").await,
+        Err(ReceiveError::OverQuota { stored: 12, quota: 10 })
+    ));
+    assert_eq!(place.uploads.stored_by("ada").await, Ok(6), "nothing of it is left");
+    send("ada", b"1\n2\n").await.expect("ten of ten");
+    let full = send("ada", b"1\n").await.expect_err("full");
+    assert!(full.to_string().contains("http.upload_quota"), "{full}");
+    send("bob", b"1\n").await.expect("another has their own");
+    place.uploads.discard(first).await.expect("removed");
+    send("ada", b"1\n").await.expect("there is room again");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! What an HTTP answer means: the status table of `ux.md` §2.5 as one pure function.
+//! What an HTTP answer means: the status table of `docs/handlers.md` as one pure function.
 //!
 //! Never performs I/O. Success needs a 2xx with an empty body, or one whose JSON says so.
 

@@ -1,4 +1,4 @@
-//! Which addresses a callback may connect to (SSRF guard, `reliability.md` §6).
+//! Which addresses a callback may connect to (SSRF guard).
 //!
 //! Pure: it only answers whether an address is allowed. The connector asks for each address that a name
 //! resolved to and connects to one that was allowed, never to the name again. An IPv4 address that hides in an
@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::domain::network::Network;
 
 /// Link-local networks, where cloud metadata services live. Loopback and private networks are where businesses
-/// live. (`ux.md` §2.8, `[handler.http]`.)
+/// live.
 pub const DENY_NETWORKS_DEFAULT: [&str; 2] = ["169.254.0.0/16", "fe80::/10"];
 
 /// What isn't the public internet: this machine, its site, its provider's insides, groups, examples.

@@ -1,4 +1,4 @@
-//! The `http` handler: one POST per call, read by the table of `classify` (`ux.md` §2.5).
+//! The `http` handler: one POST per call, read by the table of `classify`.
 //!
 //! | part | does |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `request` | headers and body of a call, from a head that is built once per run |
 //! | `client` | sends it within the deadline; the only place that knows how connections are kept |
 //! | `transport` | pools of connections, shared by runs |
-//! | `connect`, `proxy`, `tls` | connects to a checked address, through a proxy, with TLS |
+//! | `connect`, `names`, `proxy`, `tls` | connects to a checked address of a name, through a proxy, with TLS |
 //! | `hook`, `contract`, `desk` | hooks; whether a handler keeps to the protocol; what can't be called at all |
 //! | `fault` | what a request without a usable answer means |
 //!
@@ -20,6 +20,7 @@ mod desk;
 mod fault;
 mod fetch;
 mod hook;
+mod names;
 mod options;
 mod proxy;
 mod request;

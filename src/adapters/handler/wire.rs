@@ -1,4 +1,4 @@
-//! The one JSON vocabulary in which a business answers, whatever the transport (`ux.md` §2.5, §2.6).
+//! The one JSON vocabulary in which a business answers, whatever the transport.
 //!
 //! Called by the `http` and `command` adapters with the bytes of one reply; it never performs I/O and never
 //! decides what a verdict leads to. What holds:
@@ -38,7 +38,7 @@ pub const ABANDONED: &str = "ABANDONED";
 /// The log lines kept of one reply; one more line says how many were left out. (A reply of 1 MiB could hold
 /// 30,000 of them; a batch of 100 items with 10 lines each still fits.)
 pub const LOG_LINES_MAX: usize = 1000;
-/// The deepest nesting of `output` and `extra`. (`reliability.md` §6, response handling.)
+/// The deepest nesting of `output` and `extra`.
 pub const DEPTH_MAX: usize = 64;
 /// What is quoted of a reply that could not be understood. Unit: characters.
 const QUOTE_CHARS_MAX: usize = 80;

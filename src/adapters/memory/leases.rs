@@ -40,7 +40,7 @@ impl MemoryLeases {
         &self.faults
     }
 
-    /// Loses all data, as `FLUSHALL` does; no new lease is given for one `ttl` (`ownership.md`, rule 20).
+    /// Loses all data, as `FLUSHALL` does; no new lease is given for one `ttl` (decision 0020, rule 20).
     pub fn lose_everything(&self, ttl: Duration) {
         let closed_until = self.clock.now().plus(ttl);
         *self.lock() = Leases { closed_until, ..Leases::default() };

@@ -98,20 +98,45 @@ impl<F: RowFormat> Cutter<F> {
         self.broken || self.faults.len() >= FAULTS_MAX
     }
 
+    /// How many bytes are looked at in one go: as many as wait for the end of their row at least, so that a long row
+    /// is not looked at over and over. Where blocks end depends on it, so whoever feeds a pass gives exactly so many.
+    pub(super) fn wanted(&self) -> usize {
+        READ_BYTES.max(self.buffer.len() - self.cursor)
+    }
+
     /// Reads on and says whether that was the end.
     fn fill(&mut self, reader: &mut impl Read) -> Result<bool, IndexError> {
+        let wanted = self.wanted();
         self.buffer.drain(..self.block_start);
         self.cursor -= self.block_start;
         self.block_start = 0;
         let before = self.buffer.len();
-        // As much as is there already at least, so that a long row is not looked at over and over.
-        let wanted = READ_BYTES.max(before - self.cursor);
         self.buffer.reserve(wanted);
         let read = reader.take(wanted as u64).read_to_end(&mut self.buffer)?;
         self.bytes += read as u64;
         self.checksum.update(&self.buffer[before..]);
         self.buffered_max = self.buffered_max.max(self.buffer.len());
         Ok(read < wanted)
+    }
+
+    /// Takes the next bytes, which are as many as are wanted.
+    ///
+    /// # Errors
+    /// The fault that makes more bytes pointless.
+    pub(super) fn feed(mut self, mut bytes: &[u8]) -> Result<Cutter<F>, IndexError> {
+        self.fill(&mut bytes)?;
+        self.take_rows(false)?;
+        if self.is_over() { Err(bad_rows(self.faults, true)) } else { Ok(self) }
+    }
+
+    /// Takes the last bytes, which are fewer than are wanted.
+    ///
+    /// # Errors
+    /// See `index_bytes`.
+    pub(super) fn end(mut self, mut bytes: &[u8], header: bool) -> Result<Indexed, IndexError> {
+        self.fill(&mut bytes)?;
+        self.take_rows(true)?;
+        self.finish(true, header)
     }
 
     /// Cuts as many rows as the buffer holds.

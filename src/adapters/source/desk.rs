@@ -5,8 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
+use serde_json::value::RawValue;
 
-use super::inline::{INLINE_BYTES_MAX, InlineSource};
+use super::inline::InlineSource;
 use super::open_error::OpenSourceError;
 use super::receive::{ReceiveError, receive};
 use super::spec::{CsvFormat, Format, Input, SourceSpec};
@@ -15,7 +16,8 @@ use crate::adapters::handler::http::Fetcher;
 use crate::domain::ids::{INDEX_MAX, ItemCount, WallMs};
 use crate::ports::source::Source;
 use crate::ports::source_desk::{
-    Received, RedriveSpec, ResolvedSource, RowFormat, SourceDesk, SourceDeskError, SourceRequest, UploadBytes,
+    INLINE_BYTES_MAX, Received, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceDesk, SourceDeskError,
+    SourceRequest, UploadBytes,
 };
 use crate::ports::source_store::SourceStore;
 use crate::ports::uploads::{Upload, UploadId, UploadState, UploadStore};
@@ -47,26 +49,23 @@ impl SourceDesk for Desk {
     async fn resolve(
         &self,
         request: &SourceRequest,
-        by: &str,
-        bytes_max: u64,
+        sender: &Sender<'_>,
         now: WallMs,
     ) -> Result<ResolvedSource, SourceDeskError> {
         match request {
             SourceRequest::Range { total } => finish(&SourceSpec::Range { total: *total }, 0, *total),
             SourceRequest::Inline { items } => {
-                let source = InlineSource::new(items);
-                let too_long = || {
-                    SourceDeskError::TooLarge(format!(
-                        "the list is longer than {INLINE_BYTES_MAX} bytes; upload it"
-                    ))
-                };
-                let source = source.ok_or_else(too_long)?;
-                finish(&SourceSpec::Inline { items: items.clone() }, source.checksum(), source.total())
+                let items = items.clone();
+                // Millions of short items take tens of milliseconds.
+                let read = tokio::task::spawn_blocking(move || of_list(items)).await;
+                read.unwrap_or_else(|error| {
+                    Err(SourceDeskError::Refused(format!("the list was not read: {error}")))
+                })
             }
             SourceRequest::Upload { upload } => self.of_upload(*upload, now).await,
             SourceRequest::Url { url, format, is_guarded } => {
                 let body = self.fetcher.get(url, *is_guarded).await.map_err(SourceDeskError::Refused)?;
-                let id = self.take_in(&row_format(format), by, bytes_max, now, body).await?;
+                let id = self.take_in(&row_format(format), sender, now, body).await?;
                 self.of_upload(id, now).await
             }
             SourceRequest::Redrive(spec) => {
@@ -79,12 +78,11 @@ impl SourceDesk for Desk {
     async fn receive(
         &self,
         format: &RowFormat,
-        by: &str,
-        bytes_max: u64,
+        sender: &Sender<'_>,
         now: WallMs,
         body: UploadBytes<'_>,
     ) -> Result<Received, SourceDeskError> {
-        let id = self.take_in(&row_format(format), by, bytes_max, now, body).await?;
+        let id = self.take_in(&row_format(format), sender, now, body).await?;
         let received = self.received(id).await?;
         received.ok_or_else(|| SourceDeskError::Refused(format!("{id} is gone")))
     }
@@ -138,19 +136,26 @@ impl Desk {
     async fn take_in(
         &self,
         format: &Format,
-        by: &str,
-        bytes_max: u64,
+        sender: &Sender<'_>,
         now: WallMs,
         body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
     ) -> Result<UploadId, SourceDeskError> {
         let (uploads, sources) = (&self.uploads, self.sources.as_ref());
-        let received = receive(uploads, sources, (format, by), bytes_max, now, body).await;
+        let received = receive(uploads, sources, format, sender, now, body).await;
         received.map_err(|error| match error {
             ReceiveError::Store(error) => SourceDeskError::Store(error),
+            ReceiveError::OverQuota { .. } => SourceDeskError::OverQuota(error.to_string()),
             ReceiveError::TooLarge(_) => SourceDeskError::TooLarge(error.to_string()),
             ReceiveError::Rows(_) | ReceiveError::Broken(_) => SourceDeskError::Refused(error.to_string()),
         })
     }
+}
+
+fn of_list(items: Box<RawValue>) -> Result<ResolvedSource, SourceDeskError> {
+    let too_long =
+        || SourceDeskError::TooLarge(format!("the list is longer than {INLINE_BYTES_MAX} bytes; upload it"));
+    let source = InlineSource::new(&items).ok_or_else(too_long)?;
+    finish(&SourceSpec::Inline { items }, source.checksum(), source.total())
 }
 
 fn finish(spec: &SourceSpec, checksum: u64, total: ItemCount) -> Result<ResolvedSource, SourceDeskError> {

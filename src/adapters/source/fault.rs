@@ -5,7 +5,7 @@ use std::io;
 
 use super::pass::ROW_BYTES_MAX;
 
-/// How many faults a pass lists before it ends. (`ux.md`: all faults at once, but one screen.)
+/// How many faults a pass lists before it ends. (All faults at once, but one screen.)
 pub(super) const FAULTS_MAX: usize = 10;
 
 /// One row that can't be an item.

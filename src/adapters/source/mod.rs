@@ -34,11 +34,12 @@ mod stored;
 mod upload;
 
 pub use crate::adapters::handler::http::{Fetcher, Guard};
+pub use crate::ports::source_desk::INLINE_BYTES_MAX;
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
 pub use desk::Desk;
 pub use fault::{Fault, FaultKind, IndexError};
 pub use file::FileSource;
-pub use inline::{INLINE_BYTES_MAX, InlineSource};
+pub use inline::InlineSource;
 pub use open::{IndexWatch, OpenedSource, Opening, open, open_piped};
 pub use open_error::OpenSourceError;
 pub use pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, index_bytes, index_file};

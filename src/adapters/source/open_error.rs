@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::fault::IndexError;
-use super::inline::INLINE_BYTES_MAX;
+use crate::ports::source_desk::INLINE_BYTES_MAX;
 use crate::ports::{ErrorClass, StoreError};
 
 /// A source can't be opened. Nothing was stored.

@@ -148,6 +148,59 @@ pub fn index_bytes(
     }
 }
 
+/// A pass that is fed: between its bytes, which may be long in coming, it holds no thread.
+pub(super) enum FedPass {
+    Csv(Box<Cutter<CsvRows>>, bool),
+    Ndjson(Box<Cutter<NdjsonRows>>),
+}
+
+impl FedPass {
+    /// A pass without bytes yet.
+    ///
+    /// # Errors
+    /// When the format can't be used.
+    pub(super) fn begin(format: &Format) -> Result<FedPass, IndexError> {
+        format.check().map_err(IndexError::BadFormat)?;
+        let limits = BlockLimits::default();
+        Ok(match format {
+            Format::Csv(csv) => {
+                FedPass::Csv(Box::new(Cutter::new(CsvRows::new(csv, &[]), limits)), csv.header)
+            }
+            Format::Ndjson => FedPass::Ndjson(Box::new(Cutter::new(NdjsonRows, limits))),
+        })
+    }
+
+    /// How many bytes it takes in one go.
+    pub(super) fn wanted(&self) -> usize {
+        match self {
+            FedPass::Csv(cutter, _) => cutter.wanted(),
+            FedPass::Ndjson(cutter) => cutter.wanted(),
+        }
+    }
+
+    /// Takes the next bytes: exactly as many as are wanted.
+    ///
+    /// # Errors
+    /// Each cause of [`IndexError`] for which more bytes are pointless.
+    pub(super) fn feed(self, bytes: &[u8]) -> Result<FedPass, IndexError> {
+        Ok(match self {
+            FedPass::Csv(cutter, header) => FedPass::Csv(Box::new(cutter.feed(bytes)?), header),
+            FedPass::Ndjson(cutter) => FedPass::Ndjson(Box::new(cutter.feed(bytes)?)),
+        })
+    }
+
+    /// Takes the last bytes, fewer than are wanted.
+    ///
+    /// # Errors
+    /// As [`index_bytes`].
+    pub(super) fn end(self, bytes: &[u8]) -> Result<Indexed, IndexError> {
+        match self {
+            FedPass::Csv(cutter, header) => cutter.end(bytes, header),
+            FedPass::Ndjson(cutter) => cutter.end(bytes, false),
+        }
+    }
+}
+
 /// Who follows a pass.
 pub(super) struct Watch<'a> {
     pub(super) bytes_total: Option<u64>,

@@ -1,31 +1,29 @@
 //! Takes in an upload: its bytes go into the store in parts while one pass counts, checks and indexes them.
 //!
-//! Memory is bounded by one part, a few chunks of the body, and what the pass holds. The pass runs on a thread for
-//! blocking work and is fed through a short queue. Each part is a transaction of its own, so a sender that is slow, or
-//! goes away, holds nothing.
+//! Memory is bounded by one part, a chunk of the body, and what the pass holds. Each part is a transaction of its own, and
+//! the pass works in short jobs, so a sender that is slow, or goes away, holds neither locks nor threads.
 
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::sync::Semaphore;
 
 use super::fault::IndexError;
-use super::pass::{BlockLimits, Indexed, index_bytes};
+use super::pass::{FedPass, Indexed};
 use super::spec::Format;
 use super::upload::{UploadSource, location};
 use crate::domain::ids::{ItemIndex, WallMs};
 use crate::ports::StoreError;
 use crate::ports::source::{RowChunk, Source};
+use crate::ports::source_desk::Sender;
 use crate::ports::source_store::SourceStore;
 use crate::ports::uploads::{PART_BYTES, UploadDone, UploadId, UploadStore};
 
-/// Chunks of the body that may wait for the pass.
-const QUEUE: usize = 8;
+/// Jobs of all passes at once.
+static JOBS: Semaphore = Semaphore::const_new(2);
 /// Rows in a sample.
 const SAMPLE_ROWS: u64 = 3;
 /// The longest row that is shown in a sample. Unit: bytes.
@@ -40,6 +38,14 @@ pub enum ReceiveError {
     /// It is longer than is taken. Unit: bytes.
     #[error("it is longer than {0} bytes")]
     TooLarge(u64),
+    /// The sender has stored as much as they may. Unit: bytes.
+    #[error("the uploads of this business take {stored} bytes; it may store {quota} (http.upload_quota)")]
+    OverQuota {
+        /// What is stored.
+        stored: u64,
+        /// What may be.
+        quota: u64,
+    },
     /// The sender stopped in the middle.
     #[error("it ended in the middle: {0}")]
     Broken(String),
@@ -57,14 +63,15 @@ pub enum ReceiveError {
 pub async fn receive(
     uploads: &Arc<dyn UploadStore>,
     sources: &dyn SourceStore,
-    (format, by): (&Format, &str),
-    bytes_max: u64,
+    format: &Format,
+    sender: &Sender<'_>,
     now: WallMs,
     body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
 ) -> Result<UploadId, ReceiveError> {
     format.check().map_err(IndexError::BadFormat)?;
-    let id = uploads.begin(format.kind(), &format.to_text(), by, now).await?;
-    let outcome = take_in(uploads, sources, (id, format), bytes_max, body).await;
+    refuse_full(uploads.as_ref(), sender, 1).await?;
+    let id = uploads.begin(format.kind(), &format.to_text(), sender.by, now).await?;
+    let outcome = take_in(uploads, sources, (id, format), sender, body).await;
     if outcome.is_err()
         && let Err(error) = uploads.discard(id).await
     {
@@ -77,64 +84,41 @@ async fn take_in(
     uploads: &Arc<dyn UploadStore>,
     sources: &dyn SourceStore,
     (id, format): (UploadId, &Format),
-    bytes_max: u64,
-    body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
-) -> Result<(), ReceiveError> {
-    let mut pass = Pass::begin(format);
-    let stored = store_parts(uploads.as_ref(), id, bytes_max, body, &mut pass).await;
-    if stored.is_err() {
-        pass.cancel.store(true, Ordering::Relaxed);
-    }
-    let passed = pass.end().await;
-    match (stored, passed) {
-        // The pass ended first, and that is why no more could be fed to it.
-        (Ok(()) | Err(Stopped::ByPass), Err(error)) => Err(error.into()),
-        (Err(Stopped::Because(error)), _) => Err(error),
-        (Err(Stopped::ByPass), Ok(_)) => Err(ReceiveError::Broken("the pass ended early".to_owned())),
-        (Ok(()), Ok((indexed, sha256))) => finish(uploads, sources, (id, format), indexed, sha256).await,
-    }
-}
-
-/// Why no more parts are stored.
-enum Stopped {
-    ByPass,
-    Because(ReceiveError),
-}
-
-impl<E: Into<ReceiveError>> From<E> for Stopped {
-    fn from(error: E) -> Stopped {
-        Stopped::Because(error.into())
-    }
-}
-
-async fn store_parts(
-    uploads: &dyn UploadStore,
-    id: UploadId,
-    bytes_max: u64,
+    sender: &Sender<'_>,
     mut body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
-    pass: &mut Pass,
-) -> Result<(), Stopped> {
-    let (mut part, mut number, mut bytes) = (Vec::with_capacity(PART_BYTES), 0_u32, 0_u64);
+) -> Result<(), ReceiveError> {
+    let mut pass = Pass::begin(format)?;
+    let (mut part, mut number, mut bytes) = (Vec::new(), 0_u32, 0_u64);
     while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(ReceiveError::Broken)?;
-        bytes += chunk.len() as u64;
-        if bytes > bytes_max {
-            return Err(ReceiveError::TooLarge(bytes_max).into());
+        let mut rest = chunk.map_err(ReceiveError::Broken)?;
+        bytes += rest.len() as u64;
+        if bytes > sender.bytes_max {
+            return Err(ReceiveError::TooLarge(sender.bytes_max));
         }
-        if !pass.feed(chunk.clone()).await {
-            return Err(Stopped::ByPass);
-        }
-        let mut rest = chunk;
+        pass.feed(&rest).await?;
         while part.len() + rest.len() >= PART_BYTES {
-            let taken = rest.split_to(PART_BYTES - part.len());
-            part.extend_from_slice(&taken);
+            part.extend_from_slice(&rest.split_to(PART_BYTES - part.len()));
             uploads.append(id, number, &part).await?;
-            (part, number) = (Vec::with_capacity(PART_BYTES), number + 1);
+            (part, number) = (Vec::new(), number + 1);
+            // Others of the same sender may arrive at the same time.
+            refuse_full(uploads.as_ref(), sender, 0).await?;
         }
         part.extend_from_slice(&rest);
     }
     if !part.is_empty() {
         uploads.append(id, number, &part).await?;
+    }
+    let (indexed, sha256) = pass.end().await?;
+    refuse_full(uploads.as_ref(), sender, 0).await?;
+    finish(uploads, sources, (id, format), indexed, sha256).await
+}
+
+/// Refuses a sender whose uploads, with `more`, are more than they may store.
+async fn refuse_full(uploads: &dyn UploadStore, sender: &Sender<'_>, more: u64) -> Result<(), ReceiveError> {
+    let Some(quota) = sender.quota else { return Ok(()) };
+    let stored = uploads.stored_by(sender.by).await?;
+    if stored.saturating_add(more) > quota {
+        return Err(ReceiveError::OverQuota { stored, quota });
     }
     Ok(())
 }
@@ -170,60 +154,59 @@ fn sample(chunk: &RowChunk) -> String {
     format!("[{}]", shown.collect::<Vec<_>>().join(","))
 }
 
-/// The pass on its own thread.
+/// The pass over what arrives. Its work is done in short jobs on threads for such work, never while it waits for the
+/// network: a slow sender holds some memory, and no thread.
 struct Pass {
-    sender: Option<mpsc::Sender<Bytes>>,
-    cancel: Arc<AtomicBool>,
-    work: JoinHandle<Result<(Indexed, String), IndexError>>,
+    state: Option<State>,
+    /// What the pass doesn't take yet.
+    pending: Vec<u8>,
 }
 
-impl Pass {
-    fn begin(format: &Format) -> Pass {
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        let cancel = Arc::new(AtomicBool::new(false));
-        let (format, ended) = (format.clone(), cancel.clone());
-        let work = tokio::task::spawn_blocking(move || {
-            let mut feed = Feed { receiver, rest: Bytes::new(), hash: Sha256::new() };
-            let indexed = index_bytes(&mut feed, None, &format, BlockLimits::default(), &mut |_| {}, &ended)?;
-            let sha256 = feed.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-            Ok((indexed, sha256))
-        });
-        Pass { sender: Some(sender), cancel, work }
-    }
-
-    /// Whether the pass still takes bytes.
-    async fn feed(&mut self, chunk: Bytes) -> bool {
-        match &self.sender {
-            Some(sender) => sender.send(chunk).await.is_ok(),
-            None => false,
-        }
-    }
-
-    async fn end(mut self) -> Result<(Indexed, String), IndexError> {
-        self.sender = None;
-        self.work.await.unwrap_or_else(|error| Err(IndexError::Unreadable(io::Error::other(error))))
-    }
-}
-
-/// What the pass reads: the chunks of the body one after the other.
-struct Feed {
-    receiver: mpsc::Receiver<Bytes>,
-    rest: Bytes,
+/// What goes from job to job.
+struct State {
+    pass: FedPass,
     hash: Sha256,
 }
 
-impl Read for Feed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.rest.is_empty() {
-            match self.receiver.blocking_recv() {
-                Some(chunk) => self.rest = chunk,
-                None => return Ok(0),
-            }
-        }
-        let len = buffer.len().min(self.rest.len());
-        buffer[..len].copy_from_slice(&self.rest[..len]);
-        self.hash.update(&buffer[..len]);
-        self.rest.advance(len);
-        Ok(len)
+impl Pass {
+    fn begin(format: &Format) -> Result<Pass, IndexError> {
+        let state = State { pass: FedPass::begin(format)?, hash: Sha256::new() };
+        Ok(Pass { state: Some(state), pending: Vec::new() })
     }
+
+    async fn feed(&mut self, chunk: &[u8]) -> Result<(), IndexError> {
+        self.pending.extend_from_slice(chunk);
+        while let Some(state) = self.state.take_if(|state| state.pass.wanted() <= self.pending.len()) {
+            let rest = self.pending.split_off(state.pass.wanted());
+            let bytes = std::mem::replace(&mut self.pending, rest);
+            let work = move || {
+                let State { pass, mut hash } = state;
+                hash.update(&bytes);
+                Ok(State { pass: pass.feed(&bytes)?, hash })
+            };
+            self.state = Some(job(work).await?);
+        }
+        Ok(())
+    }
+
+    async fn end(self) -> Result<(Indexed, String), IndexError> {
+        let gone = || IndexError::Unreadable(io::Error::other("the pass has ended already"));
+        let (State { pass, mut hash }, bytes) = (self.state.ok_or_else(gone)?, self.pending);
+        let work = move || {
+            hash.update(&bytes);
+            let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            Ok((pass.end(&bytes)?, sha256))
+        };
+        job(work).await
+    }
+}
+
+/// Short work of a pass, a few at a time: many senders that are quick leave the other threads their share.
+async fn job<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, IndexError> + Send + 'static,
+) -> Result<T, IndexError> {
+    // It is never closed.
+    let _turn = JOBS.acquire().await;
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(IndexError::Unreadable(io::Error::other(error))))
 }

@@ -20,10 +20,10 @@ pub enum SourceSpec {
         /// How many.
         total: ItemCount,
     },
-    /// A list; each item is JSON text, kept as it was written.
+    /// A list; kept as it was written.
     Inline {
-        /// The items.
-        items: Vec<Box<RawValue>>,
+        /// The items: a JSON array.
+        items: Box<RawValue>,
     },
     /// Rows of a file.
     File {

@@ -16,7 +16,7 @@ pub(super) struct RawSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    items: Option<Vec<Box<RawValue>>>,
+    items: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ impl TryFrom<RawSpec> for SourceSpec {
         }
         match raw.kind.as_str() {
             "range" => raw.total.map(|total| SourceSpec::Range { total: ItemCount(total) }),
-            "inline" => raw.items.map(|items| SourceSpec::Inline { items }),
+            "inline" => raw.items.filter(|items| is_list(items)).map(|items| SourceSpec::Inline { items }),
             "redrive" => return redrive(raw).map(SourceSpec::Redrive),
             kind => {
                 let format = file_format(kind, raw.format)?;
@@ -87,6 +87,11 @@ impl TryFrom<RawSpec> for SourceSpec {
         }
         .ok_or_else(|| format!("the source of kind {:?} lacks its {:?}", raw.kind, allowed[0]))
     }
+}
+
+/// Whether a JSON value is an array.
+pub(super) fn is_list(value: &RawValue) -> bool {
+    value.get().starts_with('[')
 }
 
 fn redrive(raw: RawSpec) -> Result<RedriveSpec, String> {

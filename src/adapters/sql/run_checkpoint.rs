@@ -1,4 +1,4 @@
-//! Fenced checkpoints (`ownership.md`, rules 15 and 16).
+//! Fenced checkpoints (decision 0020, rules 15 and 16).
 
 use std::collections::BTreeSet;
 

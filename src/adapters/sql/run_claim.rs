@@ -1,4 +1,4 @@
-//! Claims (`ownership.md`, rules 12–14).
+//! Claims (decision 0020, rules 12–14).
 
 use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, Query, SelectStatement};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};

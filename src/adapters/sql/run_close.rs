@@ -1,4 +1,4 @@
-//! How a run gives its shard back, in the transaction of its last checkpoint (`ownership.md`, rules 16 and 17).
+//! How a run gives its shard back, in the transaction of its last checkpoint (decision 0020, rules 16 and 17).
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};

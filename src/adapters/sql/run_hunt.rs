@@ -1,4 +1,4 @@
-//! Runnable shards without a live owner (`ownership.md`, rule 12).
+//! Runnable shards without a live owner (decision 0020, rule 12).
 //!
 //! One query a state, along the index `shard(state, task_id, shard_no)`: a page costs what is on it. Only what a
 //! candidate needs is read, and of the settings only the rate, since thousands of tasks may wait at every scan.

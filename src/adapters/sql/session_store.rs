@@ -1,4 +1,4 @@
-//! Node sessions: heartbeats and fences (`ownership.md`, rules 1–6, 11, 18).
+//! Node sessions: heartbeats and fences (decision 0020, rules 1–6, 11, 18).
 
 use std::time::Duration;
 

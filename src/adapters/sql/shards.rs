@@ -131,7 +131,7 @@ async fn share_alike(transaction: &Transaction, task: i64) -> Result<bool, Store
 }
 
 /// After a shard was done: its part goes to the others, whose owners read it with their control. The gate of the run
-/// that ended was closed before this transaction began (`ownership.md`, rule 16).
+/// that ended was closed before this transaction began (decision 0020, rule 16).
 pub(super) async fn settle(
     transaction: &Transaction,
     task: &mut task::Model,

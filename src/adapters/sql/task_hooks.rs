@@ -16,7 +16,7 @@ use crate::ports::task_store::TaskView;
 
 /// How long a call that nobody takes is tried.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// Beyond what the business was promised, for the way of its answer. (`design.md` §2.)
+/// Beyond what the business was promised, for the way of its answer.
 const READY_MARGIN: Duration = Duration::from_secs(5);
 
 /// The hooks of a task's business.

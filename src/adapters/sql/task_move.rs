@@ -1,5 +1,5 @@
 //! Moves of shards between nodes: a wish in the shard's row, which its owner reads with the heartbeat. It never takes
-//! the shard away (`ownership.md`, rule 17).
+//! the shard away (decision 0020, rule 17).
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};

@@ -93,6 +93,20 @@ impl UploadStore for Store {
         Ok(row.map(|row| row.body))
     }
 
+    async fn stored_by(&self, by: &str) -> Result<u64, StoreError> {
+        use upload::Column as C;
+        let sizes: Vec<i64> = upload::Entity::find()
+            .select_only()
+            .column(C::ByteSize)
+            .filter(C::CreatedBy.eq(by))
+            .filter(C::State.ne(GONE))
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(sizes.into_iter().map(i64::cast_unsigned).sum())
+    }
+
     async fn take(&self, id: UploadId, now: WallMs) -> Result<(), StoreError> {
         use upload::Column as C;
         let taken = upload::Entity::update_many()

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::Shell;
 
-/// How long an answer is as good as new. (`ux.md` §2.3.)
+/// How long an answer is as good as new.
 const FRESH: Duration = Duration::from_secs(5);
 /// After this an answer is deleted.
 const KEPT: Duration = Duration::from_secs(60);

@@ -14,7 +14,7 @@ use crate::cli::table::clean;
 use crate::cli::task::words;
 use crate::client::{Client, Depth, Options, Request, Tap};
 
-/// How long somebody who presses Tab waits for a node. (`ux.md` §2.3.)
+/// How long somebody who presses Tab waits for a node.
 const BUDGET: Duration = Duration::from_millis(300);
 /// Things of a kind that are offered.
 const OFFERED_MAX: u32 = 200;

@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::client::{Answer, Request};
 
-/// Things of the largest page. (`ux.md` §2.4.)
+/// Things of the largest page.
 const PAGE_MAX: usize = 500;
 
 /// A page as the API has it; members stay as they are written.

@@ -68,7 +68,7 @@ impl Outcome {
         self.driven.map_or(0.0, |(took, _)| round(took.as_secs_f64()))
     }
 
-    /// The body of a task (`ux.md` §2.2), with what is known of the run and its failures.
+    /// The body of a task, with what is known of the run and its failures.
     pub(super) fn json(&self) -> Value {
         let task = &self.task;
         let counts = &task.counters;

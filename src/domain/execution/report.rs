@@ -15,7 +15,7 @@ use crate::domain::waiting::{Doing, Place, Trouble};
 /// The first pause after 429 without `Retry-After`; doubled each time in a row up to the longest.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_LONGEST: Duration = Duration::from_secs(60);
-/// The longest `Retry-After` that is obeyed. (`ux.md` §2.5.)
+/// The longest `Retry-After` that is obeyed.
 const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
 
 impl Execution {

@@ -21,10 +21,10 @@ use crate::domain::stall::StallReason;
 use crate::domain::verdict::{Dispatch, Failure, SideRecord};
 use crate::domain::waiting::{Doing, Place, Trouble};
 
-/// Claims in a row without progress after which a shard runs in single file. (`design.md` §4.)
+/// Claims in a row without progress after which a shard runs in single file.
 pub(super) const STALLS_MAX: u32 = 3;
 /// The codes of the first, second and last mark of an item in a row, so that a mark also counts them: an item
-/// that was begun three times, and whose node ended each time, is abandoned. (`design.md` §4: as often as the
+/// that was begun three times, and whose node ended each time, is abandoned. (As often as the
 /// shard; earlier when the task allows fewer attempts.)
 const MARK_CODES: [&str; 3] = [NODE_CRASH, "NODE_CRASH_2", "NODE_CRASH_3"];
 /// The code of an item that was abandoned because of its marks.

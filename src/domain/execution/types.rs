@@ -19,9 +19,9 @@ use super::draft::CheckpointDraft;
 use super::shared::Shared;
 
 /// Failures that wait to be written: above this nothing more is dispatched until a checkpoint took them.
-/// (`engine.md` §5: a statement carries at most 4,000 rows; five of them are one transaction of well under 1 s.)
+/// (A statement carries at most 4,000 rows; five of them are one transaction of well under 1 s.)
 pub const SIDE_RECORDS_MAX: usize = 20_000;
-/// The smallest automatic bound on unsaved completions. (`engine.md` §5.)
+/// The smallest automatic bound on unsaved completions.
 const UNSAVED_AUTO_MIN: u64 = 100_000;
 /// The automatic concurrency before a latency is known, and at least. (`config.toml`.)
 const CONCURRENCY_AUTO_MIN: u32 = 64;

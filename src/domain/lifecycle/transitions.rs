@@ -120,7 +120,7 @@ use Status::{
     AwaitingBusiness, Created, Finalizing, Finished, Queued, Recovering, Running, Stopped, Stopping,
 };
 
-/// The states in which a task may be stopped (`design.md` §2); `stopping` itself makes a repeat harmless.
+/// The states in which a task may be stopped; `stopping` itself makes a repeat harmless.
 const STOPPABLE: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping];
 
 /// The states of a task that has not ended.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::topic::{Kind, Look, Topic};
 
-/// How long events can be replayed, and how long a topic is watched after its last listener went. (`ux.md` §2.4.)
+/// How long events can be replayed, and how long a topic is watched after its last listener went.
 pub(super) const REPLAY: Duration = Duration::from_secs(60);
 /// Events of one topic that are kept at most.
 const RING_MAX: usize = 1000;

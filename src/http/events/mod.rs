@@ -37,12 +37,12 @@ use crate::service::ServiceError;
 
 /// Topics of one stream.
 const TOPICS_MAX: usize = 32;
-/// Streams of the node.
-const STREAMS_MAX: usize = 256;
-/// Batches a second when the caller names no number, and at most. (`ux.md` §2.4.)
+/// Streams of the node; one caller may have a quarter.
+pub(super) const STREAMS_MAX: u64 = 256;
+/// Batches a second when the caller names no number, and at most.
 const HZ_DEFAULT: u32 = 4;
 const HZ_MAX: u32 = 10;
-/// Between comments on a quiet stream. (`ux.md` §2.4.)
+/// Between comments on a quiet stream.
 const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// The routes of this resource.
@@ -75,6 +75,7 @@ struct Wanted {
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
         (status = 429, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn events(
@@ -92,14 +93,14 @@ async fn events(
     if !(1..=HZ_MAX).contains(&hz) {
         return Err(ServiceError::invalid("hz", format!("{hz} is not within 1 and {HZ_MAX}")).into());
     }
-    if app.front.hub.listeners() >= STREAMS_MAX {
-        return Err(ServiceError::TooMany(format!("{STREAMS_MAX} streams are open")).into());
-    }
+    let place = app.front.streams.take(caller.account(), 1, false);
+    let place = place.map_err(|full| full.problem("streams of events"))?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let look: Arc<dyn Look> = Arc::new(app.clone());
     let front = app.front.clone();
     let (again, peer) = (app.clone(), peer.map(|Extension(ConnectInfo(peer))| peer.ip()));
     let ended = async move {
+        let _place = place;
         tokio::select! {
             () = front.ended() => "the node ends; connect again",
             () = no_longer_known(&again, &headers, peer) => "the token holds no longer; connect again with another",

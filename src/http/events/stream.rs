@@ -17,7 +17,7 @@ use super::hub::{Batch, Event, Hub, Listening};
 use super::topic::{Kind, Look, Topic};
 use crate::service::ServiceError;
 
-/// How long a client waits before it connects again. (`ux.md` §2.4.)
+/// How long a client waits before it connects again.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// What a listener asked for.

@@ -47,7 +47,7 @@ impl FromStr for Topic {
     }
 }
 
-/// What happens. (`ux.md` §2.4.)
+/// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Everything about the topic.

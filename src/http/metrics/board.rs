@@ -12,9 +12,9 @@ use crate::domain::stall::StallReason;
 use crate::domain::tally::FailedAttempts;
 use crate::service::stats::RunView;
 
-/// Tasks with series of their own. (`ux.md` §2.9.)
+/// Tasks with series of their own.
 pub(super) const TASKS_MAX: usize = 200;
-/// How long a task's series stay after its end. (`ux.md` §2.9.)
+/// How long a task's series stay after its end.
 pub(super) const KEPT: Duration = Duration::from_secs(600);
 /// The label of all the others.
 pub(super) const OTHER: &str = "other";

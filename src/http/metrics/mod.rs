@@ -1,4 +1,4 @@
-//! `/metrics`: numbers for Prometheus. (`ux.md` §2.9.)
+//! `/metrics`: numbers for Prometheus.
 //!
 //! What tasks do is looked at once a second from the live runs, never counted from items. Requests are counted as they
 //! are answered. The number of series has a bound whatever callers and tasks do.
@@ -227,12 +227,14 @@ fn write_node(page: &mut Page, app: &App) {
     );
     page.single("windrow_leases_held", Kind::Gauge, "Shards that run here", room.shards as f64);
     page.single("windrow_node_waiting_tasks", Kind::Gauge, "Tasks that wait for room", room.waiting as f64);
-    page.single(
-        "windrow_sse_clients",
-        Kind::Gauge,
-        "Open streams of events",
-        app.front.hub.listeners() as f64,
-    );
+    let front = &app.front;
+    for (name, help, count) in [
+        ("windrow_sse_clients", "Open streams of events", front.hub.listeners() as u64),
+        ("windrow_http_body_bytes", "Bodies that are read or worked on", front.bodies.taken()),
+        ("windrow_http_uploads", "Uploads that arrive", front.uploads.taken()),
+    ] {
+        page.single(name, Kind::Gauge, help, count as f64);
+    }
 }
 
 fn write_actors(page: &mut Page, app: &App) {

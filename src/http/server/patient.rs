@@ -1,12 +1,23 @@
-//! A connection that ends when its client doesn't read what is written.
+//! A connection that ends when its client doesn't read what is written, and doesn't end before its client could read it.
+//!
+//! A socket that is closed with unread bytes is reset, and what was written may be lost with it. So after an answer to a
+//! request whose body was not read, what still comes is read and thrown away, for a while.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
+
+/// How long a client that was refused may go on to send. Cut off after it, whatever it does.
+const LINGER: Duration = Duration::from_secs(5);
+/// Read and thrown away before others have their turn. Unit: bytes.
+const THROWN_AT_ONCE: usize = 64 << 10;
 
 /// See the module.
 pub(super) struct Patient<S> {
@@ -14,11 +25,15 @@ pub(super) struct Patient<S> {
     patience: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
+    /// Whether a request's body was not read to its end.
+    unread: Arc<AtomicBool>,
+    /// Runs once the client was told that nothing follows.
+    lingering: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Patient<S> {
-        Patient { stream, patience, waiting: None }
+    pub(super) fn new(stream: S, patience: Duration, unread: Arc<AtomicBool>) -> Patient<S> {
+        Patient { stream, patience, waiting: None, unread, lingering: None }
     }
 
     /// What a write came to, with the wait that it began or ended.
@@ -33,6 +48,27 @@ impl<S> Patient<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Patient<S> {
+    /// Reads what nobody wants any more, until the client ends or has had its time.
+    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let sleep = self.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        if sleep.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        let mut space = [MaybeUninit::uninit(); 8 << 10];
+        for _ in 0..THROWN_AT_ONCE / space.len() {
+            let mut buffer = ReadBuf::uninit(&mut space);
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -43,7 +79,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -72,7 +108,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.watch(outcome, context)
+        if self.lingering.is_none() {
+            let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
+            let outcome = ready!(self.watch(outcome, context));
+            if outcome.is_err() || !self.unread.load(Ordering::Acquire) {
+                return Poll::Ready(outcome);
+            }
+        }
+        self.poll_linger(context).map(Ok)
     }
 }

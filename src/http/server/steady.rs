@@ -2,6 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,11 +24,13 @@ pub(super) struct Steady<B> {
     /// Arrived of the present step. Unit: bytes.
     arrived: usize,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+    /// Set once the body is read to its end.
+    is_read: Arc<AtomicBool>,
 }
 
 impl<B> Steady<B> {
-    pub(super) fn new(inner: B, patience: Duration) -> Steady<B> {
-        Steady { inner, patience, waited: Duration::ZERO, arrived: 0, waiting: None }
+    pub(super) fn new(inner: B, patience: Duration, is_read: Arc<AtomicBool>) -> Steady<B> {
+        Steady { inner, patience, waited: Duration::ZERO, arrived: 0, waiting: None, is_read }
     }
 
     fn on_frame(&mut self, bytes: usize) {
@@ -64,6 +68,9 @@ where
             Poll::Ready(frame) => {
                 let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
                 me.on_frame(data.map_or(0, Bytes::len));
+                if frame.is_none() || me.inner.is_end_stream() {
+                    me.is_read.store(true, Ordering::Release);
+                }
                 Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
             }
             Poll::Pending => me.on_wait(context).map(|()| {

@@ -69,6 +69,7 @@ with_settings! {
         #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
         name: Option<String>,
         /// Labels, to find it by.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::few_texts")]
         labels: Option<BTreeMap<String, String>>,
         /// Items left out at the head.
         #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
@@ -108,6 +109,7 @@ with_settings! {
         #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
         name: Option<String>,
         /// Labels, to find it by.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::few_texts")]
         labels: Option<BTreeMap<String, String>>,
         /// Items left out at the head.
         #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
@@ -148,6 +150,7 @@ with_settings! {
         #[schema(value_type = Option<String>, min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
         name: Option<Option<String>>,
         /// All its labels.
+        #[serde(default, deserialize_with = "crate::domain::settings_serde::few_texts")]
         labels: Option<BTreeMap<String, String>>,
         /// Higher goes first.
         priority: Option<i32>,

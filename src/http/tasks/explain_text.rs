@@ -1,4 +1,4 @@
-//! An explanation as a terminal shows it (`ux.md` §2.3).
+//! An explanation as a terminal shows it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A task as every surface shows it (`ux.md` §2.2).
+//! A task as every surface shows it.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::domain::ids::{INDEX_MAX, ItemCount};
-use crate::ports::source_desk::{RowFormat, SourceRequest};
+use crate::ports::source_desk::{INLINE_BYTES_MAX, RowFormat, SourceRequest};
 use crate::service::{FieldFault, ServiceError};
 
 /// The kinds of sources.
@@ -45,7 +45,7 @@ pub(super) struct SourceBody {
     total: Option<u64>,
     /// `inline`: the items, each one JSON value.
     #[schema(value_type = Option<Vec<Value>>)]
-    items: Option<Vec<Box<RawValue>>>,
+    items: Option<Box<RawValue>>,
     /// `file`: the upload's number, `u7`.
     #[schema(pattern = "^u[1-9][0-9]{0,17}$")]
     upload: Option<String>,
@@ -77,9 +77,7 @@ impl SourceBody {
                 }
                 Ok(SourceRequest::Range { total: ItemCount(total) })
             }
-            SourceKind::Inline => {
-                Ok(SourceRequest::Inline { items: self.items.ok_or_else(|| missing("items"))? })
-            }
+            SourceKind::Inline => list(self.items.ok_or_else(|| missing("items"))?),
             SourceKind::File => {
                 let text = self.upload.ok_or_else(|| missing("upload"))?;
                 let upload =
@@ -134,6 +132,20 @@ impl SourceBody {
     }
 }
 
+/// A list of items, while it is one text still: millions of items are not made before somebody has looked how long it is.
+fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
+    let (text, fault) = (items.get(), |what| Err(ServiceError::invalid("/source/items", what)));
+    if !text.starts_with('[') {
+        return fault("a list is expected");
+    }
+    if text.len() > INLINE_BYTES_MAX {
+        let text =
+            format!("the list has {} bytes; one in a request has at most {INLINE_BYTES_MAX}", text.len());
+        return Err(ServiceError::TooLarge(text));
+    }
+    Ok(SourceRequest::Inline { items })
+}
+
 /// A task's source, without its items.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SourceJson {
@@ -179,7 +191,7 @@ mod tests {
         let long = r#"{"type":"inline","items":[123456789012345678901234567890]}"#;
         match read(long) {
             Ok(SourceRequest::Inline { items }) => {
-                assert_eq!(items[0].get(), "123456789012345678901234567890", "as it was written");
+                assert_eq!(items.get(), "[123456789012345678901234567890]", "as it was written");
             }
             other => panic!("{other:?}"),
         }
@@ -188,6 +200,7 @@ mod tests {
         assert!(matches!(read(url), Ok(SourceRequest::Url { format: RowFormat::Ndjson, .. })));
         for wrong in [
             r#"{"type":"range"}"#,
+            r#"{"type":"inline","items":{"0":1}}"#,
             r#"{"type":"range","total":9223372036854775808}"#,
             r#"{"type":"range","total":3,"upload":"u7"}"#,
             r#"{"type":"file","upload":"7"}"#,

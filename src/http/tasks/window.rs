@@ -19,7 +19,7 @@ use crate::service::task_window::{Cell, Head, Seen, ShardWindow};
 
 /// Cells of a shard when nothing is said: the width of the usual window.
 const CELLS_DEFAULT: u32 = 4096;
-/// Cells of a shard at most. (What a page draws one by one, `ux.md` §3.3.)
+/// Cells of a shard at most. (What a page draws one by one.)
 const CELLS_MAX: u32 = 20_000;
 
 /// How fine.

@@ -15,7 +15,7 @@ use crate::service::ServiceError;
 /// What is shown instead of a secret; sent back, it leaves the secret as it is.
 pub const MASK: &str = "***";
 
-/// A business as people write it (`ux.md` §2.4).
+/// A business as people write it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusinessBody {

@@ -6,7 +6,7 @@ use hyper::header::HeaderValue;
 
 use crate::domain::ids::WallMs;
 
-/// The longest wait that the header may ask for; a longer one is cut. (`ux.md` §2.5.)
+/// The longest wait that the header may ask for; a longer one is cut.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 
 /// The wait that the header asks for, at most [`RETRY_AFTER_MAX`]; a date in the past is no wait at all. None

@@ -6,6 +6,8 @@
 //! time (the state directory's lock sees to that) and to one `Leftovers`, which factories may share.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::{fs, io};
@@ -67,7 +69,13 @@ fn write(file: &Path, live: &BTreeMap<i32, u64>) -> io::Result<()> {
     let mut text = format!("{}\n", boot_id());
     live.iter().for_each(|(pid, started)| text.push_str(&format!("{pid} {started}\n")));
     let fresh = file.with_extension("new");
-    fs::write(&fresh, text)?;
+    // Never the file that a crash left, or somebody put there: it keeps its permissions.
+    match fs::remove_file(&fresh) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+        _ => {}
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(&fresh)?.write_all(text.as_bytes())?;
     fs::rename(&fresh, file)
 }
 
@@ -120,6 +128,17 @@ mod tests {
         assert!(still_ours(&format!("{me} {}", mine + 1)).is_none());
         assert!(still_ours("garbage").is_none());
         assert!(still_ours("2147483000 5").is_none());
+    }
+
+    #[test]
+    fn the_file_is_its_owners_alone_whatever_a_crash_left() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let file = dir.path().join("workers.json");
+        fs::write(file.with_extension("new"), "left").expect("written");
+        drop(Leftovers::take_over(Some(file.clone())));
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("there").permissions());
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Workers: processes of the business that take items as lines on stdin and answer on stdout (`ux.md` §2.6).
+//! Workers: processes of the business that take items as lines on stdin and answer on stdout.
 //!
 //! | file | what |
 //! |---|---|

@@ -18,7 +18,7 @@ use super::seat::{Due, Oddity, Outstanding, Seat, Waiting};
 use crate::domain::ids::{ItemIndex, Moment};
 use crate::domain::verdict::{Failure, HandlerCommand};
 
-/// Crashes that an item may share with others before it is run alone. (`ux.md` §2.6.)
+/// Crashes that an item may share with others before it is run alone.
 const CRASHES_TOGETHER_MAX: u32 = 3;
 /// Lives in a row that end before they did anything; then the command as such is held to be at fault. (Three, as
 /// for every other handler that refuses.)

@@ -14,7 +14,7 @@ use crate::ports::handler::{OpenError, RunContext};
 
 /// The code of a command that can't be started.
 pub const COMMAND_NOT_STARTED: &str = "COMMAND_NOT_STARTED";
-/// The variables that `serve` passes on (`ux.md` §2.6).
+/// The variables that `serve` passes on.
 const CLEAN_VARIABLES: [&str; 3] = ["PATH", "HOME", "LANG"];
 
 /// What a worker finds in its environment beside the `WINDROW_…` variables.

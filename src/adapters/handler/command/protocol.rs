@@ -1,4 +1,4 @@
-//! The lines of the worker protocol (`ux.md` §2.6): writes those to a worker, tells apart those from it.
+//! The lines of the worker protocol: writes those to a worker, tells apart those from it.
 //!
 //! Never reads a verdict: that is the shared vocabulary in `wire`. Every line written ends in one newline and
 //! contains no other.

@@ -15,7 +15,7 @@ use crate::domain::verdict::{OUTPUT_BYTES_MAX, cut};
 use crate::ports::clock::Clock;
 use crate::ports::handler::{LogLevel, LogLine};
 
-/// Lines kept for the failure of a crash. (`ux.md` §2.6.)
+/// Lines kept for the failure of a crash.
 const TAIL_LINES: usize = 20;
 /// The longest line kept; the rest becomes a line of its own. Unit: bytes.
 const LINE_BYTES_MAX: usize = 1024;

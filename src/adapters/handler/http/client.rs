@@ -23,7 +23,7 @@ use crate::adapters::handler::classify::{Answer, needs_body};
 use crate::ports::clock::Clock;
 use crate::ports::handler::RunContext;
 
-/// The longest headers of an answer. Unit: bytes. (`reliability.md` §6.)
+/// The longest headers of an answer. Unit: bytes.
 pub(super) const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// What is read of a body that decides nothing: enough to quote it and to keep the connection. Unit: bytes.
 const QUOTED_BYTES_MAX: usize = 64 * 1024;

@@ -15,10 +15,11 @@ use hyper::http::uri::Scheme;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
+use super::names::{HANDLERS, Names, OTHERS};
 use super::proxy::{Proxy, tunnel};
 use crate::adapters::handler::egress::Egress;
 use crate::domain::network::Network;
@@ -41,8 +42,9 @@ pub(in crate::adapters) enum ConnectError {
 }
 
 /// Makes TCP connections.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(in crate::adapters) struct Connector {
+    names: &'static Names,
     egress: Arc<Egress>,
     timeout: Duration,
     proxy: Option<Arc<Proxy>>,
@@ -52,14 +54,26 @@ pub(in crate::adapters) struct Connector {
 }
 
 impl Connector {
-    /// A connector that counts in `made`.
+    /// A connector to hosts that requests name: they don't hold up the names of handlers.
+    pub(super) fn to_others(egress: Egress, timeout: Duration, proxy: Option<Proxy>) -> Connector {
+        Connector { names: &OTHERS, ..Connector::new(egress, timeout, proxy, Arc::default()) }
+    }
+
+    /// A connector to handlers that counts in `made`.
     pub(super) fn new(
         egress: Egress,
         timeout: Duration,
         proxy: Option<Proxy>,
         made: Arc<AtomicUsize>,
     ) -> Connector {
-        Connector { egress: Arc::new(egress), timeout, proxy: proxy.map(Arc::new), made, shut: None }
+        Connector {
+            names: &HANDLERS,
+            egress: Arc::new(egress),
+            timeout,
+            proxy: proxy.map(Arc::new),
+            made,
+            shut: None,
+        }
     }
 
     /// The same for who may not reach all that the node can: public addresses and these private networks, and never the
@@ -78,7 +92,7 @@ impl Connector {
 
     /// The allowed addresses of a host.
     async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
-        let found = resolve(host, port).await?;
+        let found = self.resolve(host, port).await?;
         let mut refusals = Vec::new();
         let mut allowed = found;
         allowed.retain(|address| match self.refusal(*address) {
@@ -93,6 +107,17 @@ impl Connector {
             (true, None) => Err(ConnectError::Unresolved(host.to_owned(), "it has no address".into())),
             (false, _) => Ok(allowed),
         }
+    }
+
+    async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
+        let found = match host.parse::<IpAddr>() {
+            Ok(address) => vec![address],
+            Err(_) => {
+                let found = self.names.resolve(host).await;
+                found.map_err(|why| ConnectError::Unresolved(host.to_owned(), why))?
+            }
+        };
+        Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
     async fn connect(self, uri: Uri) -> Result<Stream, ConnectError> {
@@ -133,7 +158,7 @@ impl Connector {
         // name here.
         let known = match bare(host).parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
-            Err(_) if self.shut.is_some() => resolve(host, port).await.unwrap_or_default(),
+            Err(_) if self.shut.is_some() => self.resolve(host, port).await.unwrap_or_default(),
             Err(_) => Vec::new(),
         };
         if let Some(why) = known.into_iter().find_map(|address| self.refusal(address)) {
@@ -216,15 +241,6 @@ impl Write for Stream {
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.io).poll_write_vectored(context, parts)
     }
-}
-
-async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(address, port)]);
-    }
-    let found = lookup_host((host, port)).await;
-    let found = found.map_err(|why| ConnectError::Unresolved(host.to_owned(), why.to_string()))?;
-    Ok(found.collect())
 }
 
 async fn connect_to(address: SocketAddr, wait: Duration) -> Result<TcpStream, ConnectError> {

@@ -1,4 +1,4 @@
-//! The contract check: pings that show whether a handler keeps to the protocol (`ux.md` §2.5).
+//! The contract check: pings that show whether a handler keeps to the protocol.
 //!
 //! Unreachable, a ping that isn't answered with 2xx, and a crash on an unknown member fail; an unverified signature,
 //! connections that aren't kept and slow answers warn. With `require_signature` an unverified signature fails.

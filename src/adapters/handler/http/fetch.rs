@@ -5,7 +5,6 @@
 //! keeps it from an answer reads the same to it, or it could look which ports are open where only the node is let in.
 //! Messages name the host only: a path or query may hold secrets.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -95,7 +94,7 @@ impl Fetcher {
         let options = &self.options;
         let tls = tls::config(options)?;
         let proxy = options.proxy().map_err(|error| error.failure.message)?;
-        let tcp = Connector::new(options.egress.clone(), options.connect_timeout, proxy, Arc::default());
+        let tcp = Connector::to_others(options.egress.clone(), options.connect_timeout, proxy);
         let guard = &self.guard;
         let tcp = if is_guarded { tcp.guarded(guard.networks.clone(), guard.own_port) } else { tcp };
         let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();

@@ -21,7 +21,7 @@ use crate::domain::ids::WallMs;
 use crate::domain::verdict::Failure;
 use crate::ports::handler::OpenError;
 
-/// The largest reply that is read. Unit: bytes. (`ux.md` §2.5: 1 MiB.)
+/// The largest reply that is read. Unit: bytes.
 pub const REPLY_BYTES_MAX_DEFAULT: usize = 1 << 20;
 
 /// Headers that Windrow sets itself, or that belong to a connection.

@@ -19,7 +19,7 @@ use crate::domain::ids::{Attempt, ItemIndex};
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallItems, RunContext};
 
-/// The version of the protocol of `ux.md` §2.5.
+/// The version of the protocol (`docs/handlers.md`).
 const PROTOCOL: &str = "1";
 
 const ATTEMPT: HeaderName = HeaderName::from_static("windrow-attempt");

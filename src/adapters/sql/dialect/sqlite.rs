@@ -83,6 +83,8 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT)
             .foreign_keys(true)
+            // What was deleted, or written over, may have been a secret: no page keeps it.
+            .pragma("secure_delete", "ON")
     });
     let opened = Database::connect(options).await;
     opened.map_err(|cause| match error(cause) {

@@ -16,7 +16,7 @@ use crate::cli::remote::Link;
 use crate::client::{ClientError, Heard, Request};
 use crate::domain::settings::RateLimit;
 
-/// Batches of events a second. (`ux.md` §2.4.)
+/// Batches of events a second.
 const HZ: u32 = 4;
 /// Between two looks at the window and the series.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use crate::domain::settings::RateLimit;
 
 /// Lines of what happened that are kept; a high terminal shows no more.
 const TAIL_MAX: usize = 50;
-/// Cells of a window that are looked at; a node sends no more. (`ux.md` §3.3.)
+/// Cells of a window that are looked at; a node sends no more.
 const CELLS_MAX: usize = 20_000;
 /// What tells how the handler fares.
 const HANDLER: [&str; 3] = ["handler_down", "last_error", "status_text"];
