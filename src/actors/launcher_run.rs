@@ -87,7 +87,7 @@ impl Run {
     /// How it fares, for people who look at the tree.
     pub(crate) fn doing(&self) -> String {
         let progress = self.cell.progress();
-        let rate = progress.rate.map_or("no rate".to_owned(), |rate| rate.to_string());
+        let rate = progress.rate.map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
         let settled = progress.counters.settled();
         let text = format!("{}: {settled} of {} settled, {rate}", self.business(), progress.total.0);
         match progress.handler.error {

@@ -15,7 +15,6 @@ pub const POOL_DEFAULT: &str = "default";
 /// The longest slug.
 pub const SLUG_BYTES_MAX: usize = 40;
 /// How long the business may take to be ready for a start when its `prepare` hook says nothing else.
-///
 pub const PREPARE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30 * 60);
 /// How long one call of any other hook may take.
 pub const HOOK_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
