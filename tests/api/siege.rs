@@ -17,7 +17,8 @@ impl Begun {
     fn send(client: &Client, line: &str, headers: &[&str], body: &[u8]) -> Begun {
         let mut stream = connect(client);
         let token = client.token.as_deref().map(|token| format!("authorization: Bearer {token}"));
-        let mut head = format!("{line} HTTP/1.1\r\nhost: x\r\n");
+        let host = client.url.trim_start_matches("http://");
+        let mut head = format!("{line} HTTP/1.1\r\nhost: {host}\r\n");
         for header in headers.iter().map(|header| (*header).to_owned()).chain(token) {
             head.push_str(&header);
             head.push_str("\r\n");

@@ -1,6 +1,7 @@
 //! Limits that tasks share, in a node and over several: in every interval no more leaves than the limit and its burst
 //! allow, whatever ends, is cut off or is changed meanwhile; and what may leave is shared.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -290,4 +291,27 @@ async fn demand_that_moves_is_followed_within_five_seconds() {
     assert!(gone);
     let parts = cluster.store.parts("run").await.expect("memory");
     assert!(parts.iter().filter(|part| part.runs > 0).count() == 1, "{parts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_item_a_minute_goes_round_five_nodes() {
+    let nodes = ["a", "b", "c", "d", "e"];
+    let mut cluster = Cluster::new("limits-minute", false);
+    cluster.limited = true;
+    cluster.slow = Duration::from_millis(20);
+    cluster.store.limit_business("run", of_rate("1/m"));
+    for name in nodes {
+        cluster.boot(name).await;
+    }
+    let shards = Auto::Fixed(NonZeroU32::new(5).expect("not zero"));
+    cluster.sharded(1_000_000, shards, |tuning| tuning.rate = RateLimit::Unlimited).await;
+    for name in nodes {
+        cluster.until_owned(name, 1).await;
+    }
+    tokio::time::sleep(seconds(15 * 60)).await;
+    let all = cluster.departures.lock().expect("ok");
+    let senders: BTreeSet<&str> = all.iter().map(|one| one.node.as_str()).collect();
+    assert_eq!(senders.len(), 5, "{senders:?}");
+    // Every turn costs a second; the burst is eight.
+    assert!((11..=24).contains(&all.len()), "{} of fifteen", all.len());
 }

@@ -51,7 +51,8 @@ impl<S> Patient<S> {
 impl<S: AsyncRead + Unpin> Patient<S> {
     /// Reads what nobody wants any more, until the client ends or has had its time.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let sleep = self.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        let sleep =
+            self.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER.min(self.patience))));
         if sleep.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
