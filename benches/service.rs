@@ -108,8 +108,8 @@ async fn tasks() {
     let number: u64 = number.unwrap_or_else(|| smoke::sized(10_000, 50));
     let business = Business::start(|_| Act::ok()).await;
     let fits = number * 4 / 5;
-    let recipe = Recipe::new()
-        .config(&format!("[node]\ncapacity_rate = \"{0}/m\"\nunlimited_reserves = \"{0}/m\"", fits * 6));
+    let capacity = format!("[node]\ncapacity_rate = \"{0}/m\"\nunlimited_reserves = \"{0}/m\"", fits * 6);
+    let recipe = Recipe::new().config(&format!("{capacity}\n[task_defaults]\nrate = \"6/m\""));
     let node = recipe.start().await;
     node.business("push", &business.url(), json!({})).await;
     let idle = resident(&node);
