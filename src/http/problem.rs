@@ -64,7 +64,7 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "stale-start",
         S::CONFLICT,
         "That was an earlier start",
-        "use the token and the number of the present start",
+        "use the token and number of the present start",
     ),
     (
         "etag-mismatch",
@@ -91,12 +91,7 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "The key was used for another request",
         "a new Idempotency-Key for a new request",
     ),
-    (
-        "idempotency-in-progress",
-        S::CONFLICT,
-        "The same request is being answered",
-        "send it again in a second",
-    ),
+    ("idempotency-in-progress", S::CONFLICT, "The same request is being answered", "send it again soon"),
     (
         "idempotency-key-required",
         S::BAD_REQUEST,
