@@ -25,7 +25,7 @@ CALM = 10
 AFTER = 30
 FIRST_CALL_MAX = 36.0
 TIMEOUT = 2
-# Evidence that opens a circuit, in calls: a full row of unclear ones and what was in flight beside it.
+# Evidence that opens a circuit, in calls: a full row of unclear ones. What left before their timeout comes on top.
 OPENING_CALLS_MAX = 40
 
 STATUSES = {"500": 500, "502": 502, "503": 503}
@@ -201,7 +201,8 @@ def judged(kind, ended, times, calls, options):
         wrong.append("called too late")
     if full > 10:
         wrong.append("the rate did not come back")
-    if during > OPENING_CALLS_MAX + options.seconds / 10:
+    in_flight = options.rate * TIMEOUT if kind == "timeout" else 0
+    if during > OPENING_CALLS_MAX + in_flight + options.seconds / 10:
         wrong.append("calls went on")
     return row, wrong
 
