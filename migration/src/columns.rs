@@ -75,6 +75,28 @@ pub(crate) async fn remove(
     manager.alter_table(Table::alter().table(table).drop_column(Alias::new(name)).to_owned()).await
 }
 
+/// Gives older tables these columns, each with its table. One a statement: SQLite takes no more.
+pub(crate) async fn add_all(
+    manager: &SchemaManager<'_>,
+    columns: Vec<(&'static str, ColumnDef)>,
+) -> Result<(), DbErr> {
+    for (table, column) in columns {
+        add(manager, table, column).await?;
+    }
+    Ok(())
+}
+
+/// Takes them away again, the last one first.
+pub(crate) async fn remove_all(
+    manager: &SchemaManager<'_>,
+    columns: Vec<(&'static str, ColumnDef)>,
+) -> Result<(), DbErr> {
+    for (table, column) in columns.into_iter().rev() {
+        remove(manager, table, &column).await?;
+    }
+    Ok(())
+}
+
 /// An index that is to be made.
 pub(crate) struct NewIndex {
     table: &'static str,

@@ -5,8 +5,8 @@ use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{boolean, string_len, string_len_null, text_null};
 
 use crate::columns::{
-    NewIndex, add, create, drop_index, index, key, number, number_null, remove, sequence_key, slug, small,
-    table,
+    NewIndex, add_all, create, drop_index, index, key, number, number_null, remove_all, sequence_key, slug,
+    small, table,
 };
 
 /// See the module.
@@ -55,10 +55,7 @@ const TABLES: [&str; 3] = ["upload", "data_log_drop", "start_token"];
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for (table, column) in columns() {
-            // One column a statement: SQLite takes no more.
-            add(manager, table, column).await?;
-        }
+        add_all(manager, columns()).await?;
         create(manager, upload()).await?;
         create(manager, data_log_drop()).await?;
         create(manager, start_token()).await?;
@@ -75,10 +72,7 @@ impl MigrationTrait for Migration {
         for name in TABLES.iter().rev() {
             manager.drop_table(Table::drop().table(*name).if_exists().to_owned()).await?;
         }
-        for (table, column) in columns().into_iter().rev() {
-            remove(manager, table, &column).await?;
-        }
-        Ok(())
+        remove_all(manager, columns()).await
     }
 }
 

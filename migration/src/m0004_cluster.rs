@@ -4,7 +4,7 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::string_len_null;
 
-use crate::columns::{add, flag, number_null, remove};
+use crate::columns::{add_all, flag, number_null, remove_all};
 
 /// See the module.
 #[derive(Debug)]
@@ -36,17 +36,10 @@ fn columns() -> Vec<(&'static str, ColumnDef)> {
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for (table, column) in columns() {
-            // One column a statement: SQLite takes no more.
-            add(manager, table, column).await?;
-        }
-        Ok(())
+        add_all(manager, columns()).await
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for (table, column) in columns().into_iter().rev() {
-            remove(manager, table, &column).await?;
-        }
-        Ok(())
+        remove_all(manager, columns()).await
     }
 }

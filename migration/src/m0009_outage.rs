@@ -3,7 +3,7 @@
 
 use sea_orm_migration::prelude::*;
 
-use crate::columns::{add, number_null, remove};
+use crate::columns::{add_all, number_null, remove_all};
 
 /// See the module.
 #[derive(Debug)]
@@ -28,17 +28,10 @@ fn columns() -> Vec<(&'static str, ColumnDef)> {
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for (table, column) in columns() {
-            // One column a statement: SQLite takes no more.
-            add(manager, table, column).await?;
-        }
-        Ok(())
+        add_all(manager, columns()).await
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        for (table, column) in columns().into_iter().rev() {
-            remove(manager, table, &column).await?;
-        }
-        Ok(())
+        remove_all(manager, columns()).await
     }
 }
