@@ -52,7 +52,7 @@ fn an_hour_without_a_handler_costs_no_item_at_any_rate() {
 
 #[test]
 fn an_hour_costs_an_ordered_task_and_a_canary_no_item_either() {
-    for fault in [Fault::Connect, Fault::Unavailable] {
+    for fault in DOWN {
         let mut ordered = Case::new(Some(5), 200);
         ordered.tuning.ordered = true;
         ordered.outage = Some((OUTAGE.0, OUTAGE.1, fault));
@@ -196,6 +196,32 @@ fn the_last_items_are_judged_at_once_when_they_failed_beside_others_and_else_aft
     assert_eq!(story.abandoned.len(), 1);
     assert!((600..700).contains(&story.over_at), "{} s", story.over_at);
     assert!(story.calls_of_one <= 11, "twice as often as it may be, {}", story.calls_of_one);
+}
+
+#[test]
+fn bad_items_of_an_ordered_task_are_found_the_first_after_hours_and_the_others_after_minutes() {
+    let mut case = Case::new(Some(5), 200);
+    case.tuning.ordered = true;
+    (case.bad, case.block) = (vec![Fault::Status500, Fault::Timeout], Some((50, 51)));
+    let first = play(case.clone());
+    assert!((7200..7300).contains(&first.over_at), "{} s", first.over_at);
+    (case.bad_percent, case.seed) = (4, 3);
+    let others = (0..200).filter(|index| case.bad_fault(*index).is_some()).count() as u64 - 1;
+    assert!(others >= 2, "the seed has bad items beside the first");
+    judge_mixture("ordered", case.clone());
+    let story = play(case);
+    let most = 7300 + others * 700;
+    assert!(story.over_at < most, "{} s with {others} others", story.over_at);
+}
+
+#[test]
+fn a_day_without_answers_costs_an_ordered_task_one_item_at_most() {
+    let mut case = Case::new(Some(5), 200);
+    case.tuning.ordered = true;
+    case.outage = Some((8, 1_000_000, Fault::Timeout));
+    let story = play(case);
+    assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable));
+    assert!(story.abandoned.len() <= 1, "{:?}", story.abandoned);
 }
 
 #[test]

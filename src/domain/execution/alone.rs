@@ -2,13 +2,19 @@
 //! of items that are all bad. No other item can show whether the handler answers.
 //!
 //! Items that also failed while others were answered have shown what they are: they are judged by their attempts. Else each
-//! of them is called `max_attempts` times more, spread over `judge_after`; probes take longer. If nothing is answered in all that time, the
+//! of them is called `max_attempts` times more, spread over `judge_after`. If nothing is answered in all that time, the
 //! outage isn't believed any longer: attempts count, and who has used all of them is exhausted. A task of which no item
 //! ever succeeded stops instead.
+//!
+//! Where calls leave in order, every failing item looks like an outage, and every outage like a failing item. So it is called
+//! as often as a probe is sent, and the first one is tried for as long as an outage is believed. Where nothing is
+//! answered after it was given up either, it was an outage: no further one is given up. Where the next one is answered, the
+//! task has such items: from then on `judge_after` will do.
 
 use std::time::Duration;
 
 use super::Execution;
+use super::circuit::PROBE_LONGEST;
 use super::types::{Effects, Now};
 use crate::domain::ids::{ItemIndex, Moment};
 use crate::domain::verdict::Failure;
@@ -17,8 +23,8 @@ use crate::domain::waiting::{Doing, Trouble};
 /// How often it is looked whether this is so: it walks all troubled items.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// While the circuit is open, and none of the items failed beside an answered one, an outage is likelier than that all of
-/// them are bad: they are tried for so many times longer, two hours as configured.
+/// While the circuit is open or calls leave in order, and none of the items failed beside an answered one, an outage is
+/// likelier than that all of them are bad: they are tried for so many times longer, two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
 
 /// See the module.
@@ -27,13 +33,26 @@ pub(super) struct Alone {
     since: Option<Moment>,
     looked: Moment,
     over: bool,
+    in_order: InOrder,
+}
+
+/// What became of the items that were given up without a verdict where calls leave in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum InOrder {
+    /// There was none.
+    #[default]
+    Unknown,
+    /// Nothing was answered since.
+    GivenUp,
+    /// The next call was answered: it was the item.
+    Confirmed,
 }
 
 impl Alone {
     /// Whether an answered call would end it.
     #[inline]
     pub(super) fn is_on(&self) -> bool {
-        self.since.is_some() || self.over
+        self.since.is_some() || self.over || self.in_order == InOrder::GivenUp
     }
 
     /// Whether the time of trying is over: nothing excuses a failed attempt.
@@ -43,7 +62,19 @@ impl Alone {
 
     /// Something was answered.
     pub(super) fn end(&mut self) {
-        *self = Alone { looked: self.looked, ..Alone::default() };
+        let in_order = match self.in_order {
+            InOrder::Unknown => InOrder::Unknown,
+            InOrder::GivenUp | InOrder::Confirmed => InOrder::Confirmed,
+        };
+        *self = Alone { looked: self.looked, in_order, ..Alone::default() };
+    }
+
+    /// An item was given up where calls leave in order: the next one is tried anew.
+    pub(super) fn on_given_up_in_order(&mut self) {
+        (self.since, self.over) = (None, false);
+        if self.in_order == InOrder::Unknown {
+            self.in_order = InOrder::GivenUp;
+        }
     }
 }
 
@@ -97,18 +128,33 @@ impl Execution {
         if proven == self.troubles.len() && self.has_succeeded() {
             return true;
         }
-        let (after, most) = (self.whole.judge_after, self.tuning.max_attempts.get());
-        let waited = now.moment.since(since);
-        if !self.judge.circuit.is_closed() {
-            return waited >= if proven > 0 { after } else { after.saturating_mul(OUTAGE_FACTOR) };
+        let (Some(span), most) = (self.judged_after(proven > 0), self.tuning.max_attempts.get()) else {
+            return false;
+        };
+        let is_called = |t: &Trouble| t.held.is_some_and(|(_, calls)| calls >= most || span.is_zero());
+        let is_enough = !self.judge.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
+        now.moment.since(since) >= span && is_enough
+    }
+
+    /// How long items are tried before their attempts count; none for as long as it takes.
+    fn judged_after(&self, is_one_proven: bool) -> Option<Duration> {
+        let (after, in_order) = (self.whole.judge_after, self.judge.alone.in_order);
+        if after.is_zero() || is_one_proven {
+            return Some(after);
         }
-        let is_called = |t: &Trouble| t.held.is_some_and(|(_, calls)| calls >= most || after.is_zero());
-        waited >= after && self.troubles.iter().all(|(_, t)| is_called(t))
+        match (self.tuning.ordered && self.has_succeeded(), in_order) {
+            (true, InOrder::GivenUp) => None,
+            (true, InOrder::Unknown) => Some(after.saturating_mul(OUTAGE_FACTOR)),
+            (true, InOrder::Confirmed) => Some(after),
+            (false, _) if self.judge.circuit.is_closed() => Some(after),
+            (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
+        }
     }
 
     /// Held items are due again, one by one over the whole span.
     fn call_held(&mut self, now: Now) {
-        let step = self.whole.judge_after / self.tuning.max_attempts.get();
+        let spread = self.whole.judge_after / self.tuning.max_attempts.get();
+        let step = if self.tuning.ordered { spread.min(PROBE_LONGEST) } else { spread };
         let since = self.judge.alone.since.unwrap_or(now.moment);
         let is_due = |t: &Trouble| {
             t.held.is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
@@ -126,8 +172,8 @@ impl Execution {
 
     /// How long until items without a verdict are judged without one.
     pub(super) fn judged_in(&self, now: Now) -> Option<Duration> {
-        let since = self.judge.alone.since?;
-        Some(since.plus(self.whole.judge_after).since(now.moment))
+        let (since, after) = (self.judge.alone.since?, self.judged_after(false)?);
+        Some(since.plus(after).since(now.moment))
     }
 
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
@@ -140,6 +186,9 @@ impl Execution {
         let held: Vec<ItemIndex> = self.troubles.held().collect();
         for index in held {
             self.give_up_held(index, now, fx);
+            if self.tuning.ordered {
+                self.judge.alone.on_given_up_in_order();
+            }
         }
     }
 }

@@ -27,12 +27,13 @@ const UNANSWERED_CLEAR_MAX: usize = 2;
 /// … over so many items that hadn't failed before the last answered call, or as many as can leave. Items that failed before
 /// say nothing new: with many bad items, their retries come back in long rows.
 const UNANSWERED_ITEMS: usize = 10;
-/// Fewer than these never open it: the last few items of a task may all be bad.
+/// Fewer than these never open it: the last few items of a task may all be bad. Where calls leave in order one does,
+/// since it is all that there is to see.
 const UNANSWERED_ITEMS_MIN: usize = 3;
 /// The wait before the first probe; doubled up to the longest. With 20 % of jitter a handler that is back is called
 /// within 36 s.
 const PROBE_FIRST: Duration = Duration::from_secs(1);
-const PROBE_LONGEST: Duration = Duration::from_secs(30);
+pub(super) const PROBE_LONGEST: Duration = Duration::from_secs(30);
 const PROBE_JITTER_PERCENT: u64 = 20;
 /// How long rounds grow before the circuit closes whatever their size.
 const RAMP: Duration = Duration::from_secs(5);
@@ -52,6 +53,17 @@ pub(super) struct Unanswered {
     pub(super) departed: Moment,
     /// How long the handler asked us to wait.
     pub(super) after: Option<Duration>,
+}
+
+/// What could be called instead of an item that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Others {
+    /// How many items could leave, its own among them.
+    pub(super) can_leave: u64,
+    /// Calls leave in order.
+    pub(super) in_order: bool,
+    /// How many calls may be in flight.
+    pub(super) most: u32,
 }
 
 /// What a fact made of the circuit.
@@ -250,17 +262,16 @@ impl Circuit {
         }
     }
 
-    /// A call came back without a verdict; `can_leave` items could have left instead of its own.
+    /// A call came back without a verdict.
     pub(super) fn on_unanswered(
         &mut self,
         call: Unanswered,
-        can_leave: u64,
-        most: u32,
+        others: Others,
         now: Moment,
         wall: WallMs,
     ) -> Turn {
         match &mut self.state {
-            State::Closed => self.on_unanswered_closed(call, can_leave, now, wall),
+            State::Closed => self.on_unanswered_closed(call, others, now, wall),
             State::Open { next, .. } => {
                 if let Some(after) = call.after {
                     *next = (*next).max(now.plus(after));
@@ -269,13 +280,13 @@ impl Circuit {
             }
             State::Probing(round) => {
                 round.failed += u32::from(call.departed >= round.began);
-                self.judge_round(most, now);
+                self.judge_round(others.most, now);
                 Turn::Same
             }
         }
     }
 
-    fn on_unanswered_closed(&mut self, call: Unanswered, can_leave: u64, now: Moment, wall: WallMs) -> Turn {
+    fn on_unanswered_closed(&mut self, call: Unanswered, others: Others, now: Moment, wall: WallMs) -> Turn {
         let is_unreached = matches!(call.class, FailureClass::Unreachable | FailureClass::Unavailable);
         let counts = is_unreached || call.class == FailureClass::Unclear;
         self.row.push_back(counts);
@@ -289,8 +300,9 @@ impl Circuit {
             self.unreached += 1;
             remember(&mut self.unreached_items, call.item, UNREACHED_ITEMS);
         }
-        let can_leave = usize::try_from(can_leave).unwrap_or(usize::MAX);
-        if !self.is_unreached(can_leave) && !self.is_unanswered(can_leave) {
+        let can_leave = usize::try_from(others.can_leave).unwrap_or(usize::MAX);
+        let least = if others.in_order { 1 } else { can_leave.clamp(UNANSWERED_ITEMS_MIN, UNANSWERED_ITEMS) };
+        if !self.is_unreached(can_leave) && !self.is_unanswered(least) {
             return Turn::Same;
         }
         self.outage = Some(Outage { since: wall, probes: 0 });
@@ -304,9 +316,9 @@ impl Circuit {
             && self.unreached_items.len() >= UNREACHED_ITEMS.min(can_leave.max(1))
     }
 
-    fn is_unanswered(&self, can_leave: usize) -> bool {
+    /// So many items at least.
+    fn is_unanswered(&self, items: usize) -> bool {
         let unclear = self.row.iter().filter(|counts| **counts).count();
-        let items = can_leave.clamp(UNANSWERED_ITEMS_MIN, UNANSWERED_ITEMS);
         self.row.len() >= UNANSWERED_CALLS
             && unclear >= UNANSWERED_CALLS - UNANSWERED_CLEAR_MAX
             && self.new_items.len() >= items

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::Execution;
-use super::circuit::{Circuit, Turn, Unanswered};
+use super::circuit::{Circuit, Others, Turn, Unanswered};
 use super::errors::Errors;
 use super::types::{Effects, Now, Reports, RunEnd, Start};
 use crate::domain::ids::{ItemIndex, Moment};
@@ -166,8 +166,9 @@ impl Execution {
         let is_new = first_failed.is_none_or(|first| first.is_some_and(|departed| departed > answered));
         let (index, departed, after) = (call.index, call.departed, call.after);
         let call = Unanswered { class, item: index, is_new, departed, after };
-        let (can_leave, most) = (self.can_leave(), self.calls_at_most());
-        let turn = self.judge.circuit.on_unanswered(call, can_leave, most, now.moment, now.wall);
+        let others =
+            Others { can_leave: self.can_leave(), in_order: self.tuning.ordered, most: self.calls_at_most() };
+        let turn = self.judge.circuit.on_unanswered(call, others, now.moment, now.wall);
         if turn == Turn::Opened {
             self.excuse_all(now);
         }
@@ -295,6 +296,9 @@ impl Execution {
             self.excuse_code(&mut trouble);
         }
         if is_only || self.judge.alone.is_over() {
+            if self.tuning.ordered {
+                self.judge.alone.on_given_up_in_order();
+            }
             return self.exhaust(index, trouble, now, fx);
         }
         self.park_if_room(index, &mut trouble);

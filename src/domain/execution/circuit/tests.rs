@@ -23,7 +23,8 @@ impl Rig {
     fn fail_of(&mut self, class: FailureClass, item: u64, is_new: bool, can_leave: u64) -> Turn {
         self.now += 1;
         let call = Unanswered { class, item: ItemIndex(item), is_new, departed: at(self.now), after: None };
-        self.circuit.on_unanswered(call, can_leave, 64, at(self.now), WallMs(self.now as i64))
+        let others = Others { can_leave, in_order: false, most: 64 };
+        self.circuit.on_unanswered(call, others, at(self.now), WallMs(self.now as i64))
     }
 
     fn answer(&mut self) -> Turn {
