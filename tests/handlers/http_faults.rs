@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use windrow::adapters::handler::egress::Egress;
 use windrow::adapters::handler::http::HttpOptions;
 use windrow::domain::verdict::FailureClass;
 use windrow::ports::handler::{CallFailure, Reply};
 
-use crate::support_server::{Act, Server, failure, open, raw, read_request, single};
+use crate::support_server::{Act, Server, failure, open, raw, read_request, rows, single};
 
 /// The reply to a single call of a peer that reads the request and then writes `bytes` and hangs up.
 async fn reply_of(bytes: impl Into<Vec<u8>>) -> Reply {
@@ -201,4 +201,43 @@ async fn a_name_is_resolved_and_connected_to() {
     let url = format!("http://localhost:{}/", server.address.port());
     assert_eq!(reply_from(&url).await, Reply::AllOk);
     assert_eq!(server.seen()[0].header("host"), Some(&url[7..url.len() - 1]));
+}
+
+/// A call that sends this much to a peer that takes nothing, and gives up.
+async fn give_up_on_a_peer_that_reads_nothing(listener: &TcpListener) -> TcpStream {
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let data = format!("\"{}\"", "x".repeat(HELD_BYTES));
+    let mut call = single();
+    (call.rows, call.timeout) = (rows(3817, &[&data]), Duration::from_millis(300));
+    let handler = open(HttpOptions::new(&url));
+    let (reply, accepted) = tokio::join!(handler.process(call), listener.accept());
+    is(reply, "unclear", "TIMEOUT");
+    handler.close().await;
+    accepted.expect("accepted").0
+}
+
+/// More than a peer with the smallest buffer takes, less than the kernel keeps for it. Unit: bytes.
+const HELD_BYTES: usize = 12 * 1024;
+
+#[tokio::test]
+async fn what_a_peer_has_not_taken_yet_never_leaves_after_the_call_was_given_up() {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(1).expect("the smallest");
+    socket.bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+    let listener = socket.listen(1).expect("listens");
+    let mut stream = give_up_on_a_peer_that_reads_nothing(&listener).await;
+    let mut taken = Vec::new();
+    let end = stream.read_to_end(&mut taken).await;
+    assert!(taken.len() < HELD_BYTES, "the whole request came: {} bytes", taken.len());
+    assert!(end.is_err(), "the connection is reset, not closed");
+}
+
+#[tokio::test]
+async fn a_port_that_does_not_finish_the_handshake_was_never_reached() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let url = format!("https://{}/", listener.local_addr().expect("an address"));
+    let mut call = single();
+    call.timeout = Duration::from_millis(200);
+    let said = is(open(HttpOptions::new(&url)).process(call).await, "unreachable", "CONNECT");
+    assert!(said.contains("within 200ms") && said.contains("TLS"), "{said}");
 }

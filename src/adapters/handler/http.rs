@@ -6,6 +6,7 @@
 //! | `request` | headers and body of a call, from a head that is built once per run |
 //! | `client` | sends it within the deadline; the only place that knows how connections are kept |
 //! | `transport` | pools of connections, shared by runs |
+//! | `line` | a connection that is cut off when it is given up in the middle of a call |
 //! | `connect`, `names`, `proxy`, `tls` | connects to a checked address of a name, through a proxy, with TLS |
 //! | `hook`, `contract`, `desk` | hooks; whether a handler keeps to the protocol; what can't be called at all |
 //! | `fault` | what a request without a usable answer means |
@@ -20,6 +21,7 @@ mod desk;
 mod fault;
 mod fetch;
 mod hook;
+mod line;
 mod names;
 mod options;
 mod proxy;

@@ -5,7 +5,7 @@
 //! future dropped) closes its connection instead of returning it.
 
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -48,8 +48,15 @@ impl CallbackClient {
         deadline: Instant,
         timeout: Duration,
     ) -> Result<Answer, Fault> {
+        let has_left = request.body().has_left.clone();
         let answered = timeout_at(deadline, self.pool()?.client.request(request)).await;
-        let answered = answered.map_err(|_| Fault::late(timeout, "the handler did not begin to answer"))?;
+        let answered = answered.map_err(|_| {
+            if has_left.load(Ordering::Relaxed) {
+                Fault::late(timeout, "the handler did not begin to answer")
+            } else {
+                Fault::Unsent(timeout)
+            }
+        })?;
         let (parts, body) = answered.map_err(|why| Fault::of_request(&why))?.into_parts();
         if is_too_long(&parts) {
             return Err(Fault::Garbled(format!("its headers are longer than {HEADER_BYTES_MAX} bytes")));
@@ -140,16 +147,18 @@ pub(super) struct GatedBody {
     bytes: Option<Bytes>,
     /// None for calls that belong to no run.
     gate: Option<(Arc<RunContext>, Arc<dyn Clock>)>,
+    /// Whether a connection took it.
+    has_left: Arc<AtomicBool>,
 }
 
 impl GatedBody {
     pub(super) fn new(bytes: Bytes, context: Arc<RunContext>, clock: Arc<dyn Clock>) -> GatedBody {
-        GatedBody { bytes: Some(bytes), gate: Some((context, clock)) }
+        GatedBody { gate: Some((context, clock)), ..GatedBody::free(bytes) }
     }
 
     /// A body that always leaves: of a hook or a ping.
     pub(super) fn free(bytes: Bytes) -> GatedBody {
-        GatedBody { bytes: Some(bytes), gate: None }
+        GatedBody { bytes: Some(bytes), gate: None, has_left: Arc::default() }
     }
 }
 
@@ -163,6 +172,7 @@ impl Body for GatedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, GateShut>>> {
         let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
         let is_open = self.gate.as_ref().is_none_or(|(run, clock)| run.gate.is_open(clock.now()));
+        self.has_left.store(is_open, Ordering::Relaxed);
         Poll::Ready(Some(if is_open { Ok(Frame::data(bytes)) } else { Err(GateShut) }))
     }
 

@@ -197,6 +197,14 @@ pub(in crate::adapters) struct Stream {
     is_proxied: bool,
 }
 
+impl Stream {
+    /// Closing throws away what hasn't left yet.
+    pub(super) fn cut_off(&self) {
+        // A socket that can't be told is broken, and sends nothing more either.
+        self.io.inner().set_zero_linger().ok();
+    }
+}
+
 impl Connection for Stream {
     fn connected(&self) -> Connected {
         self.io.connected().proxy(self.is_proxied)

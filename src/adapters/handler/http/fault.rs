@@ -19,6 +19,8 @@ pub(super) enum Fault {
     NotSent,
     /// The call's time ran out.
     Late(String),
+    /// The call's time ran out before a connection stood.
+    Unsent(Duration),
     /// No connection.
     Unconnected(ConnectError),
     /// No TLS session.
@@ -80,6 +82,14 @@ impl From<Fault> for CallFailure {
         match fault {
             Fault::NotSent => CallFailure::NotSent,
             Fault::Late(message) => failed(FailureClass::Unclear, "TIMEOUT", message),
+            Fault::Unsent(timeout) => {
+                let timeout = humantime::format_duration(timeout);
+                let message = format!(
+                    "no connection stood within {timeout}, so nothing was sent; does a handler listen there, and \
+                     with TLS if the url says https?"
+                );
+                unreached("CONNECT", message)
+            }
             Fault::Unconnected(why @ ConnectError::Denied(..)) => {
                 CallFailure::Rejected(Failure::new("DENIED_ADDRESS", why.to_string()))
             }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use super::HttpOptions;
 use super::client::{GatedBody, HEADER_BYTES_MAX};
 use super::connect::Connector;
+use super::line::Lines;
 use super::{options, tls};
 use crate::adapters::handler::sign::{KeyRing, SecretError, Signer};
 use crate::domain::verdict::Failure;
@@ -28,7 +29,7 @@ const USERS_MAX: usize = 4;
 
 /// Connections, and how many were made.
 pub(super) struct Pool {
-    pub(super) client: Client<HttpsConnector<Connector>, GatedBody>,
+    pub(super) client: Client<Lines, GatedBody>,
     pub(super) made: Arc<AtomicUsize>,
     users: Arc<()>,
 }
@@ -118,7 +119,7 @@ impl Transports {
             .pool_idle_timeout(options.pool_idle)
             .http1_max_buf_size(HEADER_BYTES_MAX)
             .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
-            .build(connector);
+            .build(Lines(connector));
         Ok(Pool { client, made, users: Arc::new(()) })
     }
 
