@@ -3,6 +3,8 @@
 
 usage: scripts/outages.py [--windrow PATH] [--seconds 60] [--rate 5] [--batch 1] [--kinds refused,503] [-- FLAGS OF RUN]
 
+`--rate 0` is without a rate: eight calls at a time of 50 ms each.
+
 Each kind of outage has a handler of its own that works for ten seconds, is down for so many, and works again; all kinds
 run at once. Ends with exit code 1 where an item was given up, the first call came later than 36 s (and a timeout) after
 the handler was back, the rate never came back, or calls went on through the outage.
@@ -23,6 +25,8 @@ import time
 
 CALM = 10
 AFTER = 30
+UNPACED_CALL = 0.05
+UNPACED_CALLS = 8
 FIRST_CALL_MAX = 36.0
 TIMEOUT = 2
 # Evidence that opens a circuit, in calls: a full row of unclear ones. What left before their timeout comes on top.
@@ -34,15 +38,18 @@ WORKERS = ["worker-start", "worker-dies"]
 
 WORKER = r"""
 import json, os, sys, time
-place = sys.argv[1]
+place, takes = sys.argv[1], float(sys.argv[2])
 log = open(os.path.join(place, "calls"), "a", buffering=1)
 down = lambda kind: os.path.exists(os.path.join(place, kind))
 if down("worker-start"):
     sys.exit("no licence")
 for line in sys.stdin:
-    log.write(f"{time.time()} 1\n")
+    # Not the hello, which is no item.
+    if "index" in json.loads(line):
+        log.write(f"{time.time()} 1\n")
     if down("worker-dies") or down("worker-start"):
         os._exit(1)
+    time.sleep(takes)
     print("ok", flush=True)
 """
 
@@ -50,8 +57,8 @@ for line in sys.stdin:
 class Handler:
     """One business: answers calls, or fails in its way, and writes down when items came."""
 
-    def __init__(self, kind, place):
-        self.kind, self.place, self.is_down, self.calls = kind, place, False, []
+    def __init__(self, kind, place, takes):
+        self.kind, self.place, self.takes, self.is_down, self.calls = kind, place, takes, False, []
         self.port, self.server, self.tls = None, None, None
 
     def hosts(self, is_there):
@@ -112,6 +119,7 @@ class Handler:
                     writer.get_extra_info("socket").setsockopt(
                         socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     return
+                await asyncio.sleep(self.takes)
                 status = STATUSES.get(self.kind, 200) if self.is_down else 200
                 writer.write(f"HTTP/1.1 {status} So\r\ncontent-length: 0\r\n\r\n".encode())
                 await writer.drain()
@@ -139,11 +147,13 @@ def processor_seconds(pid):
 
 def command(kind, place, port, options):
     host = {"tls": "https://localhost", "name": "http://business.test"}.get(kind, "http://127.0.0.1")
-    total = int(options.rate * (CALM + AFTER))
-    run = [options.windrow, "run", "--total", str(total), "--rate", f"{options.rate:g}/s", "--wait", "-o", "json", "-q",
+    pace = ["--rate", f"{options.rate:g}/s"] if options.rate else ["--concurrency", str(UNPACED_CALLS * options.batch)]
+    usual = options.rate or UNPACED_CALLS / UNPACED_CALL * options.batch
+    total = int(usual * (CALM + AFTER))
+    run = [options.windrow, "run", "--total", str(total), *pace, "--wait", "-o", "json", "-q",
            "--state", os.path.join(place, "state"), "--timeout", f"{TIMEOUT}s", *options.flags]
     if kind in WORKERS:
-        return total, [*run, "--", sys.executable, "-c", WORKER, place]
+        return total, [*run, "--", sys.executable, "-c", WORKER, place, str(0 if options.rate else UNPACED_CALL)]
     run += ["--batch", str(options.batch), "--url", f"{host}:{port}/"]
     if kind == "name":
         mount = f"mount --bind {place}/hosts /etc/hosts && exec \"$@\""
@@ -154,7 +164,7 @@ def command(kind, place, port, options):
 async def outage(kind, options):
     """Plays one; a row of the table and what is wrong with it."""
     with tempfile.TemporaryDirectory() as place:
-        handler = Handler(kind, place)
+        handler = Handler(kind, place, 0 if options.rate else UNPACED_CALL)
         await handler.listen()
         total, run = command(kind, place, handler.port, options)
         environment = {**os.environ, "WINDROW_HANDLER__HTTP__CA_FILE": os.path.join(place, "cert.pem")}
@@ -188,11 +198,12 @@ def judged(kind, ended, times, calls, options):
     after = [(at - back, items) for at, items in calls if at >= back]
     first = after[0][0] if after else float("inf")
     span = 5
+    usual = sum(items for at, items in calls if went - span <= at < went) / span
     full = next((at - first for at, _ in after
-                 if sum(items for then, items in after if at <= then < at + span) >= 0.9 * options.rate * span),
+                 if sum(items for then, items in after if at <= then < at + span) >= 0.9 * usual * span),
                 float("inf"))
     row = {"outage": kind, "items": total, "succeeded": counts["succeeded"], "abandoned": counts["abandoned"],
-           "calls in it": during, "first call after s": round(first, 1), "full rate after s": round(full, 1),
+           "rate before": round(usual, 1), "calls in it": during, "first call after s": round(first, 1), "full rate after s": round(full, 1),
            "processor %": round(100 * used / options.seconds, 1)}
     wrong = []
     if counts["succeeded"] != total or counts["abandoned"] != 0:
@@ -201,7 +212,7 @@ def judged(kind, ended, times, calls, options):
         wrong.append("called too late")
     if full > 10:
         wrong.append("the rate did not come back")
-    in_flight = options.rate * TIMEOUT if kind == "timeout" else 0
+    in_flight = (options.rate * TIMEOUT or UNPACED_CALLS) if kind == "timeout" else 0
     if during > OPENING_CALLS_MAX + in_flight + options.seconds / 10:
         wrong.append("calls went on")
     return row, wrong
