@@ -1,5 +1,6 @@
 //! How long it takes, how much gets through: tables for `scripts/chaos.sh --measure NAME`.
 
+mod limits;
 mod outages;
 mod owners;
 
@@ -25,8 +26,11 @@ async fn measurement() {
         Some("db-outage") => outages::database(&settings).await,
         Some("cpu") => outages::processors(&settings).await,
         Some("rate") => outages::rate(&settings).await,
+        Some("path-outage") => outages::path(&settings).await,
+        Some("limit") => limits::limit(&settings).await,
         other => panic!(
-            "no measurement is named {other:?}; there are takeover, handover, redis-outage, db-outage, cpu and rate"
+            "no measurement is named {other:?}; there are takeover, handover, redis-outage, db-outage, \
+             path-outage, cpu, rate and limit"
         ),
     }
 }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::owners::finish;
 use super::throughput;
 use crate::check::judge;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Link};
 use crate::evidence::{Harm, Order, now};
+use crate::node::PATIENCE;
+use crate::proxy::Weather;
 use crate::round::{begin, end};
 use crate::settings::{Settings, number};
 
@@ -59,6 +61,28 @@ pub(super) async fn database(settings: &Settings) {
     let judgement = judge(&end(&mut cluster, task).await);
     println!("{} losses, {} repeats", judgement.losses, judgement.repeats);
     assert!(judgement.findings.is_empty(), "{:#?}", judgement.findings);
+}
+
+/// One node's way to the business is cut: how long until others work on what it had.
+pub(super) async fn path(settings: &Settings) {
+    let settings = Settings { shards: settings.shards.max(3), ..settings.clone() };
+    let (mut cluster, task) = flowing(&settings).await;
+    let before = throughput(&cluster, Duration::from_secs(10)).await;
+    let (node, span) = (cluster.owner(), Duration::from_secs(number("SECONDS").unwrap_or(60)));
+    let weather = Weather { refuses: true, ..Weather::blackhole() };
+    let (fault, cut) =
+        (cluster.weather("business cut off", Link::Business, Some(node), weather), Instant::now());
+    let mut during = 0.0;
+    while during < 0.95 * before && cut.elapsed() < PATIENCE {
+        during = throughput(&cluster, Duration::from_secs(2)).await;
+    }
+    println!("one way cut: {before:.1}/s before, {during:.1}/s again after {:.0?}", cut.elapsed());
+    tokio::time::sleep(span.saturating_sub(cut.elapsed())).await;
+    cluster.clear(fault, Link::Business, Some(node));
+    let after = throughput(&cluster, Duration::from_secs(10)).await;
+    println!("{after:.1}/s after the way was back");
+    assert!(during >= 0.95 * before, "nobody else took what the node had");
+    finish(&mut cluster, task).await;
 }
 
 /// Every processor busy with something else.
