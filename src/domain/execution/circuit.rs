@@ -35,6 +35,8 @@ const UNANSWERED_ITEMS_MIN: usize = 3;
 const PROBE_FIRST: Duration = Duration::from_secs(1);
 pub(super) const PROBE_LONGEST: Duration = Duration::from_secs(30);
 const PROBE_JITTER_PERCENT: u64 = 20;
+/// Where more of the handler is there than before (a worker has started), the next probe is sent as early as this.
+const PROBE_ON_NEWS: Duration = Duration::from_secs(10);
 /// How long rounds grow before the circuit closes whatever their size.
 const RAMP: Duration = Duration::from_secs(5);
 /// A round fails when at most one of so many calls was answered: a mixture with many bad items must be able to pass.
@@ -116,6 +118,8 @@ pub(super) struct Circuit {
     /// Outages so far; the present one's number while there is one.
     outages: u32,
     closed_at: Moment,
+    /// When the latest probe left, or the circuit opened.
+    probed_at: Moment,
     /// When the latest answered call departed.
     answered: Moment,
     /// Calls without a verdict since the last answered one: whether it counts, at most [`UNANSWERED_CALLS`].
@@ -136,6 +140,7 @@ impl Circuit {
             outage,
             outages: u32::from(outage.is_some()),
             closed_at: now,
+            probed_at: now,
             answered: Moment(0),
             row: VecDeque::new(),
             new_items: Vec::new(),
@@ -217,10 +222,18 @@ impl Circuit {
             State::Open { next, step } => {
                 let wait = probe_wait(*step, self.salt ^ u64::from(self.outages) << 32);
                 (*next, *step) = (now.plus(wait), *step + 1);
+                self.probed_at = now;
                 if let Some(outage) = &mut self.outage {
                     outage.probes = outage.probes.saturating_add(1);
                 }
             }
+        }
+    }
+
+    /// More of the handler is there than before.
+    pub(super) fn on_news(&mut self) {
+        if let State::Open { next, .. } = &mut self.state {
+            *next = (*next).min(self.probed_at.plus(PROBE_ON_NEWS));
         }
     }
 
@@ -361,6 +374,7 @@ impl Circuit {
     fn open(&mut self, after: Duration, now: Moment) {
         let wait = probe_wait(0, self.salt ^ u64::from(self.outages) << 32);
         self.state = State::Open { next: now.plus(wait.max(after)), step: 1 };
+        self.probed_at = now;
         self.row.clear();
         self.new_items.clear();
         self.forget_unreached();

@@ -185,7 +185,7 @@ impl Execution {
             Event::Exchange { reports, want } => self.on_exchange(reports, want, now, fx),
             Event::Command(command) => self.on_command(command, now),
             Event::SourceReady(upto) => self.source_ready = self.source_ready.max(upto),
-            Event::HandlerSlots(slots) => self.handler_slots = slots,
+            Event::HandlerSlots(slots) => self.on_slots(slots),
             Event::Held(is_held) => self.is_held = is_held,
             Event::DraftCheckpoint => fx.checkpoint = self.draft(),
             Event::CheckpointStored(no) => self.on_checkpoint_stored(no),

@@ -15,6 +15,16 @@ use crate::domain::verdict::Dispatch;
 use crate::domain::waiting::{Doing, Place, Trouble};
 
 impl Execution {
+    /// So many items fit into the handler now; where it had less room before, a worker has come.
+    pub(super) fn on_slots(&mut self, slots: Option<u32>) {
+        if let (Some(before), Some(now)) = (self.handler_slots, slots)
+            && now > before
+        {
+            self.judge.circuit.on_news();
+        }
+        self.handler_slots = slots;
+    }
+
     /// Whether the circuit lets nothing leave now; says when to ask again.
     pub(super) fn is_circuit_shut(&mut self, now: Now, fx: &mut Effects) -> bool {
         fx.wait = match self.judge.circuit.room(now.moment) {

@@ -109,6 +109,23 @@ fn probes_come_after_a_second_and_never_later_than_36_seconds_after_one_another(
 }
 
 #[test]
+fn news_of_the_handler_brings_a_probe_forward_but_not_within_ten_seconds_of_the_last_one() {
+    let mut rig = Rig::new();
+    rig.opened();
+    for _ in 0..10 {
+        let next = rig.circuit.next_probe().expect("it is open");
+        rig.circuit.on_sent(1, next);
+    }
+    let late = rig.circuit.next_probe().expect("it is open");
+    rig.circuit.on_news();
+    let early = rig.circuit.next_probe().expect("it is open");
+    assert!(late.since(early) >= Duration::from_secs(24 - 10), "{late:?} {early:?}");
+    rig.circuit.on_sent(1, early);
+    rig.circuit.on_news();
+    assert_eq!(rig.circuit.next_probe(), Some(early.plus(Duration::from_secs(10))));
+}
+
+#[test]
 fn rounds_double_until_as_many_leave_as_may_be_in_flight() {
     let mut rig = Rig::new();
     rig.opened();
