@@ -153,6 +153,7 @@ def command(kind, place, port, options):
     run = [options.windrow, "run", "--total", str(total), *pace, "--wait", "-o", "json", "-q",
            "--state", os.path.join(place, "state"), "--timeout", f"{TIMEOUT}s", *options.flags]
     if kind in WORKERS:
+        run += [] if options.rate else ["--workers", str(UNPACED_CALLS)]
         return total, [*run, "--", sys.executable, "-c", WORKER, place, str(0 if options.rate else UNPACED_CALL)]
     run += ["--batch", str(options.batch), "--url", f"{host}:{port}/"]
     if kind == "name":

@@ -10,7 +10,7 @@ use crate::check::judge;
 use crate::cluster::{Cluster, Link};
 use crate::evidence::{Harm, Order, now};
 use crate::node::PATIENCE;
-use crate::proxy::Weather;
+use crate::proxy::{Flow, Weather};
 use crate::round::{begin, end};
 use crate::settings::{Settings, number};
 
@@ -69,7 +69,8 @@ pub(super) async fn path(settings: &Settings) {
     let (mut cluster, task) = flowing(&settings).await;
     let before = throughput(&cluster, Duration::from_secs(10)).await;
     let (node, span) = (cluster.owner(), Duration::from_secs(number("SECONDS").unwrap_or(60)));
-    let weather = Weather { refuses: true, ..Weather::blackhole() };
+    // Answers still arrive, so that nothing comes again that was told once.
+    let weather = Weather { up: Flow::Drop, refuses: true, ..Weather::default() };
     let (fault, cut) =
         (cluster.weather("business cut off", Link::Business, Some(node), weather), Instant::now());
     let mut during = 0.0;
