@@ -3,6 +3,7 @@
 
 pub(super) mod args;
 mod failures_out;
+mod first_row;
 mod outcome;
 pub(super) mod picture;
 mod prepare;
@@ -96,6 +97,9 @@ impl Desk<'_> {
             Found::Ended(task) => self.tell_ended(task).await,
             Found::New(task) => {
                 self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
+                for line in first_row::lines(&opened).await {
+                    self.say(&line);
+                }
                 self.tell_of_others(&task).await?;
                 self.drive(task, opened, signals).await
             }

@@ -28,6 +28,18 @@ fn rows_of_a_csv_go_through_a_python_worker() {
 }
 
 #[test]
+fn what_the_items_look_like_is_said_and_a_wrong_separator_is_warned_of() {
+    let place = Place::new();
+    let csv = place.file("semicolons.csv", "id;name\n1;a\n");
+    let said = place.windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK]).expect(0).stderr;
+    let told = "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: there is one column";
+    assert!(said.contains(told) && said.contains("--delimiter ';'"), "{said}");
+    let right = place.windrow(&["run", "--csv", &csv, "--delimiter", ";", "--restart", "--", "sh", "-c", OK]);
+    let said = right.expect(0).stderr;
+    assert!(said.contains("columns: id, name\n") && !said.contains("warning"), "{said}");
+}
+
+#[test]
 fn a_summary_has_the_members_of_a_task() {
     let place = Place::new();
     let summary =

@@ -21,6 +21,13 @@ Examples:
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
   windrow run --resume push -- ./worker
 
+A worker reads a line for each item and answers a line for each; flush them, stderr is free text:
+  in   {\"type\":\"hello\",…}   skipped, or answered with {\"type\":\"ready\",\"protocol\":1,\"concurrency\":8}
+  in   {\"type\":\"item\",\"id\":17,\"index\":3817,\"attempt\":1,\"key\":\"…\",\"data\":{…}}
+  out  ok, skip, retry or abandon, for the oldest item; or, in any order,
+  out  {\"type\":\"result\",\"id\":17,\"result\":\"retry\",\"code\":\"BUSY\",\"message\":\"…\"}
+  end  of stdin: it is to end. `windrow init` writes one, `windrow try` checks it
+
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing.
 What a pipe brought is kept: --resume NAME goes on with it, also where the pipe would bring other items now.
 Exit codes: windrow help exit-codes";
