@@ -30,7 +30,7 @@ fn rows_of_a_csv_go_through_a_python_worker() {
 #[test]
 fn what_the_items_look_like_is_said_and_a_wrong_separator_is_warned_of() {
     let place = Place::new();
-    let csv = place.file("semicolons.csv", "id;name\n1;a\n");
+    let csv = place.write("semicolons.csv", "id;name\n1;a\n");
     let said = place.windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK]).expect(0).stderr;
     let told = "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: there is one column";
     assert!(said.contains(told) && said.contains("--delimiter ';'"), "{said}");
