@@ -111,7 +111,7 @@ pub async fn a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name(h
     let rates: Vec<_> = bounds.iter().map(|(key, bounds)| (key.as_str(), bounds.rate)).collect();
     let of = Rate::per_second;
     let mut expected = [(BUSINESS, of(300)), (named.as_str(), of(100))];
-    expected.sort();
+    expected.sort_by_key(|(key, _)| *key);
     assert_eq!(rates, expected);
     // Each is dealt whole: what one session has of the one takes nothing from the other.
     let rounds =
