@@ -190,6 +190,7 @@ fn new_task() -> NewTask {
         idempotency_key: None,
         labels: std::collections::BTreeMap::new(),
         send_params: true,
+        limits: Vec::new(),
         canary: None,
         start_at: None,
         deadline: None,

@@ -98,7 +98,7 @@ struct Everything;
 impl Provider for Everything {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let source = Arc::new(RangeSource::new(task.total));
-        Ok(Provision { handler: Arc::new(InProcess { work: Work::Nothing }), source, limit: None })
+        Ok(Provision { handler: Arc::new(InProcess { work: Work::Nothing }), source, limits: Vec::new() })
     }
 }
 
@@ -191,6 +191,7 @@ impl Engine {
             idempotency_key: None,
             labels: std::collections::BTreeMap::new(),
             send_params: true,
+            limits: Vec::new(),
             canary: None,
             start_at: None,
             deadline: None,

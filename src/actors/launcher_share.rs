@@ -136,9 +136,7 @@ impl Run {
             self.in_force.shared = shared;
             self.steer(Command::Shared(shared));
         }
-        if let Some(limit) = self.cell.limit() {
-            limit.tune(part.limit(), tuning.batch.get());
-        }
+        self.cell.limits().tune(part.limit(), tuning.batch.get());
         if tuning == self.in_force.tuning {
             return;
         }

@@ -13,7 +13,7 @@ use super::launcher_share::InForce;
 use super::lease_renewer::{self, LeaseRenewer};
 use super::policy::Kind;
 use super::row_feed::RowFeed;
-use super::run_cell::{CellParts, RunAbout, RunCell};
+use super::run_cell::{CellParts, LimitSeats, RunAbout, RunCell};
 use super::tree::Address;
 use super::window_executor::{self, WindowExecutor};
 use crate::domain::execution::{Command, Execution, Shared, Start};
@@ -161,9 +161,8 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let wake = Arc::<Notify>::default();
     let settings = (start.shared.share.of_limit(start.tuning.rate), control.tuning.batch.get());
-    let limit = provision.limit.as_ref();
-    let life = &state.arguments.life;
-    let limit = limit.map(|limit| node.pots.join((life, limit), settings, &node.clock, wake.clone()));
+    let limited = (&state.arguments.life, &*provision.limits);
+    let limits = LimitSeats::join(&node.pots, limited, settings, &node.clock, &wake);
     Ok(Arc::new(RunCell::new(CellParts {
         shard: shard.shard,
         about,
@@ -176,7 +175,7 @@ fn cell(state: &State, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         execution: Execution::new(start, claiming::now(node)),
         timeout: control.tuning.timeout,
         batch: control.tuning.batch.get(),
-        limit,
+        limits,
         wake,
     })))
 }

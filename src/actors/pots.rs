@@ -207,6 +207,11 @@ pub(crate) struct LimitSeat {
 }
 
 impl LimitSeat {
+    /// The limit's key.
+    pub(crate) fn key(&self) -> &str {
+        &self.pot.name
+    }
+
     /// Whether anything is limited now.
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {

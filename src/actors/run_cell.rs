@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+pub(crate) use limited::LimitSeats;
 pub(crate) use parts::{CellParts, Refused, RunAbout};
 
-use super::pots::LimitSeat;
 use super::reply_lines::{Drafted, ReplyLines};
 use super::row_feed::RowFeed;
 use crate::domain::counters::Counters;
@@ -70,8 +70,8 @@ pub(crate) struct RunCell {
     lanes_wanted: AtomicUsize,
     core: Mutex<Guarded>,
     wake: Arc<Notify>,
-    /// Its place under a limit that it shares with other runs.
-    limit: Option<LimitSeat>,
+    /// Its places under limits that it shares with other runs.
+    limits: LimitSeats,
     lanes: AtomicUsize,
     lanes_gone: Notify,
     checkpoint_asked: AtomicBool,
@@ -114,7 +114,7 @@ impl RunCell {
                 is_held: false,
             }),
             wake: parts.wake,
-            limit: parts.limit,
+            limits: parts.limits,
             lanes: AtomicUsize::new(0),
             lanes_gone: Notify::new(),
             checkpoint_asked: AtomicBool::new(false),
@@ -162,8 +162,8 @@ impl RunCell {
         let now = self.at(self.clock.now());
         let gate_open = self.gate.is_open(now.moment);
         let want = if gate_open { want } else { 0 };
-        if let Some(limit) = self.limit.as_ref().filter(|limit| limit.is_limited()) {
-            return self.exchange_limited(limit, (generation, gate_open), (reports, lines), want, now, fx);
+        if self.limits.is_limited() {
+            return self.exchange_limited((generation, gate_open), (reports, lines), want, now, fx);
         }
         let mut core = self.core.lock().map_err(|_| Superseded)?;
         if core.generation != generation {
@@ -201,9 +201,9 @@ impl RunCell {
         Exchanged { moment: now.moment, gate_open, ask, ask_at: None }
     }
 
-    /// The limit that it shares with other runs.
-    pub(crate) fn limit(&self) -> Option<&LimitSeat> {
-        self.limit.as_ref()
+    /// The limits that it shares with other runs.
+    pub(crate) fn limits(&self) -> &LimitSeats {
+        &self.limits
     }
 
     /// One event from outside the lanes; wakes them, since it may change what they may do.

@@ -43,6 +43,8 @@ pub struct RunView {
     pub age: Duration,
     /// The part of the rate that its node has no room for.
     pub held_back: Option<HeldBack>,
+    /// The key of the shared limit that held it back last.
+    pub held_by: Option<String>,
 }
 
 impl RunView {
@@ -71,6 +73,7 @@ impl RunView {
                 age: cell.clock.now().since(refused.since),
                 why: refused.why,
             }),
+            held_by: cell.limits().held_by().map(str::to_owned),
         }
     }
 }

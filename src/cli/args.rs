@@ -10,7 +10,7 @@ pub use super::serve::args::ServeArgs;
 pub use super::settings::args::{ConfigArgs, ConfigVerb};
 pub use super::trial::args::TryArgs;
 use super::{
-    api, biz, cluster, ctx, db, doctor, log, node, openapi, run, serve, task, token, trial, version,
+    api, biz, cluster, ctx, db, doctor, limit, log, node, openapi, run, serve, task, token, trial, version,
 };
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
@@ -38,6 +38,8 @@ pub enum Command {
     Task(Box<task::args::TaskArgs>),
     /// Businesses: who does the work; without a verb it lists them
     Biz(Box<biz::args::BizArgs>),
+    /// Limits that businesses and tasks share; without a verb it lists them
+    Limit(Box<limit::args::LimitArgs>),
     /// Nodes; without a verb it lists them
     Node(Box<node::args::NodeArgs>),
     /// All nodes together; without a verb their status is shown

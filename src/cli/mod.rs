@@ -9,7 +9,7 @@
 //! | `dev` | `windrow dev` |
 //! | `init` | `windrow init` |
 //! | `settings` | `windrow config` |
-//! | `task`, `biz`, `node`, `cluster`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
+//! | `task`, `biz`, `limit`, `node`, `cluster`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
 //! | `doctor` | what is wrong between here and the handlers; `checks` prints reports |
 //! | `db` | the database of a state directory on this machine |
 //! | `ctx` | which node that is |
@@ -52,6 +52,7 @@ pub mod fault;
 mod handler;
 mod help;
 mod init;
+pub mod limit;
 pub mod log;
 mod moment;
 pub mod node;
@@ -170,6 +171,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Serve(args) => on_runtimes(|runtimes| serve::serve(&args, shell, runtimes)),
         Command::Task(args) => on_client(task::task(&args, shell)),
         Command::Biz(args) => on_client(biz::biz(&args, shell)),
+        Command::Limit(args) => on_client(limit::limit(&args, shell)),
         Command::Node(args) => on_client(node::node(&args, shell)),
         Command::Cluster(args) => on_client(cluster::cluster(&args, shell)),
         Command::Token(args) => on_client(token::token(&args, shell)),

@@ -178,7 +178,7 @@ impl Desk<'_> {
         let (sink, log) = handler_log::open(self.store.clone(), shard, self.clock.clone(), work);
         let making = self.prepared.making(self.shell, work, &self.clock, sink, Some(self.state.workers()));
         let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
-        let provision = Provision { handler, source: opened.source, limit: None };
+        let provision = Provision { handler, source: opened.source, limits: Vec::new() };
         let node = self.start(OneJob { task: task.id, provision }).await?;
         let begun = self.clock.now();
         let settled_before = task.counters.settled();

@@ -158,15 +158,18 @@ impl Hooks {
 }
 
 /// What all tasks of a business may have together; none is unlimited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusinessLimits {
     /// The sum of the rates of its running tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Items in flight over all its tasks on a node.
+    /// Items in flight over all its tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<NonZeroU32>,
+    /// The names of limits that its tasks share with other businesses; each must exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<String>,
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod html;
 mod idempotency;
 mod intake;
 mod internal;
+mod limits;
 mod logs;
 pub mod metrics;
 mod nodes;
@@ -79,6 +80,7 @@ pub struct App {
     tags(
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),
+        (name = "limits", description = "What several businesses and tasks may have together"),
         (name = "access", description = "Tokens and roles"),
         (name = "node", description = "The node itself"),
     )
@@ -89,7 +91,7 @@ struct Description;
 const UPLOADS: &str = "/v1/uploads";
 
 /// The routes of each resource, without state.
-fn resources() -> [OpenApiRouter<App>; 17] {
+fn resources() -> [OpenApiRouter<App>; 18] {
     [
         whoami::routes(),
         tasks::routes(),
@@ -99,6 +101,7 @@ fn resources() -> [OpenApiRouter<App>; 17] {
         actors::routes(),
         metrics::routes(),
         businesses::routes(),
+        limits::routes(),
         tokens::routes(),
         outside::routes(),
         docs_page::routes(),

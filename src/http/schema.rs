@@ -157,9 +157,13 @@ pub struct LimitsSettings {
         max_length = 80
     )]
     pub rate: Option<String>,
-    /// Items in flight over all its tasks on a node; each run has at least one.
+    /// Items in flight over all its tasks, on all nodes.
     #[schema(minimum = 1)]
     pub concurrency: Option<u32>,
+    /// The names of limits that its tasks share with other businesses (`/v1/limits`). What is changed here holds for runs
+    /// that begin from then on.
+    #[schema(max_items = 4)]
+    pub named: Option<Vec<String>>,
 }
 
 /// A change of a business (JSON merge-patch, RFC 7396): what is named is set, null takes away, the rest stays.

@@ -87,6 +87,11 @@ impl FromRequestParts<App> for Steer {
 }
 
 impl Steer {
+    /// The business that the caller is, if it is one.
+    pub(super) fn business(&self) -> Option<&str> {
+        self.caller.business.as_deref()
+    }
+
     /// A task that the caller may see; any other isn't there.
     pub(super) async fn task(&self, app: &App, text: &str) -> Result<TaskView, Problem> {
         let missing = || ServiceError::no_task(text);

@@ -3,7 +3,9 @@
 //! A business is looked up for each run, so that what was changed of it (URL, secrets, limits, TLS) holds from its next
 //! run on. Connections, trusted certificates and the list of live workers are shared by all runs of the node.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::iter;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -17,6 +19,7 @@ use crate::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
 use crate::config::{Command, Config, StoreUrl};
 use crate::domain::business::HandlerSpec;
 use crate::domain::business_secrets::BusinessSecrets;
+use crate::domain::limit::key::LimitKey;
 use crate::ports::business_store::{Business, BusinessStore};
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
@@ -59,9 +62,7 @@ pub struct ServiceProvider {
 impl Provider for ServiceProvider {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let business = self.business(task).await?;
-        let limits = business.spec.limits;
-        let is_limited = limits.rate.is_some() || limits.concurrency.is_some();
-        let limit = LimitOf { name: business.slug.clone(), is_limited };
+        let limits = limits(&business, task);
         let make = self.maker(&business, task)?;
         let handlers = RunHandlers {
             make,
@@ -79,8 +80,21 @@ impl Provider for ServiceProvider {
         let is_alone = matches!(self.config.store.url, StoreUrl::Auto | StoreUrl::Sqlite(_));
         let one_of_many = (!is_alone).then_some(self.node.as_str());
         let source = open_stored(&self.sources, task, one_of_many).await?;
-        Ok(Provision { handler: Arc::new(handler), source, limit: Some(limit) })
+        Ok(Provision { handler: Arc::new(handler), source, limits })
     }
+}
+
+/// The limits of a task's items: its business's own, which may come to limit something at any time, those that the
+/// business names, and those that it names itself.
+fn limits(business: &Business, task: &TaskView) -> Vec<LimitOf> {
+    let own = &business.spec.limits;
+    let is_limited = own.rate.is_some() || own.concurrency.is_some();
+    let names: BTreeSet<&String> = own.named.iter().chain(&task.limits).collect();
+    // A named limit always limits something.
+    let named =
+        names.into_iter().map(|name| LimitOf { name: LimitKey::Named(name).text(), is_limited: true });
+    let own = LimitOf { name: LimitKey::Business(&business.slug).text(), is_limited };
+    iter::once(own).chain(named).collect()
 }
 
 /// Makes the factory of a run's handler, with a sink for the handler's own lines.

@@ -62,6 +62,9 @@ pub enum BusinessError {
         /// What it is.
         found: u64,
     },
+    /// It names a limit that isn't there.
+    #[error("there is no limit {0}")]
+    NoLimit(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -3,7 +3,7 @@
 //! For runs: `clock`, `gate`, `handler`, `source`, `provision`, `run_store`, `session_store`, `lease_store`,
 //! `hints`.
 //! For people: `task_store` (with `task_command`, `actor`), `task_list`, `business_store`, `token_store`, `idempotency`,
-//! `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`,
+//! `named_limit_store`, `data_log`, `source_store`, `hook`, `vault`, `failure_list`, `source_desk`, `uploads`,
 //! `shard_map`; `dropped_lines` and `meters` count.
 
 #![warn(missing_docs)]
@@ -22,6 +22,7 @@ pub mod idempotency;
 pub mod lease_store;
 pub mod limit_store;
 pub mod meters;
+pub mod named_limit_store;
 pub mod node_audit;
 pub mod outbox;
 pub mod peers;

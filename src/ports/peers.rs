@@ -4,6 +4,7 @@
 //! Questions only read, except [`Question::Book`] and [`Question::Change`]. Whoever asks can do without an answer: a peer
 //! that is silent makes an answer poorer, never wrong and never a failure.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -208,6 +209,9 @@ pub struct ExplainPart {
     pub codes: Vec<(String, u64)>,
     /// What the node has left for other rates; none without a bound. Unit: items per second.
     pub free_rate: Option<f64>,
+    /// The keys of shared limits that held runs there back last, and how many runs each; an earlier version says none.
+    #[serde(default)]
+    pub held_by: BTreeMap<String, u32>,
 }
 
 /// How a node stands, beyond what its session's row says.

@@ -15,14 +15,14 @@ pub struct Provision {
     pub handler: Arc<dyn HandlerFactory>,
     /// The items.
     pub source: Arc<dyn Source>,
-    /// The limit that its items count against; none where there can't be one.
-    pub limit: Option<LimitOf>,
+    /// The limits that its items count against, at most [`crate::domain::limit::key::JOINED_MAX`], each once.
+    pub limits: Vec<LimitOf>,
 }
 
-/// The limit that a task's items count against, together with those of other tasks on all nodes.
+/// A limit that a task's items count against, together with those of other tasks on all nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitOf {
-    /// Its name.
+    /// Its key, see [`crate::domain::limit::key::LimitKey`].
     pub name: String,
     /// Whether it limited anything when this was read; it may be changed at any time.
     pub is_limited: bool,

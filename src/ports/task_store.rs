@@ -46,6 +46,8 @@ pub struct NewTask {
     pub shards: Auto<NonZeroU32>,
     /// Whether the parameters go with each call.
     pub send_params: bool,
+    /// The named limits that its items count against beside those of its business; each must exist.
+    pub limits: Vec<String>,
     /// The first items, run before any other.
     pub canary: Option<Canary>,
     /// Not run before this time.
@@ -121,6 +123,8 @@ pub struct TaskView {
     pub pool: String,
     /// See [`NewTask::send_params`].
     pub send_params: bool,
+    /// See [`NewTask::limits`].
+    pub limits: Vec<String>,
     /// See [`NewTask::canary`]; none once it is done.
     pub canary: Option<Canary>,
     /// See [`NewTask::start_at`].
@@ -178,6 +182,9 @@ pub enum CreateError {
     /// The task whose failures it would do again is deleted, or being deleted.
     #[error("{0}, whose failures it would do again, is deleted")]
     NoParent(TaskId),
+    /// There is no named limit of this name.
+    #[error("there is no limit {0}")]
+    NoLimit(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -51,7 +51,7 @@ impl Service {
         let secret = signing_secret()?;
         let headers = given_headers(body, &BTreeMap::new())?;
         let secrets = BusinessSecrets::new(secret.clone(), headers);
-        self.refuse_faults(body, &secrets)?;
+        self.refuse_faults(body, &secrets).await?;
         let (slug, spec, now) = (&body.name, body.spec(), self.now());
         if self.parts.businesses.business(slug).await?.is_some() {
             return Err(BusinessError::Taken(slug.clone()).into());
@@ -124,7 +124,7 @@ impl Service {
         let headers = given_headers(&body, &known.headers)?;
         let secrets_changed = headers != known.headers;
         let secrets = known.with_headers(headers);
-        self.refuse_faults(&body, &secrets)?;
+        self.refuse_faults(&body, &secrets).await?;
         if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
             return Err(BusinessError::Changed { expected, found: before.revision }.into());
         }
@@ -238,8 +238,13 @@ impl Service {
         Ok(changed)
     }
 
-    fn refuse_faults(&self, body: &BusinessBody, secrets: &BusinessSecrets) -> Result<(), ServiceError> {
-        let faults = validate::faults(body, secrets, &self.config(), &*self.parts.handlers);
+    async fn refuse_faults(
+        &self,
+        body: &BusinessBody,
+        secrets: &BusinessSecrets,
+    ) -> Result<(), ServiceError> {
+        let mut faults = validate::faults(body, secrets, &self.config(), &*self.parts.handlers);
+        faults.extend(self.faults_of_names("/limits/named", &body.limits.named, None).await?);
         if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
     }
 
@@ -339,7 +344,7 @@ fn signing_secret() -> Result<String, ServiceError> {
     Ok(format!("whsec_{}", STANDARD.encode(super::tokens::random()?)))
 }
 
-fn changing_too_fast(slug: &str) -> ServiceError {
+pub(super) fn changing_too_fast(slug: &str) -> ServiceError {
     ServiceError::Conflict {
         detail: format!("{slug} is being changed by others all the time"),
         advice: "send it again".to_owned(),

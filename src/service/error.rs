@@ -6,6 +6,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::lifecycle::Refusal;
 use crate::ports::StoreError;
 use crate::ports::business_store::BusinessError;
+use crate::ports::named_limit_store::{LimitUsers, NamedLimitError};
 use crate::ports::peers::Silent;
 use crate::ports::task_store::{CommandError, CreateError, MoveRefusal};
 
@@ -214,6 +215,7 @@ impl From<CreateError> for ServiceError {
             }
             CreateError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
             CreateError::KeyReused(_) => ServiceError::KeyReused,
+            CreateError::NoLimit(_) => ServiceError::unprocessable("/limits", error.to_string()),
             CreateError::NoParent(_) => ServiceError::unprocessable("/source", error.to_string()),
             CreateError::Store(error) => error.into(),
         }
@@ -231,7 +233,38 @@ impl From<BusinessError> for ServiceError {
             BusinessError::NotFound(slug) => ServiceError::NotFound { what: "business", name: slug },
             BusinessError::Taken(_) => ServiceError::NameTaken(text),
             BusinessError::Changed { .. } => ServiceError::EtagMismatch(text),
+            BusinessError::NoLimit(_) => ServiceError::unprocessable("/limits/named", text),
             BusinessError::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<NamedLimitError> for ServiceError {
+    fn from(error: NamedLimitError) -> ServiceError {
+        let text = error.to_string();
+        match error {
+            NamedLimitError::NotFound(name) => ServiceError::NotFound { what: "limit", name },
+            NamedLimitError::Taken(_) => ServiceError::NameTaken(text),
+            NamedLimitError::Changed { .. } => ServiceError::EtagMismatch(text),
+            NamedLimitError::InUse(name, users) => in_use(&name, &users),
+            NamedLimitError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Who keeps a limit from being deleted.
+fn in_use(name: &str, users: &LimitUsers) -> ServiceError {
+    let businesses = users.businesses.iter().map(|slug| format!("business {slug}"));
+    let tasks = users.tasks.iter().map(|task| task.id.to_string());
+    let mut all: Vec<String> = businesses.chain(tasks).collect();
+    let more = users.tasks_total.saturating_sub(users.tasks.len() as u64);
+    if more > 0 {
+        all.push(format!("{more} more tasks"));
+    }
+    ServiceError::Conflict {
+        detail: format!("the limit {name} is in use by {}", all.join(", ")),
+        advice: "take it from the businesses (`windrow biz edit NAME --unset limits.named`), and wait for the tasks to \
+                 end, or cancel them; or raise it"
+            .to_owned(),
     }
 }

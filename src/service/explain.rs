@@ -13,6 +13,7 @@ use crate::domain::explain::{
 use crate::domain::handler_sight::{HandlerSight, together};
 use crate::domain::ids::{ItemIndex, ShardId, TaskId};
 use crate::domain::lifecycle::{ShardState, Status};
+use crate::domain::limit::key::LimitKey;
 use crate::domain::series::Point;
 use crate::domain::stall::StallReason;
 use crate::domain::tally::FailedAttempts;
@@ -43,7 +44,18 @@ pub struct Explained {
     /// How the handler fares.
     pub handler: HandlerSight,
     /// The limit that kept something back, and what each node may use of it.
-    pub limit: Option<(String, Vec<PartView>)>,
+    pub limit: Option<HeldBy>,
+}
+
+/// A limit that kept something of a task back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBy {
+    /// Its key, see [`LimitKey`].
+    pub key: String,
+    /// The businesses that name it, as far as the caller may know.
+    pub businesses: Vec<String>,
+    /// What each node may use of it whose runs want something.
+    pub parts: Vec<PartView>,
 }
 
 /// Where a shard of a task stands.
@@ -60,8 +72,8 @@ pub struct ExplainedShard {
 }
 
 impl Service {
-    /// Explains the last `seconds` of a task, wherever it ran.
-    pub async fn explain(&self, task: &TaskView, seconds: u32) -> Explained {
+    /// Explains the last `seconds` of a task, wherever it ran. A business isn't told which others use a limit.
+    pub async fn explain(&self, task: &TaskView, seconds: u32, business: Option<&str>) -> Explained {
         let (shards, peers, mut silent) = self.owners(task.id).await;
         let mut parts = vec![(self.parts.cluster.node.clone(), self.explain_part(task.id, seconds))];
         let question = Question::Explain(task.id, seconds);
@@ -81,8 +93,8 @@ impl Service {
         let mut facts = facts(task, &parts, open, standing_for, seconds);
         facts.handler = HandlerSight::of(handler, self.now());
         let handler = facts.handler.clone();
-        let limit = self.limit_of(task, &facts).await;
-        facts.limit = limit.as_ref().map(|(name, users)| shared_limit(name, users));
+        let limit = self.limit_of(task, &facts, &parts, business).await;
+        facts.limit = limit.as_ref().map(shared_limit);
         let explanation = explain(&facts);
         let shards = task.shards.iter().map(|shard| place(task.id, shard, &parts)).collect();
         let nodes = parts.into_iter().filter(|(_, part)| part.runs > 0);
@@ -96,16 +108,31 @@ impl Service {
         }
     }
 
-    /// The limit that its business's tasks share, if it kept something of this one back. One that can't be read is left
-    /// out: the cause says enough.
-    async fn limit_of(&self, task: &TaskView, facts: &Facts) -> Option<(String, Vec<PartView>)> {
+    /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be
+    /// read are left out: the cause says enough.
+    async fn limit_of(
+        &self,
+        task: &TaskView,
+        facts: &Facts,
+        parts: &[(String, ExplainPart)],
+        business: Option<&str>,
+    ) -> Option<HeldBy> {
         let at = StallReason::Limit as usize;
         let stalled = facts.live.as_ref().map_or(Duration::ZERO, |live| live.stalled[at]);
         if facts.permits.lost[at] == 0 && stalled.is_zero() {
             return None;
         }
-        let users = self.supervisor().parts_of_limit(&task.business).await.unwrap_or_default();
-        Some((task.business.clone(), users.into_iter().filter(|user| user.runs > 0).collect()))
+        let key = held_by(parts).unwrap_or_else(|| LimitKey::Business(&task.business).text());
+        let businesses = match LimitKey::parse(&key) {
+            LimitKey::Business(_) => Vec::new(),
+            LimitKey::Named(name) => {
+                let users = self.parts.limits.limit_users(name).await.unwrap_or_default();
+                users.businesses.into_iter().filter(|user| business.is_none_or(|own| own == user)).collect()
+            }
+        };
+        let parts = self.supervisor().parts_of_limit(&key).await.unwrap_or_default();
+        let parts = parts.into_iter().filter(|part| part.runs > 0).collect();
+        Some(HeldBy { key, businesses, parts })
     }
 
     /// What this node knows of the last `seconds` of a task.
@@ -123,6 +150,7 @@ impl Service {
             handler: together(runs.iter().map(|run| &run.progress.handler)),
             codes: codes(&runs),
             free_rate: free_rate(self.supervisor().room()),
+            held_by: runs.iter().filter_map(|run| run.held_by.clone()).fold(BTreeMap::new(), counted),
         }
     }
 }
@@ -164,9 +192,29 @@ fn facts(
     }
 }
 
-fn shared_limit(name: &str, users: &[PartView]) -> SharedLimit {
-    let runs = users.iter().map(|user| user.runs).sum();
-    SharedLimit { name: name.to_owned(), runs, nodes: users.len() }
+fn shared_limit(limit: &HeldBy) -> SharedLimit {
+    let key = LimitKey::parse(&limit.key);
+    let name = match key {
+        LimitKey::Business(_) => None,
+        LimitKey::Named(name) => Some(name.to_owned()),
+    };
+    SharedLimit {
+        title: key.to_string(),
+        name,
+        businesses: limit.businesses.clone(),
+        runs: limit.parts.iter().map(|part| part.runs).sum(),
+        nodes: limit.parts.len(),
+    }
+}
+
+/// The key of the limit that held most runs back last.
+fn held_by(parts: &[(String, ExplainPart)]) -> Option<String> {
+    let mut sums: BTreeMap<&str, u32> = BTreeMap::new();
+    for (key, runs) in parts.iter().flat_map(|(_, part)| &part.held_by) {
+        *sums.entry(key).or_default() += runs;
+    }
+    // Of several the first in the alphabet, so that the answer doesn't jump.
+    sums.into_iter().rev().max_by_key(|(_, runs)| *runs).map(|(key, _)| key.to_owned())
 }
 
 /// Where a shard stands: who runs it says so; of one whose owner can't be asked the store has said it.
@@ -278,6 +326,11 @@ fn head(run: &RunView) -> Option<Head> {
     let index: ItemIndex = progress.low_water;
     let at = progress.head?;
     Some(Head { index, attempt: at.attempt, waits: at.waits, age: progress.head_age })
+}
+
+fn counted(mut sums: BTreeMap<String, u32>, key: String) -> BTreeMap<String, u32> {
+    *sums.entry(key).or_default() += 1;
+    sums
 }
 
 fn codes(runs: &[RunView]) -> Vec<(String, u64)> {

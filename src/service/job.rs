@@ -103,6 +103,7 @@ async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) ->
         idempotency_key: None,
         labels: std::collections::BTreeMap::new(),
         send_params: true,
+        limits: Vec::new(),
         canary: None,
         start_at: None,
         deadline: None,

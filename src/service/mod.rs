@@ -14,6 +14,7 @@ pub mod failures;
 mod fates;
 pub mod health;
 pub mod job;
+pub mod limits;
 pub mod logs;
 pub mod merge_patch;
 pub mod nodes;
@@ -50,6 +51,7 @@ use crate::ports::failure_list::FailureList;
 use crate::ports::hook::{HandlerDesk, HookCaller};
 use crate::ports::idempotency::IdempotencyStore;
 use crate::ports::meters::Meters;
+use crate::ports::named_limit_store::NamedLimitStore;
 use crate::ports::node_audit::NodeAudit;
 use crate::ports::provision::Provider;
 use crate::ports::report_store::ReportStore;
@@ -69,6 +71,8 @@ pub struct Parts {
     pub lists: Arc<dyn TaskList>,
     /// Businesses.
     pub businesses: Arc<dyn BusinessStore>,
+    /// Limits with a name.
+    pub limits: Arc<dyn NamedLimitStore>,
     /// Tokens.
     pub tokens: Arc<dyn TokenStore>,
     /// Remembered answers.

@@ -51,6 +51,7 @@ impl Service {
         let _turn = self.changes.turn(origin.id).await;
         let business = self.open_business(&origin.business).await?;
         self.check_plan(&request.plan)?;
+        self.check_limits(&request.plan, &business, actor).await?;
         let tuning = request.plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
         let parts = match &request.indexes {
@@ -233,6 +234,7 @@ fn inherited(plan: TaskPlan, origin: &TaskView) -> TaskPlan {
     TaskPlan {
         labels: plan.labels.or_else(|| Some(origin.labels.clone())),
         params: plan.params.or_else(|| origin.params.clone()),
+        limits: plan.limits.or_else(|| Some(origin.limits.clone())),
         priority: plan.priority.or(Some(origin.priority)),
         ..plan
     }

@@ -47,6 +47,8 @@ pub struct TaskPlan {
     pub send_params: Option<bool>,
     /// The settings.
     pub tuning: TuningPatch,
+    /// The named limits that its items count against, beside those of its business.
+    pub limits: Option<Vec<String>>,
     /// Into how many parts it is cut, that different nodes can own.
     pub shards: Option<Auto<NonZeroU32>>,
     /// Higher goes first.
@@ -73,6 +75,7 @@ impl Service {
     pub async fn create_task(&self, request: TaskRequest, actor: &Actor) -> Result<TaskView, ServiceError> {
         let business = self.open_business(&request.business).await?;
         self.check_plan(&request.plan)?;
+        self.check_limits(&request.plan, &business, actor).await?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
         let source = self.resolve_source(&request.source, &request.business, actor).await?;
         let defaults = Defaults::of(&self.config().task_defaults, &tuning);
@@ -94,6 +97,7 @@ impl Service {
         let origin = self.task(id).await?;
         let business = self.open_business(&origin.business).await?;
         self.check_plan(&plan)?;
+        self.check_limits(&plan, &business, actor).await?;
         let tuning = plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business.spec.limits)?;
         let how = Making::of(&plan);
@@ -104,6 +108,7 @@ impl Service {
             skip_first: plan.skip_first.or(Some(origin.skip_first)),
             params: plan.params.or(origin.params),
             send_params: plan.send_params.or(Some(origin.send_params)),
+            limits: plan.limits.or(Some(origin.limits)),
             priority: plan.priority.or(Some(origin.priority)),
             canary: plan.canary.or(origin.canary),
             ..plan
@@ -236,6 +241,7 @@ pub(super) fn new_task(
         labels: plan.labels.unwrap_or_default(),
         priority: plan.priority.unwrap_or_default(),
         send_params: plan.send_params.unwrap_or(defaults.send_params),
+        limits: plan.limits.unwrap_or_default(),
         canary: plan.canary,
         start_at: plan.start_at,
         deadline: plan.deadline,

@@ -16,8 +16,8 @@ use crate::ports::business_store::Business;
 pub const NAME_CHARS_MAX: usize = 128;
 /// How deeply JSON may be nested that is kept as it was written. (serde_json reads 128, and it is stored inside more.)
 pub const DEPTH_MAX: usize = 100;
-/// Businesses among which a misspelt one is looked for.
-const LOOKED_THROUGH_MAX: u32 = 1000;
+/// Names among which a misspelt one is looked for.
+pub(super) const LOOKED_THROUGH_MAX: u32 = 1000;
 /// How like a name must be to be guessed. (Jaro–Winkler, as clap has it.)
 const LIKE_ENOUGH: f64 = 0.8;
 /// Labels of one task.
@@ -47,9 +47,7 @@ impl Service {
     /// The business whose name is nearest to one that isn't there, if any is near.
     async fn business_like(&self, slug: &str) -> Result<Option<String>, ServiceError> {
         let all = self.parts.businesses.businesses(false, None, LOOKED_THROUGH_MAX).await?;
-        let near = all.into_iter().map(|one| (strsim::jaro_winkler(slug, &one.slug), one.slug));
-        let near = near.filter(|(likeness, _)| *likeness > LIKE_ENOUGH).max_by(|a, b| a.0.total_cmp(&b.0));
-        Ok(near.map(|(_, slug)| slug))
+        Ok(nearest(slug, all.into_iter().map(|one| one.slug)))
     }
 
     /// The settings of a task: the node's defaults, the business's, then what the request names.
@@ -123,6 +121,13 @@ impl Service {
             _ => Ok(()),
         }
     }
+}
+
+/// The name that is nearest to one that isn't there, if any is near.
+pub(super) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    let near = names.map(|name| (strsim::jaro_winkler(wrong, &name), name));
+    let near = near.filter(|(likeness, _)| *likeness > LIKE_ENOUGH).max_by(|a, b| a.0.total_cmp(&b.0));
+    near.map(|(_, name)| name)
 }
 
 /// Whether JSON that is kept as it was written can be read again: readers give up on what is nested too deeply.

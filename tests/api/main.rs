@@ -19,6 +19,7 @@ mod hooks;
 mod hostile;
 mod hostile_requests;
 mod life;
+mod limits;
 mod line;
 mod numbers;
 mod outages;

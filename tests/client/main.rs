@@ -26,6 +26,7 @@ mod db;
 mod doctor;
 mod explains;
 mod faults;
+mod limits;
 mod logs;
 mod nodes;
 mod outages;

@@ -91,7 +91,7 @@ pub(crate) struct Office {
 impl Provider for Office {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let handler = Arc::new(Opener { business: self.business.clone(), link: self.link.clone() });
-        Ok(Provision { handler, source: Arc::new(RangeSource::new(task.total)), limit: None })
+        Ok(Provision { handler, source: Arc::new(RangeSource::new(task.total)), limits: Vec::new() })
     }
 }
 

@@ -153,6 +153,7 @@ impl World {
                 idempotency_key: None,
                 labels: std::collections::BTreeMap::new(),
                 send_params: true,
+                limits: Vec::new(),
                 canary: None,
                 start_at: None,
                 deadline: None,

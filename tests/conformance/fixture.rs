@@ -15,6 +15,7 @@ use windrow::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
 use windrow::domain::limit::Bounds;
+use windrow::domain::limit::key::LimitKey;
 use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use windrow::domain::shards::Told;
 use windrow::domain::task::Tuning;
@@ -121,6 +122,23 @@ impl Harness {
         if let Some(db) = self.inspect().await {
             let limits = rate.map_or_else(|| "{}".to_owned(), |rate| format!("{{\"rate\":\"{rate}\"}}"));
             let sql = format!("UPDATE business SET limits_json = '{limits}' WHERE slug = '{BUSINESS}'");
+            db.execute_unprepared(&sql).await.unwrap();
+            db.close().await.unwrap();
+        }
+    }
+
+    /// There is a limit of this name from now on: a rate in items per second.
+    pub async fn name_limit(&self, name: &str, per_second: u64) {
+        let rate = Rate::per_second(per_second);
+        if let Some(memory) = &self.memory {
+            memory.set_limit(LimitKey::Named(name), Bounds { rate, concurrency: None });
+        }
+        if let Some(db) = self.inspect().await {
+            let columns = "name, rate, revision, created_at, updated_at";
+            let sql = format!("DELETE FROM named_limit WHERE name = '{name}'");
+            db.execute_unprepared(&sql).await.unwrap();
+            let sql =
+                format!("INSERT INTO named_limit ({columns}) VALUES ('{name}', '{per_second}/s', 1, 0, 0)");
             db.execute_unprepared(&sql).await.unwrap();
             db.close().await.unwrap();
         }
@@ -271,6 +289,7 @@ pub fn task(total: u64) -> NewTask {
         idempotency_key: None,
         labels: std::collections::BTreeMap::new(),
         send_params: true,
+        limits: Vec::new(),
         canary: None,
         start_at: None,
         deadline: None,

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use windrow::domain::ids::SessionId;
 use windrow::domain::limit::demand::{Demand, Wishes};
+use windrow::domain::limit::key::LimitKey;
 use windrow::domain::limit::round::{Dealt, Round};
 use windrow::domain::limit::{Amount, NANOS_PER_ITEM, Part};
+use windrow::domain::settings::Rate;
 use windrow::ports::limit_store::Played;
+use windrow::ports::task_store::{CreateError, NewTask};
 
-use crate::fixture::{BUSINESS, Harness, NOW, actor};
+use crate::fixture::{BUSINESS, Harness, NOW, actor, task};
 
 fn round(session: SessionId, seq: u64, uses: Part) -> Round {
     let demand = Demand { rates: Wishes::of([u64::MAX]), batch: 1, ..Demand::default() };
@@ -97,6 +100,50 @@ pub async fn a_limit_is_read_as_its_business_has_it(harness: Harness) {
     };
     let (first, second) = (number(first.await), number(second.await));
     assert!(second > first, "each round has a number");
+}
+
+pub async fn a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name(harness: Harness) {
+    let (one, two) = two(&harness).await;
+    harness.name_limit(BUSINESS, 100).await;
+    let named = LimitKey::Named(BUSINESS).text();
+    let names = BTreeSet::from([BUSINESS.to_owned(), named.clone(), LimitKey::Named("nobody").text()]);
+    let bounds = harness.store.bounds(&names).await.unwrap();
+    let rates: Vec<_> = bounds.iter().map(|(key, bounds)| (key.as_str(), bounds.rate)).collect();
+    let of = Rate::per_second;
+    let mut expected = [(BUSINESS, of(300)), (named.as_str(), of(100))];
+    expected.sort_by_key(|(key, _)| *key);
+    assert_eq!(rates, expected);
+    // Each is dealt whole: what one session has of the one takes nothing from the other.
+    let rounds =
+        [(named.clone(), round(one, 1, Part::NONE)), (BUSINESS.to_owned(), round(one, 2, Part::NONE))];
+    let whole: Vec<_> = harness.store.play(&rounds).await.unwrap().into_iter().map(usable).collect();
+    assert_eq!(whole, [rate(100), rate(300)]);
+    // What it allows is read in each round.
+    harness.name_limit(BUSINESS, 40).await;
+    let less = harness.store.play(&[(named.clone(), round(two, 3, Part::NONE))]).await.unwrap()[0];
+    let Played::Dealt { dealt, .. } = less else { panic!("{less:?}") };
+    assert_eq!((dealt.held.rate, dealt.target.rate), (rate(0), rate(20)));
+    assert_eq!(harness.store.parts(&named).await.unwrap().len(), 2);
+    assert_eq!(harness.store.parts(BUSINESS).await.unwrap().len(), 1);
+}
+
+fn usable(played: Played) -> Amount {
+    match played {
+        Played::Dealt { dealt, .. } => dealt.usable().rate,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub async fn a_task_names_only_limits_that_are_there(harness: Harness) {
+    harness.store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
+    harness.name_limit("vendor-x", 100).await;
+    let of =
+        |limits: &[&str]| NewTask { limits: limits.iter().map(|&name| name.to_owned()).collect(), ..task(3) };
+    let refused = harness.store.create(&of(&["vendor-x", "vendor-y"]), &actor(), NOW).await;
+    assert_eq!(refused, Err(CreateError::NoLimit("vendor-y".to_owned())));
+    let made = harness.store.create(&of(&["vendor-x"]), &actor(), NOW).await.unwrap();
+    assert_eq!(made.limits, ["vendor-x"]);
+    assert_eq!(harness.store.get(made.id).await.unwrap().unwrap().limits, ["vendor-x"]);
 }
 
 pub async fn nodes_that_play_at_once_never_hold_more_than_the_limit(harness: Harness) {

@@ -163,6 +163,8 @@ facts! {
         a_fenced_session_plays_no_round_and_holds_nothing,
         a_round_that_comes_late_changes_nothing,
         a_limit_is_read_as_its_business_has_it,
+        a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name,
+        a_task_names_only_limits_that_are_there,
         nodes_that_play_at_once_never_hold_more_than_the_limit,
     }
     upkeep {

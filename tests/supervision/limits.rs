@@ -26,11 +26,11 @@ fn rate(text: &str) -> Rate {
     text.parse().expect("a rate")
 }
 
-fn of_rate(text: &str) -> Bounds {
+pub fn of_rate(text: &str) -> Bounds {
     Bounds { rate: Some(rate(text)), concurrency: None }
 }
 
-fn seconds(seconds: u64) -> Duration {
+pub fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
@@ -51,18 +51,18 @@ async fn endless(world: &World, limit: RateLimit) -> TaskId {
     world.task(100_000_000, |tuning| tuning.rate = limit).await
 }
 
-fn sent(world: &World, task: TaskId) -> u64 {
+pub fn sent(world: &World, task: TaskId) -> u64 {
     world.node().progress(task).iter().map(|(_, run)| run.counters.settled() + run.counters.in_flight).sum()
 }
 
 /// How much each of these tasks sent in a span that begins now.
-async fn sent_in(world: &World, tasks: &[TaskId], span: Duration) -> Vec<u64> {
+pub async fn sent_in(world: &World, tasks: &[TaskId], span: Duration) -> Vec<u64> {
     let before: Vec<u64> = tasks.iter().map(|task| sent(world, *task)).collect();
     tokio::time::sleep(span).await;
     tasks.iter().zip(before).map(|(task, before)| sent(world, *task) - before).collect()
 }
 
-fn is_about(number: u64, wanted: u64) -> bool {
+pub fn is_about(number: u64, wanted: u64) -> bool {
     number * 10 >= wanted * 9 && number * 10 <= wanted * 11
 }
 

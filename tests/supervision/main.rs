@@ -14,6 +14,7 @@ mod line;
 mod link;
 mod load;
 mod many;
+mod named_limits;
 mod patience;
 mod races;
 mod reply_lines;

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use windrow::adapters::source::RangeSource;
 use windrow::domain::ids::{Attempt, ItemIndex};
+use windrow::domain::limit::key::LimitKey;
 use windrow::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
 use windrow::ports::provision::{LimitOf, Provider, Provision, ProvisionError};
 use windrow::ports::source::Source;
@@ -135,7 +136,9 @@ impl Provider for Everything {
             Some(source) => source.clone(),
             None => Arc::new(RangeSource::new(task.total)),
         };
-        let limit = self.limited.then(|| LimitOf { name: task.business.clone(), is_limited: true });
-        Ok(Provision { handler: Arc::new(Factory(self.handler.clone())), source, limit })
+        let own = self.limited.then(|| LimitKey::Business(&task.business).text());
+        let named = task.limits.iter().map(|name| LimitKey::Named(name).text());
+        let limits = own.into_iter().chain(named).map(|name| LimitOf { name, is_limited: true }).collect();
+        Ok(Provision { handler: Arc::new(Factory(self.handler.clone())), source, limits })
     }
 }

@@ -31,6 +31,7 @@ pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tunin
         idempotency_key: None,
         labels: std::collections::BTreeMap::new(),
         send_params: true,
+        limits: Vec::new(),
         canary,
         start_at: None,
         deadline: None,

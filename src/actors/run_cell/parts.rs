@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::LogSink;
-use crate::actors::pots::LimitSeat;
+use super::{LimitSeats, LogSink};
 use crate::actors::reply_lines::ReplyLines;
 use crate::actors::row_feed::RowFeed;
 use crate::domain::execution::Execution;
@@ -51,7 +50,7 @@ pub(crate) struct CellParts {
     pub(crate) execution: Execution,
     pub(crate) timeout: std::time::Duration,
     pub(crate) batch: u32,
-    pub(crate) limit: Option<LimitSeat>,
+    pub(crate) limits: LimitSeats,
     /// What wakes its parked lanes.
     pub(crate) wake: Arc<Notify>,
 }

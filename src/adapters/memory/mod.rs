@@ -36,6 +36,7 @@ pub use leases::MemoryLeases;
 use crate::domain::business::Hooks;
 use crate::domain::ids::{StoreId, TaskId, WallMs};
 use crate::domain::limit::Bounds;
+use crate::domain::limit::key::LimitKey;
 use crate::ports::StoreError;
 use state::State;
 
@@ -55,7 +56,12 @@ impl MemoryStore {
 
     /// Limits what the running tasks of a business may do together.
     pub fn limit_business(&self, slug: &str, bounds: Bounds) {
-        self.lock().bounds.insert(slug.to_owned(), bounds);
+        self.set_limit(LimitKey::Business(slug), bounds);
+    }
+
+    /// Sets what a limit allows; a named one is made.
+    pub fn set_limit(&self, key: LimitKey<'_>, bounds: Bounds) {
+        self.lock().bounds.insert(key.text(), bounds);
     }
 
     /// What goes wrong, on demand.

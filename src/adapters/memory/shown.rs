@@ -42,6 +42,7 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         priority: task.new.priority,
         pool: POOL_DEFAULT.to_owned(),
         send_params: task.new.send_params,
+        limits: task.new.limits.clone(),
         canary: task.canary,
         start_at: task.new.start_at,
         deadline: task.new.deadline,

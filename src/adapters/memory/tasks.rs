@@ -8,6 +8,7 @@ use super::{Call, MemoryStore, commands, moves, shards, shown};
 use crate::adapters::start_token;
 use crate::domain::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, Wish};
+use crate::domain::limit::key::LimitKey;
 use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
 use crate::ports::task_store::{
@@ -182,6 +183,10 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
     }
     if let Some(parent) = new.parent.filter(|parent| !state.tasks.contains_key(parent)) {
         return Err(CreateError::NoParent(parent));
+    }
+    let is_missing = |name: &&String| !state.bounds.contains_key(&LimitKey::Named(name).text());
+    if let Some(name) = new.limits.iter().find(is_missing) {
+        return Err(CreateError::NoLimit(name.clone()));
     }
     state.tasks_made += 1;
     let id = TaskId(state.tasks_made);

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::entity::{audit, business};
 use super::task_record::{self, Change};
-use super::{Store, Transaction, damaged, error, keep, locks};
+use super::{Store, Transaction, damaged, error, keep, locks, named_limit_store};
 use crate::domain::business::{BusinessSpec, POOL_DEFAULT};
 use crate::domain::ids::WallMs;
 use crate::ports::StoreError;
@@ -34,6 +34,7 @@ impl BusinessStore for Store {
         if before.as_ref().is_some_and(|row| row.handler.is_some()) {
             return Err(BusinessError::Taken(slug.to_owned()));
         }
+        refuse_missing(&transaction, spec).await?;
         let mut row = columns(spec)?;
         row.secrets = Set(sealed);
         row.updated_at = Set(now.0);
@@ -89,7 +90,10 @@ impl BusinessStore for Store {
             return Err(BusinessError::Changed { expected, found });
         }
         let mut new = match &change.spec {
-            Some(spec) => columns(spec)?,
+            Some(spec) => {
+                refuse_missing(&transaction, spec).await?;
+                columns(spec)?
+            }
             None => business::ActiveModel::default(),
         };
         if let Some(sealed) = &change.sealed {
@@ -134,6 +138,14 @@ pub(super) async fn find(
 async fn load(transaction: &Transaction, slug: &str) -> Result<Business, StoreError> {
     let row = find(transaction, slug).await?;
     view(row.ok_or_else(|| damaged("a business that was just written", slug))?)
+}
+
+/// A business names no limit that isn't there.
+async fn refuse_missing(transaction: &Transaction, spec: &BusinessSpec) -> Result<(), BusinessError> {
+    match named_limit_store::missing(transaction, &spec.limits.named).await? {
+        Some(name) => Err(BusinessError::NoLimit(name)),
+        None => Ok(()),
+    }
 }
 
 /// What a description says, as columns.

@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{business, limit_part, session, shared_limit};
-use super::{Store, Transaction, damaged, error, settled, words};
+use super::entity::{business, limit_part, named_limit, session, shared_limit};
+use super::{Store, Transaction, damaged, error, named_limit_store, settled, words};
 use crate::domain::business::BusinessLimits;
 use crate::domain::ids::SessionId;
+use crate::domain::limit::key::LimitKey;
 use crate::domain::limit::round::{Round, Row, settle};
 use crate::domain::limit::{Amount, Bounds, Part};
 use crate::ports::StoreError;
@@ -20,19 +21,17 @@ use crate::ports::limit_store::{LimitStore, PartView, Played, part_view};
 #[async_trait]
 impl LimitStore for Store {
     async fn bounds(&self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Bounds>, StoreError> {
-        use business::Column as C;
-        let found: Vec<(String, String)> = business::Entity::find()
-            .select_only()
-            .columns([C::Slug, C::LimitsJson])
-            .filter(C::Slug.is_in(names.iter().map(String::as_str)))
-            .filter(C::LimitsJson.is_not_null())
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
-        let read = |(name, limits): (String, String)| Ok((name, read_bounds(&limits)?));
-        let read: Result<BTreeMap<String, Bounds>, StoreError> = found.into_iter().map(read).collect();
-        Ok(read?.into_iter().filter(|(_, bounds)| bounds.is_limited()).collect())
+        let (mut slugs, mut named) = (Vec::new(), Vec::new());
+        for key in names {
+            match LimitKey::parse(key) {
+                LimitKey::Business(slug) => slugs.push(slug),
+                LimitKey::Named(name) => named.push(name),
+            }
+        }
+        let mut found = bounds_of_businesses(&self.readers, slugs).await?;
+        found.extend(bounds_of_named(&self.readers, named).await?);
+        found.retain(|_, bounds| bounds.is_limited());
+        Ok(found)
     }
 
     async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
@@ -48,6 +47,46 @@ impl LimitStore for Store {
         let node = |row: &Row| sessions.get(&row.session).cloned().unwrap_or_default();
         Ok(rows.iter().map(|row| part_view(row, node(row))).collect())
     }
+}
+
+/// By their keys.
+async fn bounds_of_businesses(
+    db: &impl ConnectionTrait,
+    slugs: Vec<&str>,
+) -> Result<BTreeMap<String, Bounds>, StoreError> {
+    use business::Column as C;
+    if slugs.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let found: Vec<(String, String)> = business::Entity::find()
+        .select_only()
+        .columns([C::Slug, C::LimitsJson])
+        .filter(C::Slug.is_in(slugs))
+        .filter(C::LimitsJson.is_not_null())
+        .into_tuple()
+        .all(db)
+        .await
+        .map_err(error)?;
+    let read = |(slug, limits): (String, String)| {
+        let limits = limits_of(&limits)?;
+        let concurrency = limits.concurrency.map(std::num::NonZeroU32::get);
+        Ok((LimitKey::Business(&slug).text(), Bounds { rate: limits.rate, concurrency }))
+    };
+    found.into_iter().map(read).collect()
+}
+
+/// By their keys.
+async fn bounds_of_named(
+    db: &impl ConnectionTrait,
+    names: Vec<&str>,
+) -> Result<BTreeMap<String, Bounds>, StoreError> {
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let found = named_limit::Entity::find().filter(named_limit::Column::Name.is_in(names)).all(db).await;
+    let read =
+        |row: named_limit::Model| Ok((LimitKey::Named(&row.name).text(), named_limit_store::bounds(&row)?));
+    found.map_err(error)?.into_iter().map(read).collect()
 }
 
 async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
@@ -69,9 +108,11 @@ async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Pl
     if own.map_err(error)?.is_none_or(|own| own.fenced) {
         return Ok(Played::Fenced);
     }
-    let limits = business::Entity::find().filter(business::Column::Slug.eq(name)).one(transaction).await;
-    let limits = limits.map_err(error)?.and_then(|row| row.limits_json);
-    let bounds = limits.as_deref().map(read_bounds).transpose()?.unwrap_or_default();
+    let found = match LimitKey::parse(name) {
+        LimitKey::Business(slug) => bounds_of_businesses(transaction, vec![slug]).await?,
+        LimitKey::Named(named) => bounds_of_named(transaction, vec![named]).await?,
+    };
+    let bounds = found.into_values().next().unwrap_or_default();
     let sessions = live_sessions(transaction, name).await?;
     let rows = rows(transaction, name, &sessions).await?;
     let Some((row, dealt)) = settle(&bounds, &rows, round) else { return Ok(Played::Late) };
@@ -177,8 +218,7 @@ fn read(row: limit_part::Model) -> Result<Row, StoreError> {
     })
 }
 
-fn read_bounds(limits: &str) -> Result<Bounds, StoreError> {
-    let limits: BusinessLimits =
-        serde_json::from_str(limits).map_err(|fault| damaged("a business's limits", &fault.to_string()))?;
-    Ok(Bounds { rate: limits.rate, concurrency: limits.concurrency.map(std::num::NonZeroU32::get) })
+/// The limits of a business, as they are stored.
+pub(super) fn limits_of(text: &str) -> Result<BusinessLimits, StoreError> {
+    serde_json::from_str(text).map_err(|fault| damaged("a business's limits", &fault.to_string()))
 }

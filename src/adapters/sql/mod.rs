@@ -21,6 +21,7 @@ pub mod inspect;
 mod items;
 mod limit_store;
 mod locks;
+mod named_limit_store;
 mod node_audit;
 mod outbox;
 mod report_store;

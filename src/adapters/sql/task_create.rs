@@ -6,7 +6,10 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
 use super::task_record::{self, Change};
-use super::{Store, Transaction, error, keep, locks, shards, task_command, task_view, upload_use, words};
+use super::{
+    Store, Transaction, error, keep, locks, named_limit_store, shards, task_command, task_view, upload_use,
+    words,
+};
 use crate::domain::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::task::ShardRange;
@@ -92,6 +95,9 @@ async fn make(
 ) -> Result<task::Model, CreateError> {
     refuse_taken_name(transaction, owner.id, new).await?;
     refuse_lost_parent(transaction, new).await?;
+    if let Some(missing) = named_limit_store::missing(transaction, &new.limits).await? {
+        return Err(CreateError::NoLimit(missing));
+    }
     let id = insert(transaction, owner, new, now).await?;
     remember_key(transaction, id, new, now).await?;
     let after = Some(task_record::status_json(Status::Created));
@@ -168,7 +174,11 @@ fn request_hash(new: &NewTask) -> Result<String, StoreError> {
     ])
     .to_string();
     let texts = serde_json::json!([new.business, new.name, new.params, new.source, new.labels]).to_string();
-    Ok(words::digest(&[&texts, &numbers, &tuning]))
+    let mut parts = vec![texts, numbers, tuning];
+    // Left out where there are none: requests from before there were limits keep their hash.
+    parts.extend(words::limits_text(&new.limits)?);
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    Ok(words::digest(&parts))
 }
 
 async fn refuse_taken_name(
@@ -233,6 +243,7 @@ fn task_row(
         parent_id: Set(new.parent.map(|id| id.0)),
         canary: Set(words::canary_text(new.canary)?),
         send_params: Set(new.send_params),
+        limits: Set(words::limits_text(&new.limits)?),
         created_at: Set(now.0),
         updated_at: Set(now.0),
         ..task::ActiveModel::default()

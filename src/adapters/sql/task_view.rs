@@ -87,6 +87,7 @@ pub(super) fn together(
         priority: row.priority,
         pool: row.pool.unwrap_or_else(|| POOL_DEFAULT.to_owned()),
         send_params: row.send_params,
+        limits: words::limits(row.limits.as_deref())?,
         canary: words::canary(row.canary.as_deref())?,
         start_at: (row.not_before > 0).then_some(WallMs(row.not_before)),
         deadline: row.deadline.map(WallMs),

@@ -101,6 +101,16 @@ pub(super) fn labels(text: Option<&str>) -> Result<BTreeMap<String, String>, Sto
     serde_json::from_str(text).map_err(|_| damaged("labels", text))
 }
 
+pub(super) fn limits_text(names: &[String]) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(names).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!names.is_empty()).then(text).transpose()
+}
+
+pub(super) fn limits(text: Option<&str>) -> Result<Vec<String>, StoreError> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|_| damaged("the limits of a task", text))
+}
+
 pub(super) fn canary_text(canary: Option<Canary>) -> Result<Option<String>, StoreError> {
     let text =
         |canary| serde_json::to_string(&canary).map_err(|fault| StoreError::Refused(fault.to_string()));

@@ -70,9 +70,12 @@ pub struct Settings {
     /// The rate of all its running tasks together
     #[arg(long, value_name = "RATE", help_heading = "Limits")]
     pub limit_rate: Option<Rate>,
-    /// Items in flight of all its tasks on a node
+    /// Items in flight of all its tasks together
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub limit_concurrency: Option<NonZeroU32>,
+    /// A limit that its tasks share with other businesses (`windrow limit list`); may be repeated; all that it names
+    #[arg(long = "limit", value_name = "NAME", help_heading = "Limits")]
+    pub limits: Vec<String>,
 }
 
 impl Settings {
@@ -106,7 +109,7 @@ impl Settings {
             ("secret_headers", secret),
             ("hooks", self.hooks()?),
             ("defaults", self.defaults()?),
-            ("limits", self.limits()),
+            ("limits", self.limits_table()),
         ];
         let tables = tables.into_iter().filter(|(_, table)| !table.is_empty());
         body.extend(tables.map(|(name, table)| (name.to_owned(), Value::Object(table))));
@@ -151,10 +154,11 @@ impl Settings {
         Ok(defaults)
     }
 
-    fn limits(&self) -> Map<String, Value> {
+    fn limits_table(&self) -> Map<String, Value> {
         let limits = [
             ("rate", self.limit_rate.map(|rate| json!(rate.to_string()))),
             ("concurrency", self.limit_concurrency.map(|many| json!(many))),
+            ("named", (!self.limits.is_empty()).then(|| json!(self.limits))),
         ];
         limits.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }

@@ -38,6 +38,7 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
         Kind::Context => return contexts(shell),
         Kind::Task => ("/v1/tasks", word.split_once('/').map(|(business, _)| business)),
         Kind::Business => ("/v1/businesses", None),
+        Kind::Limit => ("/v1/limits", None),
         Kind::Node => ("/v1/nodes", None),
     };
     let Ok(reach) = reach(remote, shell) else { return Vec::new() };
@@ -70,7 +71,9 @@ fn read(kind: Kind, body: &Value) -> Vec<Found> {
     let items = body["items"].as_array().into_iter().flatten();
     match kind {
         Kind::Task => items.flat_map(task).collect(),
-        Kind::Business => items.filter_map(|item| Some(Found::new(item["name"].as_str()?, ""))).collect(),
+        Kind::Business | Kind::Limit => {
+            items.filter_map(|item| Some(Found::new(item["name"].as_str()?, ""))).collect()
+        }
         Kind::Node => items
             .filter_map(|item| {
                 Some(Found::new(item["id"].as_str()?, item["state"].as_str().unwrap_or_default()))

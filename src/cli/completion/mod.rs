@@ -28,6 +28,7 @@ const REACH_FLAGS: [&str; 4] = ["--context", "--server", "--token-file", "--ca-f
 enum Kind {
     Task,
     Business,
+    Limit,
     Node,
     Context,
 }
@@ -74,6 +75,7 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
     match (noun, arg.get_id().as_str()) {
         (Some("task"), "task" | "tasks" | "parent") => Some(Kind::Task),
         (Some("task" | "biz"), "business") | (Some("biz"), "name" | "businesses") => Some(Kind::Business),
+        (Some("task" | "biz"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
         (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node),
         (Some("ctx"), "name") | (_, "context") => Some(Kind::Context),
         _ => None,

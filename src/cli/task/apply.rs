@@ -25,7 +25,7 @@ const OF_THE_MAKING: [&str; 2] = ["start", "canary"];
 /// Members that name the task.
 const OF_THE_NAME: [&str; 2] = ["business", "name"];
 /// Members that can't be changed any more.
-const FIXED: [&str; 2] = ["send_params", "start_at"];
+const FIXED: [&str; 3] = ["send_params", "limits", "start_at"];
 
 type Members = BTreeMap<String, Box<RawValue>>;
 

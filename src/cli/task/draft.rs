@@ -163,6 +163,7 @@ impl Draft {
             self.put("params", json("--params", params)?)?;
         }
         self.put_option("send_params", content.send_params)?;
+        self.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
         self.put_option("shards", content.shards.as_deref().map(number_or_word))?;
         self.put_option("skip_first", content.skip_first)?;
         Ok(())

@@ -65,6 +65,7 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .line("settings", settings(task))
         .line("source", source(&task["source"]))
         .maybe("params", task.get("params").filter(|params| !params.is_null()).map(Value::to_string))
+        .maybe("limits", limits(task))
         .maybe("labels", labels(task));
     for (label, text) in shards(task, times) {
         card = card.line(label, text);
@@ -187,6 +188,11 @@ fn source(source: &Value) -> String {
     });
     let kind = source["type"].as_str().unwrap_or("unknown").to_owned();
     [kind].into_iter().chain(shown).collect::<Vec<_>>().join("  ")
+}
+
+fn limits(task: &Value) -> Option<String> {
+    let names: Vec<&str> = task["limits"].as_array()?.iter().filter_map(Value::as_str).collect();
+    (!names.is_empty()).then(|| names.join("  "))
 }
 
 fn labels(task: &Value) -> Option<String> {

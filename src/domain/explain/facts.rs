@@ -46,8 +46,12 @@ pub struct Facts {
 /// A limit that tasks share, and who uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedLimit {
-    /// Its name.
-    pub name: String,
+    /// Which, in words: `the limit of push`, `the limit vendor-x`.
+    pub title: String,
+    /// Its name, if it has one of its own.
+    pub name: Option<String>,
+    /// The businesses that name it.
+    pub businesses: Vec<String>,
     /// Runs that want something of it now, on all nodes.
     pub runs: u64,
     /// Nodes that have such runs.

@@ -57,8 +57,12 @@ fn stall(reason: StallReason, facts: &Facts) -> String {
         StallReason::SingleFile => "one item at a time, since the node ended again and again".to_owned(),
         StallReason::Limit => match &facts.limit {
             Some(limit) => {
-                let (name, runs, nodes) = (&limit.name, count(limit.runs), limit.nodes);
-                format!("the limit {name} is shared by {runs} runs on {nodes} nodes")
+                let (title, runs, nodes) = (&limit.title, count(limit.runs), limit.nodes);
+                let users = match limit.businesses.join(", ") {
+                    none if none.is_empty() => none,
+                    users => format!(", which {users} use,"),
+                };
+                format!("{title}{users} is shared by {runs} runs on {nodes} nodes")
             }
             None => "the limit is used up by all tasks that share it".to_owned(),
         },

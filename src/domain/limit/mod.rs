@@ -11,6 +11,8 @@
 pub mod bucket;
 pub mod deal;
 pub mod demand;
+pub mod joint;
+pub mod key;
 pub mod pot;
 pub mod round;
 pub mod turn;

@@ -79,6 +79,9 @@ with_settings! {
         params: Option<Box<RawValue>>,
         /// Whether it goes with each call.
         send_params: Option<bool>,
+        /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
+        #[schema(max_items = 4)]
+        limits: Option<Vec<String>>,
         /// Parts that different nodes can own: a number, or `auto`.
         #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
         shards: Option<crate::domain::settings::Auto<std::num::NonZeroU32>>,
@@ -119,6 +122,9 @@ with_settings! {
         params: Option<Box<RawValue>>,
         /// Whether it goes with each call.
         send_params: Option<bool>,
+        /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
+        #[schema(max_items = 4)]
+        limits: Option<Vec<String>>,
         /// Parts that different nodes can own: a number, or `auto`.
         #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
         shards: Option<crate::domain::settings::Auto<std::num::NonZeroU32>>,
@@ -208,6 +214,7 @@ impl CreateBody {
             skip_first: self.skip_first.map(ItemIndex),
             params: raw(self.params.as_deref()),
             send_params: self.send_params,
+            limits: self.limits.clone(),
             tuning: self.tuning(),
             shards: self.shards,
             priority: self.priority,
@@ -230,6 +237,7 @@ impl CloneBody {
             skip_first: self.skip_first.map(ItemIndex),
             params: raw(self.params.as_deref()),
             send_params: self.send_params,
+            limits: self.limits.clone(),
             tuning: self.tuning(),
             shards: self.shards,
             priority: self.priority,

@@ -14,17 +14,17 @@ use super::shards::PlaceJson;
 use super::shown::{NextJson, next};
 use super::{Answer, Steer};
 use crate::domain::explain::{Advice, Cause, CauseKind, Explanation};
-use crate::domain::limit::NANOS_PER_ITEM;
+use crate::domain::limit::key::LimitKey;
 use crate::domain::tuning_patch::TuningPatch;
 use crate::http::App;
 use crate::http::body::Params;
+use crate::http::limits::LimitPartJson;
 use crate::http::problem::Problem;
 use crate::http::silent::{SilentJson, silent};
 use crate::http::time::rfc3339;
-use crate::ports::limit_store::PartView;
 use crate::ports::task_store::TaskView;
 use crate::service::ServiceError;
-use crate::service::explain::{Explained, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
+use crate::service::explain::{Explained, HeldBy, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
 
 /// Of what time.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -87,35 +87,29 @@ pub(super) struct ExplanationJson {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExplainedLimit)]
 struct LimitJson {
-    /// Its name: that of the business.
+    /// Its name: that of the business whose own it is, or one of its own.
     name: String,
+    /// `business` or `named`.
+    #[schema(value_type = String)]
+    kind: &'static str,
+    /// The businesses that name it; a business is told only of itself.
+    businesses: Vec<String>,
     /// The nodes whose runs want something of it now.
-    users: Vec<LimitUserJson>,
-}
-
-/// What one node may use of a limit now.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExplainedLimitUser)]
-struct LimitUserJson {
-    /// Its name.
-    node: String,
-    /// Its runs that want something.
-    runs: u64,
-    /// Items per second; null where the limit has no rate.
-    rate: Option<f64>,
-    /// Items in flight; null where the limit has no concurrency.
-    concurrency: Option<u64>,
+    users: Vec<LimitPartJson>,
 }
 
 impl LimitJson {
-    fn new((name, users): &(String, Vec<PartView>)) -> LimitJson {
-        let user = |user: &PartView| LimitUserJson {
-            node: user.node.clone(),
-            runs: user.runs,
-            rate: user.held.rate.bound().map(|nanos| rounded(nanos as f64 / NANOS_PER_ITEM as f64)),
-            concurrency: user.held.slots.bound(),
+    fn new(limit: &HeldBy) -> LimitJson {
+        let (kind, name) = match LimitKey::parse(&limit.key) {
+            LimitKey::Business(slug) => ("business", slug),
+            LimitKey::Named(name) => ("named", name),
         };
-        LimitJson { name: name.clone(), users: users.iter().map(user).collect() }
+        LimitJson {
+            name: name.to_owned(),
+            kind,
+            businesses: limit.businesses.clone(),
+            users: limit.parts.iter().map(LimitPartJson::new).collect(),
+        }
     }
 }
 
@@ -206,7 +200,7 @@ pub(super) async fn explain(
         return Err(ServiceError::invalid("seconds", fault).into());
     }
     let task = steer.task(&app, &id).await?;
-    let explained = app.service.explain(&task, seconds).await;
+    let explained = app.service.explain(&task, seconds, steer.business()).await;
     let body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accept.contains("text/plain") {

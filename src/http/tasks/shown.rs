@@ -85,6 +85,8 @@ pub(in crate::http) struct TaskJson {
     params: Option<Box<RawValue>>,
     /// Whether it goes with each call.
     send_params: bool,
+    /// The named limits that its items count against, beside those of its business.
+    limits: Vec<String>,
     /// The first items, while they are not done.
     canary: Option<CanaryJson>,
     /// Not run before this time.
@@ -228,6 +230,7 @@ impl TaskJson {
             priority: task.priority,
             pool: task.pool,
             send_params: task.send_params,
+            limits: task.limits,
             version: task.version,
         }
     }

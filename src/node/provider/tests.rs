@@ -63,6 +63,7 @@ impl Place {
             idempotency_key: None,
             labels: std::collections::BTreeMap::new(),
             send_params: true,
+            limits: Vec::new(),
             canary: None,
             start_at: None,
             deadline: None,

@@ -79,6 +79,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         tasks: store.clone(),
         lists: store.clone(),
         businesses: store.clone(),
+        limits: store.clone(),
         tokens: store.clone(),
         answers: store.clone(),
         data_log: from.data_log(),

@@ -98,7 +98,7 @@ impl BusinessBody {
             insecure_skip_verify: http.insecure_skip_verify,
             hooks: spec.hooks.clone(),
             defaults: spec.defaults.clone(),
-            limits: spec.limits,
+            limits: spec.limits.clone(),
         }
     }
 
@@ -114,7 +114,7 @@ impl BusinessBody {
             handler,
             hooks: self.hooks.clone(),
             defaults: self.defaults.clone(),
-            limits: self.limits,
+            limits: self.limits.clone(),
         }
     }
 

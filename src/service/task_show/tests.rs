@@ -42,6 +42,7 @@ fn task() -> TaskView {
         priority: 0,
         pool: "default".to_owned(),
         send_params: false,
+        limits: Vec::new(),
         canary: None,
         start_at: None,
         deadline: None,

@@ -10,6 +10,7 @@ pub mod idempotency;
 pub mod item;
 pub mod limit_part;
 pub mod meta;
+pub mod named_limit;
 pub mod outbox;
 pub mod run;
 pub mod session;

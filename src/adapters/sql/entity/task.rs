@@ -52,6 +52,7 @@ pub struct Model {
     pub pause_reason: Option<String>,
     pub slow_until: Option<i64>,
     pub slow_rate: Option<i64>,
+    pub limits: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -127,6 +127,9 @@ pub struct Content {
     /// Cut it into so many shards, that different nodes can own; or "auto"
     #[arg(long, value_name = "N|auto")]
     pub shards: Option<String>,
+    /// A limit that it shares with others (`windrow limit list`), beside those of its business; may be repeated
+    #[arg(long = "limit", value_name = "NAME")]
+    pub limits: Vec<String>,
     /// Leave out so many items at the head
     #[arg(long, value_name = "N")]
     pub skip_first: Option<u64>,

@@ -65,8 +65,20 @@ pub(super) fn retries(case: &Case<'_>) -> Advice {
     Advice { hindrance, ..case.change(text, change) }
 }
 
+/// Why no setting of the task helps under a limit.
+const SHARED: &str = "all tasks under the limit share it, on all nodes";
+
+fn named_limit<'a>(case: &Case<'a>) -> Option<&'a String> {
+    case.facts.limit.as_ref().and_then(|limit| limit.name.as_ref())
+}
+
 /// What has no setting of its own.
 pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
+    if let (StallReason::Limit, Some(name)) = (reason, named_limit(case)) {
+        let text =
+            format!("raise the limit {name} (`windrow limit set {name}`), or stop another task that uses it");
+        return case.cant(&text, SHARED);
+    }
     let (text, hindrance) = match reason {
         StallReason::HandlerSlots => (
             "give the business more workers or slots",
@@ -103,10 +115,7 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
             "look at what ended the node while these items were in flight",
             "single file ends by itself once every suspect has been tried",
         ),
-        StallReason::Limit => (
-            "raise the limit of its business, or stop another task that uses it",
-            "all tasks under the limit share it, on all nodes",
-        ),
+        StallReason::Limit => ("raise the limit of its business, or stop another task that uses it", SHARED),
         StallReason::WindowFull
         | StallReason::Concurrency
         | StallReason::BackPressure
