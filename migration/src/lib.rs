@@ -16,6 +16,7 @@ mod m0004_cluster;
 mod m0005_history;
 mod m0006_limits;
 mod m0009_outage;
+mod m0011_abandonments;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0005_history::Migration),
             Box::new(m0006_limits::Migration),
             Box::new(m0009_outage::Migration),
+            Box::new(m0011_abandonments::Migration),
         ]
     }
 }

@@ -77,6 +77,12 @@ impl Tuning {
         }
     }
 
+    /// The same where a person has decided that it is the items which fail, and no outage.
+    #[must_use]
+    pub fn judging_items(self) -> Tuning {
+        Tuning { judge_after: Duration::ZERO, ..self }
+    }
+
     /// The window's size for a concurrency: `auto` is max(2 × concurrency, 4096); at most 1 Mi.
     pub fn window_items(&self, concurrency: u32) -> u32 {
         let wanted = match self.window {

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use async_trait::async_trait;
 
 use super::StoreError;
+use crate::domain::abandonment::Abandonments;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
@@ -131,6 +132,8 @@ pub struct TaskView {
     pub parent: Option<TaskId>,
     /// Until when the business may answer the before-run hook; only when awaiting it.
     pub awaiting_until: Option<WallMs>,
+    /// The codes with which items are given up that wait.
+    pub abandonments: Abandonments,
     /// Where an early finish cuts the task, once it was asked for.
     pub finish_at: Option<ItemIndex>,
     /// How often its most troubled shard recovered by itself since the task was last started.

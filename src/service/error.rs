@@ -174,6 +174,7 @@ impl From<CommandError> for ServiceError {
             CommandError::NotFound(id) => ServiceError::no_task(id),
             CommandError::Refused(refusal) => ServiceError::WrongState(refusal),
             CommandError::Fields(refusals) => ServiceError::FieldsRefused(fields(refusals)),
+            CommandError::Codes(_) => ServiceError::unprocessable("/code", error.to_string()),
             CommandError::StaleStart { .. } => ServiceError::StaleStart(error.to_string()),
             CommandError::Changed { .. } => ServiceError::EtagMismatch(error.to_string()),
             CommandError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),

@@ -94,6 +94,8 @@ facts! {
         a_start_after_the_canary_goes_on_with_the_rest,
         finishing_early_by_command_cuts_what_was_not_dispatched,
         a_recovering_task_is_tried_at_once_when_told,
+        codes_that_are_given_up_reach_every_owner_and_outlast_it,
+        a_start_that_judges_items_changes_the_settings_with_it,
         what_a_task_means_changes_only_before_it_has_run,
         a_change_of_what_was_changed_meanwhile_is_refused,
         many_waiting_tasks_are_explained_at_once,
@@ -200,6 +202,7 @@ facts! {
         tasks_do_not_share_places_and_a_batch_of_shards_numbers_each,
         codes_past_the_hundredth_share_the_places_of_other,
         pages_go_by_index_or_by_place,
+        what_waits_is_counted_by_its_code,
         each_abandoned_item_writes_one_line_with_its_checkpoint,
     }
     logs {

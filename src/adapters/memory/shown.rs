@@ -43,6 +43,7 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         pool: POOL_DEFAULT.to_owned(),
         send_params: task.new.send_params,
         canary: task.canary,
+        abandonments: task.abandonments.clone(),
         start_at: task.new.start_at,
         deadline: task.new.deadline,
         parent: task.new.parent,

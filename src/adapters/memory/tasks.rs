@@ -6,6 +6,7 @@ use super::progress::status_json;
 use super::state::{Shard, State, Task};
 use super::{Call, MemoryStore, commands, moves, shards, shown};
 use crate::adapters::start_token;
+use crate::domain::abandonment::Abandonments;
 use crate::domain::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::task::ShardRange;
@@ -220,6 +221,7 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         started_at: None,
         finished_at: None,
         canary: new.canary,
+        abandonments: Abandonments::default(),
         finish_at: None,
         awaiting_until: None,
         start_token: None,

@@ -88,6 +88,7 @@ pub(super) fn together(
         pool: row.pool.unwrap_or_else(|| POOL_DEFAULT.to_owned()),
         send_params: row.send_params,
         canary: words::canary(row.canary.as_deref())?,
+        abandonments: words::abandonments(row.abandonments.as_deref())?,
         start_at: (row.not_before > 0).then_some(WallMs(row.not_before)),
         deadline: row.deadline.map(WallMs),
         parent: row.parent_id.map(TaskId),
