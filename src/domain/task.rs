@@ -58,7 +58,8 @@ pub struct Tuning {
     pub ordered: bool,
     /// How long the handler may be down before the task stops; nothing is lost by it.
     pub outage_patience: Duration,
-    /// How long items without a verdict are tried when nothing else is left to compare them with. Zero judges at once.
+    /// How long items without a verdict are tried when nothing else is left to compare them with. Zero: people have decided
+    /// that it is the items; they are judged at once, also where none ever succeeded.
     pub judge_after: Duration,
 }
 

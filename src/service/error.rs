@@ -74,6 +74,9 @@ pub enum ServiceError {
         /// What to try.
         advice: String,
     },
+    /// A redrive of the same task, or of one of its redrives, was made meanwhile.
+    #[error("{0} is redriven again and again, and which failures are left changes each time")]
+    Overtaken(TaskId),
     /// The name belongs to another.
     #[error("{0}")]
     NameTaken(String),
@@ -216,6 +219,7 @@ impl From<CreateError> for ServiceError {
             CreateError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
             CreateError::KeyReused(_) => ServiceError::KeyReused,
             CreateError::NoParent(_) => ServiceError::unprocessable("/source", error.to_string()),
+            CreateError::Overtaken(root) => ServiceError::Overtaken(root),
             CreateError::Store(error) => error.into(),
         }
     }

@@ -186,6 +186,7 @@ facts! {
     crossing {
         checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_update,
         of_parallel_creates_with_the_same_key_or_name_one_makes_the_task,
+        of_redrives_that_have_not_seen_each_other_one_is_made,
         a_follower_of_a_log_that_many_write_misses_no_line,
         writers_interleaved_at_random_never_take_progress_back,
         nodes_that_look_after_the_store_at_once_do_not_disturb_each_other,

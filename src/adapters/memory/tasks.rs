@@ -12,8 +12,8 @@ use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
 use crate::ports::task_store::{
-    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, NewTask,
-    TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
+    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family,
+    NewTask, TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
 };
 
 #[async_trait]
@@ -35,6 +35,21 @@ impl TaskStore for MemoryStore {
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
         self.act(Call::Create, |state| on(state, actor, |state| create(state, new, actor, now))).await
+    }
+
+    async fn create_redrive(
+        &self,
+        new: &NewTask,
+        (seen, starts): (&Family, bool),
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        let make = |state: &mut State| {
+            refuse_overtaken(state, new, seen)?;
+            create(state, new, actor, now)
+        };
+        let made = self.act(Call::Create, |state| on(state, actor, make)).await?;
+        if starts { self.start_made(made, actor, now).await } else { Ok(made) }
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -193,6 +208,17 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
     let after = Some(status_json(Status::Created));
     state.record(Some(id), actor, now, "task.create".to_owned(), (None, after));
     Ok(shown::view(id, &state.tasks[&id]))
+}
+
+fn refuse_overtaken(state: &State, new: &NewTask, seen: &Family) -> Result<(), CreateError> {
+    let key = new.idempotency_key.clone().map(|key| (new.business.clone(), key));
+    let is_repeat = key.is_some_and(|key| state.keys.contains_key(&key));
+    let is_child = |task: &Task| task.new.parent.is_some_and(|parent| seen.members().any(|id| id == parent));
+    let mut redrives = state.tasks.iter().filter(|(_, task)| is_child(task));
+    if !is_repeat && redrives.any(|(id, _)| !seen.redrives.contains(id)) {
+        return Err(CreateError::Overtaken(seen.root));
+    }
+    Ok(())
 }
 
 fn holder_of_name(state: &State, new: &NewTask) -> Option<TaskId> {
