@@ -17,6 +17,7 @@ mod m0005_history;
 mod m0006_limits;
 mod m0009_outage;
 mod m0010_named_limits;
+mod m0011_abandonments;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0006_limits::Migration),
             Box::new(m0009_outage::Migration),
             Box::new(m0010_named_limits::Migration),
+            Box::new(m0011_abandonments::Migration),
         ]
     }
 }

@@ -80,7 +80,7 @@ async fn fence_all(
         if node.heartbeats.owner(*owner, Duration::ZERO, node.clock.now()) != Owner::Silent(*heartbeat) {
             continue;
         }
-        if node.sessions.fence(*owner, *heartbeat).await? {
+        if node.sessions.fence(*owner, *heartbeat, node.clock.wall()).await? {
             tracing::warn!(session = %owner.0, "silent session fenced; nobody took what it ran");
             node.note_fenced(*owner);
         } else {

@@ -70,6 +70,9 @@ impl Run {
         if control.canary != self.control.canary {
             self.steer(Command::Canary(control.canary));
         }
+        if control.abandonments != self.control.abandonments {
+            self.steer(Command::GiveUp(control.abandonments.clone()));
+        }
         if let Some(end) = control.finish_at.filter(|_| control.finish_at != self.control.finish_at) {
             self.steer(Command::Finish(end));
         }

@@ -60,6 +60,9 @@ impl Run {
         if let Some(end) = run.control.finish_at {
             run.steer(Command::Finish(end));
         }
+        if !run.control.abandonments.is_empty() {
+            run.steer(Command::GiveUp(run.control.abandonments.clone()));
+        }
         run.hear(node.clock.wall());
         run.on_wish(run.control.wish);
         Ok(run)

@@ -316,7 +316,7 @@ async fn may_be_had(node: &NodeContext, session: &SessionView, now: Moment) -> b
     if node.leases.is_some() {
         return true;
     }
-    match node.sessions.fence(session.id, heartbeat).await {
+    match node.sessions.fence(session.id, heartbeat, node.clock.wall()).await {
         Ok(true) => {
             tracing::warn!(node = session.node, session = %session.id.0, "silent session fenced");
             node.note_fenced(session.id);

@@ -129,7 +129,7 @@ async fn fence(node: &NodeContext, owner: Option<SessionId>, hold: Hold) -> Resu
         Owner::Alive if hold == Hold::Blind => Err(NotClaimed::NoWitness),
         Owner::Alive => Err(NotClaimed::Lost),
         Owner::Silent(_) if !hold.is_good(now) => Err(NotClaimed::Lost),
-        Owner::Silent(heartbeat) => match node.sessions.fence(owner, heartbeat).await {
+        Owner::Silent(heartbeat) => match node.sessions.fence(owner, heartbeat, node.clock.wall()).await {
             Ok(true) => {
                 tracing::warn!(session = %owner.0, "silent session fenced");
                 node.note_fenced(owner);

@@ -121,6 +121,10 @@ impl Desk<'_> {
             _ => None,
         };
         let begun = if there.is_some_and(|task| self.starts_over(task)) { begin(true).await } else { begun };
+        if let Err(JobError::OtherMeaning { .. }) = &begun {
+            // It is of no job: what was piped in was kept before it could be compared.
+            resume::forget_piped(&*self.store, &job.source, &self.state).await?;
+        }
         begun.map_err(|error| if self.args.resume.is_some() { resume::refused(error) } else { error.into() })
     }
 

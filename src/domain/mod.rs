@@ -2,7 +2,7 @@
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
 //! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `business_secrets`,
-//! `access`, `lifecycle`, `meaning`, `network`, `shards`.
+//! `access`, `lifecycle`, `abandonment`, `meaning`, `network`, `shards`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
 //! For people who watch: `handler_text`, `handler_sight`, `handler_journal`, `failed_calls`, `latency`, `histogram`, `tally`,
@@ -10,6 +10,7 @@
 
 #![warn(missing_docs)]
 
+pub mod abandonment;
 pub mod access;
 pub mod business;
 pub mod business_secrets;

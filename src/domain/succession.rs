@@ -1,8 +1,9 @@
-//! What is remembered of a shard whose run didn't end calmly: the words of the audit, the same for every store.
+//! What is remembered of a shard whose run didn't end calmly, and of a node that was fenced: the words of the audit, the same
+//! for every store.
 
 use std::time::Duration;
 
-use super::ids::RunNo;
+use super::ids::{RunNo, SessionId};
 
 /// What befell a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,5 +86,47 @@ impl Episode<'_> {
                 serde_json::json!({"shard": self.shard, "node": null}).to_string()
             }
         }
+    }
+}
+
+/// A session that fell silent and may not write any more, whether it owned a shard or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fenced<'a> {
+    /// Its node.
+    pub node: &'a str,
+    /// The session.
+    pub session: SessionId,
+}
+
+impl Fenced<'_> {
+    /// The audit's word for it.
+    pub const ACTION: &'static str = "node.fenced";
+
+    /// The sentence for people.
+    ///
+    /// ```
+    /// use windrow::domain::ids::SessionId;
+    /// use windrow::domain::succession::Fenced;
+    ///
+    /// let told = Fenced { node: "n1", session: SessionId(uuid::Uuid::nil()) };
+    /// assert_eq!(told.sentence(), "n1 fell silent and was fenced: what it ran may be taken");
+    /// ```
+    pub fn sentence(&self) -> String {
+        format!("{} fell silent and was fenced: what it ran may be taken", self.node)
+    }
+
+    /// What it was, as JSON.
+    pub fn before(&self) -> String {
+        self.as_json(false)
+    }
+
+    /// What it is, as JSON.
+    pub fn after(&self) -> String {
+        self.as_json(true)
+    }
+
+    fn as_json(&self, fenced: bool) -> String {
+        let session = self.session.0.to_string();
+        serde_json::json!({"node": self.node, "session": session, "fenced": fenced}).to_string()
     }
 }

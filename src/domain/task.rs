@@ -58,7 +58,8 @@ pub struct Tuning {
     pub ordered: bool,
     /// How long the handler may be down before the task stops; nothing is lost by it.
     pub outage_patience: Duration,
-    /// How long items without a verdict are tried when nothing else is left to compare them with. Zero judges at once.
+    /// How long items without a verdict are tried when nothing else is left to compare them with. Zero: people have decided
+    /// that it is the items; they are judged at once, also where none ever succeeded.
     pub judge_after: Duration,
 }
 
@@ -75,6 +76,12 @@ impl Tuning {
             Auto::Auto => 64.max(2 * self.batch.get()).min(self.max_concurrency.get().max(self.batch.get())),
             Auto::Fixed(number) => number.get(),
         }
+    }
+
+    /// The same where a person has decided that it is the items which fail, and no outage.
+    #[must_use]
+    pub fn judging_items(self) -> Tuning {
+        Tuning { judge_after: Duration::ZERO, ..self }
     }
 
     /// The window's size for a concurrency: `auto` is max(2 × concurrency, 4096); at most 1 Mi.

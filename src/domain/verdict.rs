@@ -341,6 +341,8 @@ pub struct ParkedItem {
     pub charged: u32,
     /// Why the last one failed.
     pub failure: Option<Failure>,
+    /// When it failed.
+    pub at: WallMs,
     /// When it is due.
     pub due_at: WallMs,
     /// See [`ItemTrouble::history`].

@@ -140,6 +140,7 @@ mod tests {
             "post nodes/{node}/drain",
             "post nodes/{node}/undrain",
             "post tasks",
+            "post tasks/{task}/abandon",
             "post tasks/{task}/cancel",
             "post tasks/{task}/clone",
             "post tasks/{task}/finish",

@@ -341,6 +341,9 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::FieldsRefused(faults) => Problem::new(Slug::Conflict, text).with_fields(faults),
             ServiceError::Conflict { advice, .. } => Problem::new(Slug::Conflict, text).advise(advice),
+            ServiceError::Overtaken(_) => {
+                Problem::new(Slug::Conflict, text).advise("the same again".to_owned())
+            }
             ServiceError::NameTaken(_) => Problem::new(Slug::NameTaken, text),
             ServiceError::NoCapacity { max_rate, .. } => {
                 let rates = max_rate.into_iter().map(|(node, rate)| (node, rate.into())).collect();

@@ -1,5 +1,6 @@
 //! `/v1/tasks`: one pass of a business over its items. Operators steer all tasks, a business its own.
 
+mod abandon;
 mod bodies;
 mod changes;
 mod commands;
@@ -54,6 +55,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(read, changes::edit, changes::delete))
         .routes(routes!(changes::clone))
         .merge(commands::routes())
+        .routes(routes!(abandon::abandon))
         .merge(history::routes())
         .routes(routes!(stats::stats))
         .routes(routes!(explain::explain))

@@ -61,6 +61,15 @@ pub enum FailurePage {
     OfGroup(String, u64),
 }
 
+/// Items that wait for another attempt after they failed with the same code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingCode {
+    /// The last failure's code.
+    pub code: String,
+    /// How many there are, as far as they are saved.
+    pub items: u64,
+}
+
 /// Finds items that failed.
 #[async_trait]
 pub trait FailureList: Send + Sync {
@@ -69,6 +78,12 @@ pub trait FailureList: Send + Sync {
     /// # Errors
     /// When the store can't be read.
     async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError>;
+
+    /// The codes of the items of a task that failed and wait for another attempt, most frequent first, then by code.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError>;
 
     /// At most `limit` abandoned items.
     ///

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 
 use super::StoreError;
 use super::data_log::DataLogLine;
+use crate::domain::abandonment::Abandonments;
 use crate::domain::counters::Counters;
 use crate::domain::execution::Shared;
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
@@ -299,6 +300,8 @@ pub struct Control {
     pub finish_at: Option<ItemIndex>,
     /// The first items, which are run and settled before any other leaves; none once that is done.
     pub canary: Option<crate::domain::task::Canary>,
+    /// Items that wait with these codes are given up.
+    pub abandonments: Abandonments,
     /// What is known of the rest of the task.
     pub shared: Shared,
     /// No shard dispatches before this; it may be over.

@@ -121,11 +121,12 @@ pub trait SessionStore: Send + Sync {
     /// When the store can't be read.
     async fn list(&self) -> Result<Vec<SessionView>, StoreError>;
 
-    /// Fences a session whose heartbeat is still `heartbeat`; says whether it is fenced now.
+    /// Fences a session whose heartbeat is still `heartbeat`; says whether it is fenced now. The audit says so once, also where
+    /// the session owned nothing.
     ///
     /// # Errors
     /// When the outcome is unknown.
-    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError>;
+    async fn fence(&self, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError>;
 
     /// Fences every session but `survivor`, without waiting: only for the holder of the state directory's lock.
     ///

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use super::StoreError;
+use crate::domain::abandonment::TooManyCodes;
 use crate::domain::ids::{ItemCount, ItemIndex, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{Standing, StopReason, Verb, decide};
 use crate::domain::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
@@ -17,6 +18,9 @@ pub enum TaskCommand {
     Start,
     /// The same, with this time as its `start_at`.
     StartAt(WallMs),
+    /// Run, or run on, perhaps not before a time, and judge items by their attempts alone from now on
+    /// ([`Tuning::judging_items`]): whoever says so has seen that it is the items and no outage.
+    StartJudging(Option<WallMs>),
     /// Drain and stop.
     Stop {
         /// Why.
@@ -32,6 +36,11 @@ pub enum TaskCommand {
     Finish {
         /// The new end.
         end: ItemIndex,
+    },
+    /// Give up the items that wait now, and whose last failure has this code.
+    Abandon {
+        /// The failure's code.
+        code: String,
     },
     /// Try a recovering task now; look again at an end that didn't add up.
     Recover,
@@ -57,18 +66,33 @@ pub enum TaskCommand {
 impl TaskCommand {
     /// Whether it lets a dormant task begin anew.
     pub fn begins(&self) -> bool {
-        matches!(self, TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::Recover)
+        matches!(self, TaskCommand::Recover) || self.is_start()
+    }
+
+    /// Whether it starts a task.
+    pub fn is_start(&self) -> bool {
+        matches!(self, TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_))
+    }
+
+    /// The time that it gives a task as its `start_at`.
+    pub fn start_at(&self) -> Option<WallMs> {
+        match self {
+            TaskCommand::StartAt(at) => Some(*at),
+            TaskCommand::StartJudging(at) => *at,
+            _ => None,
+        }
     }
 
     /// The command as the audit names it.
     pub fn action(&self) -> &'static str {
         match self {
-            TaskCommand::Start | TaskCommand::StartAt(_) => "task.start",
+            TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_) => "task.start",
             TaskCommand::Stop { .. } => "task.stop",
             TaskCommand::StopNow => "task.stop_now",
             TaskCommand::Cancel => "task.cancel",
             TaskCommand::Tune(_) => "task.tune",
             TaskCommand::Finish { .. } => "task.finish",
+            TaskCommand::Abandon { .. } => "task.abandon",
             TaskCommand::Recover => "task.recover",
             TaskCommand::Edit(_) => "task.edit",
             TaskCommand::Ready { .. } => "task.ready",
@@ -176,6 +200,9 @@ pub enum CommandError {
     /// Some members of a change can't be had; each is named.
     #[error("{}", refusals_text(_0))]
     Fields(Vec<FieldRefusal>),
+    /// The task remembers no further code.
+    #[error(transparent)]
+    Codes(#[from] TooManyCodes),
     /// It speaks of a start that is over.
     #[error("start {given} is over; the present start is {present}")]
     StaleStart {

@@ -1,11 +1,12 @@
 //! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 
 use super::StoreError;
+use crate::domain::abandonment::Abandonments;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
@@ -135,6 +136,8 @@ pub struct TaskView {
     pub parent: Option<TaskId>,
     /// Until when the business may answer the before-run hook; only when awaiting it.
     pub awaiting_until: Option<WallMs>,
+    /// The codes with which items are given up that wait.
+    pub abandonments: Abandonments,
     /// Where an early finish cuts the task, once it was asked for.
     pub finish_at: Option<ItemIndex>,
     /// How often its most troubled shard recovered by itself since the task was last started.
@@ -185,9 +188,28 @@ pub enum CreateError {
     /// There is no named limit of this name.
     #[error("there is no limit {0}")]
     NoLimit(String),
+    /// Another redrive of the family was made since the caller looked.
+    #[error("{0} was redriven meanwhile")]
+    Overtaken(TaskId),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// The redrives that a new one must leave out what they have: those of a task, of its redrives, and so on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// The task that none of the others leads to; makers of its redrives follow one another.
+    pub root: TaskId,
+    /// All redrives that were seen, at whatever level.
+    pub redrives: BTreeSet<TaskId>,
+}
+
+impl Family {
+    /// Each of them.
+    pub fn members(&self) -> impl Iterator<Item = TaskId> {
+        std::iter::once(self.root).chain(self.redrives.iter().copied())
+    }
 }
 
 /// Failures of one code.
@@ -264,6 +286,19 @@ pub trait TaskStore: Send + Sync {
     /// See [`CreateError`].
     async fn create(&self, task: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError>;
 
+    /// Makes a redrive, and starts it if it is to, as the others do; not where a redrive of the family is there by now that
+    /// the caller has not seen.
+    ///
+    /// # Errors
+    /// See [`CreateError`]; `Overtaken`: look again.
+    async fn create_redrive(
+        &self,
+        task: &NewTask,
+        (seen, starts): (&Family, bool),
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError>;
+
     /// Makes a task and starts it, in one step where the store can. A repeat of the request returns what the first one
     /// made, started or since stopped.
     ///
@@ -276,6 +311,14 @@ pub trait TaskStore: Send + Sync {
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
         let made = self.create(task, actor, now).await?;
+        self.start_made(made, actor, now).await
+    }
+
+    /// Starts a task that was made just now, unless an earlier request that this one repeats has started it.
+    ///
+    /// # Errors
+    /// When the store can't be read or written.
+    async fn start_made(&self, made: TaskView, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
         if made.start_no > 0 {
             return Ok(made);
         }

@@ -75,6 +75,9 @@ pub enum ServiceError {
         /// What to try.
         advice: String,
     },
+    /// A redrive of the same task, or of one of its redrives, was made meanwhile.
+    #[error("{0} is redriven again and again, and which failures are left changes each time")]
+    Overtaken(TaskId),
     /// The name belongs to another.
     #[error("{0}")]
     NameTaken(String),
@@ -175,6 +178,7 @@ impl From<CommandError> for ServiceError {
             CommandError::NotFound(id) => ServiceError::no_task(id),
             CommandError::Refused(refusal) => ServiceError::WrongState(refusal),
             CommandError::Fields(refusals) => ServiceError::FieldsRefused(fields(refusals)),
+            CommandError::Codes(_) => ServiceError::unprocessable("/code", error.to_string()),
             CommandError::StaleStart { .. } => ServiceError::StaleStart(error.to_string()),
             CommandError::Changed { .. } => ServiceError::EtagMismatch(error.to_string()),
             CommandError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
@@ -217,6 +221,7 @@ impl From<CreateError> for ServiceError {
             CreateError::KeyReused(_) => ServiceError::KeyReused,
             CreateError::NoLimit(_) => ServiceError::unprocessable("/limits", error.to_string()),
             CreateError::NoParent(_) => ServiceError::unprocessable("/source", error.to_string()),
+            CreateError::Overtaken(root) => ServiceError::Overtaken(root),
             CreateError::Store(error) => error.into(),
         }
     }

@@ -18,7 +18,7 @@ use crate::ports::task_store::TaskView;
 /// Failures of a task that are looked at: 24 bytes each, and a second or two of the database's time.
 pub(super) const FATES_MAX: u64 = 1_000_000;
 /// Redrives of a task that are looked at, and redrives of redrives.
-const REDRIVES_MAX: u32 = 1_000;
+pub(super) const REDRIVES_MAX: u32 = 1_000;
 const LEVELS_MAX: u32 = 32;
 /// Places that are asked for at once.
 const CHUNK: u64 = 10_000;

@@ -3,6 +3,7 @@
 //! [`job`] is `windrow run`. [`Service`] is everything that the façade can do; its methods are in one file a
 //! resource, and say what can go wrong with the one [`ServiceError`].
 
+mod abandon;
 pub mod access;
 pub mod actors;
 mod answers;

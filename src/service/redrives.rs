@@ -2,10 +2,10 @@
 //! quickly as one of ten, and while the other task runs. Only where redrives of the task went before, each item is looked
 //! at: what one of them made good, or has under way, isn't done again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
-use super::fates::{FATES_MAX, Fate, fate_of};
+use super::fates::{FATES_MAX, Fate, REDRIVES_MAX, fate_of};
 use super::task_create::{Defaults, Making, TaskPlan, new_task};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::ids::{ItemIndex, TaskId};
@@ -13,10 +13,12 @@ use crate::domain::settings::Auto;
 use crate::ports::failure_list::AMONG_MAX;
 use crate::ports::run_store::FAILURE_CODE_OTHER;
 use crate::ports::source_desk::{RedrivePart, RedriveSpec, SourceRequest};
-use crate::ports::task_store::{Actor, FailureGroup, TaskView};
+use crate::ports::task_store::{Actor, FailureGroup, Family, TaskView};
 
 /// Runs of neighbouring items that a redrive's description may hold: about 2 MB of text.
 const RUNS_MAX: usize = 100_000;
+/// How often a selection is made anew because another redrive was made meanwhile.
+const TRIES_MAX: u32 = 20;
 /// Redrives that a refusal names.
 const NAMED_MAX: usize = 5;
 
@@ -47,8 +49,24 @@ impl Service {
         request: RedriveRequest,
         actor: &Actor,
     ) -> Result<TaskView, ServiceError> {
-        // Two at once would each take what the other is about to.
+        // Two at once would each take what the other is about to. On this node they follow one another; of two nodes the
+        // store lets one make it, and the other looks again.
         let _turn = self.changes.turn(origin.id).await;
+        for _ in 0..TRIES_MAX {
+            match self.redrive_once(origin, request.clone(), actor).await {
+                Err(ServiceError::Overtaken(_)) => {}
+                done => return done,
+            }
+        }
+        Err(ServiceError::Overtaken(origin.id))
+    }
+
+    async fn redrive_once(
+        &self,
+        origin: &TaskView,
+        request: RedriveRequest,
+        actor: &Actor,
+    ) -> Result<TaskView, ServiceError> {
         let business = self.open_business(&origin.business).await?;
         self.check_plan(&request.plan)?;
         self.check_limits(&request.plan, &business, actor).await?;
@@ -58,11 +76,17 @@ impl Service {
             Some(text) => self.by_index(origin, text, &request.codes).await?,
             None => self.by_group(origin, &request.codes).await?,
         };
-        let parts = if request.again { parts } else { self.left_of(origin, parts).await? };
+        let (parts, beside) = match request.again {
+            true => (parts, None),
+            false => {
+                let seen = self.family(origin).await?;
+                (self.left_of(origin, parts).await?, Some(seen))
+            }
+        };
         let keys_of = if request.new_keys { None } else { Some(self.keys_of(origin)?) };
         let spec = RedriveSpec { origin: origin.id, keys_of, parts };
         let source = self.resolve_source(&SourceRequest::Redrive(spec), &origin.business, actor).await?;
-        let how = Making::of(&request.plan);
+        let how = Making::of(&request.plan).beside(beside);
         let plan = inherited(request.plan, origin);
         let defaults = Defaults { send_params: origin.send_params, shards: Auto::Fixed(NonZeroU32::MIN) };
         let mut task = new_task(&business, plan, tuning, source, defaults);
@@ -92,6 +116,24 @@ impl Service {
         }
         let runs = runs_of(left);
         if runs.len() > RUNS_MAX { Err(cant_tell(origin)) } else { Ok(runs) }
+    }
+
+    /// The redrives that may have the failures of a task. What isn't looked at here is refused by [`Service::fates`].
+    async fn family(&self, origin: &TaskView) -> Result<Family, ServiceError> {
+        let mut root = origin.clone();
+        while let Some(parent) = root.parent {
+            let Some(parent) = self.parts.tasks.get(parent).await? else { break };
+            root = parent;
+        }
+        let (mut redrives, mut open) = (BTreeSet::new(), vec![root.id]);
+        while let Some(id) = open.pop() {
+            for redrive in self.parts.reports.redrives_of(id, REDRIVES_MAX).await? {
+                if redrives.insert(redrive.id) {
+                    open.push(redrive.id);
+                }
+            }
+        }
+        Ok(Family { root: root.id, redrives })
     }
 
     /// Whether any redrive but those that led here may have had the failures of a task: one of its own, or one beside them.

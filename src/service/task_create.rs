@@ -19,7 +19,7 @@ use crate::domain::tuning_check::TuningFault;
 use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::business_store::Business;
 use crate::ports::source_desk::{ResolvedSource, SourceRequest};
-use crate::ports::task_store::{Actor, NewTask, TaskView};
+use crate::ports::task_store::{Actor, Family, NewTask, TaskView};
 
 /// A task that somebody asks for.
 #[derive(Clone, Debug)]
@@ -156,28 +156,38 @@ impl Service {
         if how.strict {
             self.refuse_foreseen(&Outlook::of_new(&task, how.start), business).await?;
         }
-        if !how.start {
-            return Ok(self.parts.tasks.create(&task, actor, self.now()).await?);
+        let (tasks, now) = (&self.parts.tasks, self.now());
+        let made = match (&how.beside, how.start) {
+            (Some(seen), starts) => tasks.create_redrive(&task, (seen, starts), actor, now).await?,
+            (None, true) => tasks.create_and_start(&task, actor, now).await?,
+            (None, false) => tasks.create(&task, actor, now).await?,
+        };
+        if how.start && !actor.rehearses {
+            self.look_at(made.id);
         }
-        let started = self.parts.tasks.create_and_start(&task, actor, self.now()).await?;
-        if !actor.rehearses {
-            self.look_at(started.id);
-        }
-        Ok(started)
+        Ok(made)
     }
 }
 
 /// How a task is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Making {
     start: bool,
     strict: bool,
+    /// Only while there are no other redrives than these.
+    beside: Option<Family>,
 }
 
 impl Making {
     /// As its plan says.
     pub(super) fn of(plan: &TaskPlan) -> Making {
-        Making { start: plan.start, strict: plan.strict }
+        Making { start: plan.start, strict: plan.strict, beside: None }
+    }
+
+    /// The same of a redrive.
+    #[must_use]
+    pub(super) fn beside(self, seen: Option<Family>) -> Making {
+        Making { beside: seen, ..self }
     }
 }
 

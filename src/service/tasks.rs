@@ -1,9 +1,13 @@
 //! What people and businesses do to tasks: one method a verb. A command whose end is reached already is no error.
 
+use std::time::Duration;
+
 use super::outlook::Outlook;
+use super::task_change::TaskChange;
 use super::{Service, ServiceError};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{DORMANT, Status, StopReason, Wish};
+use crate::domain::tuning_patch::TuningPatch;
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
 
 /// What became of a command.
@@ -22,6 +26,17 @@ pub enum StopHow {
     Drain,
     /// They are aborted.
     Now,
+}
+
+/// How a task is to start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StartHow {
+    /// Not before this time; replaces the one that the task has.
+    pub at: Option<WallMs>,
+    /// Whether its items are judged by their attempts alone from now on; see [`TaskCommand::StartJudging`].
+    pub judges: bool,
+    /// Whether it is refused where it would only be warned of.
+    pub strict: bool,
 }
 
 /// What a business changes when it is ready for a start.
@@ -46,24 +61,22 @@ impl Service {
         self.parts.tasks.get(id).await?.ok_or_else(|| ServiceError::no_task(id))
     }
 
-    /// Starts a task, or lets it go on; with a time not before that. Strictly it is refused where it would only be
-    /// warned of.
+    /// Starts a task, or lets it go on. One that runs already is only told to judge its items, if it is to.
     ///
     /// # Errors
     /// `WrongState` while it stops or after it ended; `Unprocessable` for what would be warned of.
-    pub async fn start_task(
-        &self,
-        id: TaskId,
-        at: Option<WallMs>,
-        strict: bool,
-        actor: &Actor,
-    ) -> Result<Told, ServiceError> {
+    pub async fn start_task(&self, id: TaskId, how: StartHow, actor: &Actor) -> Result<Told, ServiceError> {
+        let StartHow { at, judges, strict } = how;
         if strict {
             let task = self.task(id).await?;
             let business = self.business_of(&task).await?;
             self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business).await?;
         }
-        let command = at.map_or(TaskCommand::Start, TaskCommand::StartAt);
+        let command = match at {
+            _ if judges => TaskCommand::StartJudging(at),
+            Some(at) => TaskCommand::StartAt(at),
+            None => TaskCommand::Start,
+        };
         let now = self.now();
         // One that waits for another time is not there yet.
         let is_then = move |task: &TaskView| {
@@ -73,7 +86,14 @@ impl Service {
         let there = move |task: &TaskView| {
             task.wish == Wish::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
         };
-        self.tell(id, &command, actor, there).await
+        let told = self.tell(id, &command, actor, there).await?;
+        if told.is_new || !judges || told.task.tuning.judge_after.is_zero() {
+            return Ok(told);
+        }
+        let tuning = TuningPatch { judge_after: Some(Duration::ZERO), ..TuningPatch::default() };
+        let change = TaskChange { tuning, ..TaskChange::default() };
+        let task = self.change_task(id, None, change, actor).await?;
+        Ok(Told { task, is_new: true })
     }
 
     /// Stops a task; it can be started again.
@@ -191,7 +211,7 @@ impl Service {
     }
 
     /// Gives a command unless the task is there already. `is_there` is asked again where the command came too late.
-    async fn tell(
+    pub(super) async fn tell(
         &self,
         id: TaskId,
         command: &TaskCommand,

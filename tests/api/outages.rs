@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::business::{Act, Business};
-use crate::support::Node;
+use crate::support::{Node, Recipe};
 
 /// Where nothing listens, until somebody does.
 async fn free_address() -> std::net::SocketAddr {
@@ -133,4 +133,112 @@ async fn calls_that_fail_with_one_code_are_told_though_others_go_well() {
     assert!(text(&explained["why"]).contains("400"), "{explained:#}");
     let line = await_line(&node, &task, text(&error["code"])).await;
     assert_eq!(line["origin"], "system", "{line:#}");
+}
+
+/// A node with a task of 20 items of which four wait for an hour: two with `NOT_YET`, two with `BUSY`.
+async fn four_that_wait(recipe: &Recipe, business: &Business) -> (Node, String) {
+    business.becomes(|seen| match seen.items()[0].0 {
+        index if index < 16 => Act::ok(),
+        index => {
+            let code = if index < 18 { "NOT_YET" } else { "BUSY" };
+            Act::json(200, json!({"result": "retry", "code": code, "retry_after": "1h"}))
+        }
+    });
+    let node = recipe.start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let task = node.task("push", 20, json!({"rate": "200/s", "start": true})).await;
+    node.until(&task, "four wait", |view| {
+        view["counts"]["succeeded"] == 16 && view["counts"]["in_flight"] == 0
+    })
+    .await;
+    (node, task)
+}
+
+/// Asks until the node takes it: what failed is saved within seconds.
+async fn give_up(node: &Node, task: &str, body: Value) -> Value {
+    let begun = std::time::Instant::now();
+    loop {
+        let answer = node.admin.post(&format!("/v1/tasks/{task}/abandon"), body.clone()).await;
+        if answer.status == 202 {
+            return answer.json();
+        }
+        assert!(answer.status == 422 && begun.elapsed() < crate::support::PATIENCE, "{answer:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn items_that_wait_are_given_up_by_their_code_while_the_task_runs() {
+    let business = Business::willing().await;
+    let (node, task) = four_that_wait(&Recipe::new(), &business).await;
+    let path = format!("/v1/tasks/{task}/abandon");
+    let given_up = give_up(&node, &task, json!({"code": "NOT_YET", "reason": "they never will"})).await;
+    assert_eq!(given_up["given_up"]["code"], "NOT_YET", "{given_up:#}");
+    let seen = node.until(&task, "two are given up", |view| view["counts"]["abandoned"] == 2).await;
+    assert_eq!((&seen["status"], &seen["counts"]["succeeded"]), (&json!("running"), &json!(16)));
+    let unknown = node.admin.post(&path, json!({"code": "NO_SUCH"})).await.problem(422, "validation-failed");
+    assert!(unknown.to_string().contains("BUSY (2)"), "it names what there is: {unknown:#}");
+    let dry = node.admin.post(&format!("{path}?dry_run=true"), json!({"code": "BUSY"})).await.expect(200);
+    assert_eq!(dry["would"]["given_up"], json!({"code": "BUSY", "items": 2}), "{dry:#}");
+    give_up(&node, &task, json!({"code": "BUSY"})).await;
+    let done = node.status(&task, "finished").await;
+    assert_eq!((&done["counts"]["abandoned"], &done["result"]), (&json!(4), &json!("with_failures")));
+    let groups = node.admin.get(&format!("/v1/tasks/{task}/failures/groups")).await.expect(200);
+    let codes: Vec<&Value> = groups["items"].as_array().unwrap().iter().map(|group| &group["code"]).collect();
+    assert_eq!(codes, ["BUSY", "NOT_YET"], "each with its own reason: {groups:#}");
+    let revisions = node.admin.get(&format!("/v1/tasks/{task}/revisions")).await.expect(200);
+    let all = revisions["items"].as_array().unwrap();
+    let told: Vec<&Value> = all.iter().filter(|entry| entry["action"] == "task.abandon").collect();
+    assert_eq!((told.len(), &told[1]["reason"]), (2, &json!("they never will")), "a dry run leaves none");
+    node.admin.post(&path, json!({"code": "BUSY"})).await.problem(409, "wrong-state");
+}
+
+#[tokio::test]
+async fn what_was_given_up_stays_so_although_the_node_is_killed_right_after_the_answer() {
+    let (recipe, business) = (Recipe::new(), Business::willing().await);
+    let (node, task) = four_that_wait(&recipe, &business).await;
+    give_up(&node, &task, json!({"code": "NOT_YET"})).await;
+    node.signal(rustix::process::Signal::KILL);
+    node.ended().await;
+    let node = recipe.start().await;
+    let seen = node.until(&task, "two are given up", |view| view["counts"]["abandoned"] == 2).await;
+    assert_eq!(seen["counts"]["succeeded"], 16, "{seen:#}");
+    node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({})).await.expect(202);
+    node.status(&task, "stopped").await;
+    let told = give_up(&node, &task, json!({"code": "BUSY"})).await;
+    assert_eq!((&told["status"], &told["given_up"]["items"]), (&json!("stopped"), &json!(2)), "{told:#}");
+    node.admin.post(&format!("/v1/tasks/{task}/start"), json!({})).await.expect(202);
+    let done = node.status(&task, "finished").await;
+    assert_eq!(done["counts"]["abandoned"], 4, "{done:#}");
+    let calls = business.items().into_iter().filter(|(index, _)| *index >= 16).count();
+    assert_eq!(calls, 4, "none of them was called again");
+}
+
+#[tokio::test]
+async fn a_start_that_judges_items_gives_them_up_although_none_ever_succeeded() {
+    let business = Business::start(|_| Act::status(500)).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let retry = json!({"max_attempts": 2, "backoff": "50ms"});
+    let task = node.task("push", 3, json!({"retry": retry, "start": true})).await;
+    node.until(&task, "held", |view| view["last_error"]["count"].as_u64() >= Some(6)).await;
+    node.admin.post(&format!("/v1/tasks/{task}/stop"), json!({})).await.expect(202);
+    let stopped = node.status(&task, "stopped").await;
+    assert_eq!((&stopped["counts"]["abandoned"], &stopped["judge_after"]), (&json!(0), &json!("10m")));
+    let body = json!({"judge": "items", "reason": "we have seen their log"});
+    let started = node.admin.post(&format!("/v1/tasks/{task}/start"), body).await.expect(202);
+    assert_eq!(started["judge_after"], "0s", "{started:#}");
+    let done = node.status(&task, "finished").await;
+    assert_eq!((&done["counts"]["abandoned"], &done["result"]), (&json!(3), &json!("with_failures")));
+}
+
+#[tokio::test]
+async fn a_task_that_runs_already_is_told_to_judge_its_items() {
+    let business = Business::willing().await;
+    let (node, task) = four_that_wait(&Recipe::new(), &business).await;
+    let path = format!("/v1/tasks/{task}/start");
+    let told = node.admin.post(&path, json!({"judge": "items"})).await.expect(202);
+    assert_eq!((&told["status"], &told["judge_after"]), (&json!("running"), &json!("0s")), "{told:#}");
+    node.admin.post(&path, json!({"judge": "items"})).await.expect(200);
+    assert_eq!(node.admin.post(&path, json!({"judge": "everybody"})).await.status, 400);
 }

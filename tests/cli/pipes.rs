@@ -30,6 +30,16 @@ fn resume<'a>(name: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "--resume", name, "-o", "json"], more, &["--", "sh", "-c", OK]].concat()
 }
 
+/// Where a named job keeps what was piped in.
+fn spool_of(place: &Place, name: &str) -> std::path::PathBuf {
+    let jobs = std::fs::read_dir(place.path(".local/state/windrow")).unwrap();
+    let is_its = |path: &std::path::PathBuf| {
+        path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(&format!("job-{name}-")))
+    };
+    let mut found = jobs.map(|entry| entry.unwrap().path()).filter(is_its);
+    found.next().expect("the job has a directory").join("spool")
+}
+
 #[test]
 fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now() {
     let (place, gate) = (Place::new(), Gate::open());
@@ -43,6 +53,8 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
     let refused = place.windrow_with(&other, &new, &[]);
     refused.refused(7, &["5 items of another content", "windrow run --resume push …", "--restart"]);
 
+    let kept = || std::fs::read_dir(spool_of(&place, "push")).unwrap().count();
+    assert_eq!(kept(), 1, "what was refused is kept nowhere");
     let done = place.windrow(&resume("push", &[])).expect(0);
     assert!(done.stderr.contains("resuming t1: "), "{}", done.stderr);
     let summary = done.json();
@@ -152,8 +164,14 @@ fn a_finished_job_makes_way_for_what_the_pipe_brings_next_where_that_is_wanted()
     for text in ["2 items of another content", "which has ended", "--if-finished restart"] {
         assert!(error.contains(text), "{error}");
     }
+    let spool = spool_of(&place, "nightly");
+    let kept = || std::fs::read_dir(&spool).unwrap().count();
+    assert_eq!(kept(), 1, "what was refused is kept nowhere");
     let next = night("user\nc\n", &["--if-finished", "restart"]).expect(0).json();
     assert_eq!((&next["id"], &next["counts"]["succeeded"]), (&json!("t2"), &json!(1)));
+    assert_eq!(kept(), 2);
+    night("user\na\nb\n", &[]).expect(7);
+    assert_eq!(kept(), 2, "another job of before has worked on the same items");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `windrow task start`, `stop`, `cancel`, `finish`, `recover`, `set`, `delete` and `move`.
+//! `windrow task start`, `stop`, `cancel`, `finish`, `abandon`, `recover`, `set`, `delete` and `move`.
 
 use std::time::Duration;
 
@@ -281,4 +281,31 @@ async fn who_may_only_look_is_refused_and_a_task_stays_on_its_node() {
     Person::admin(&node).windrow("task stop t9").await.refused(3, &["t9"]);
     Person::admin(&node).windrow("task recover t1").await.refused(4, &["created"]);
     Person::admin(&node).windrow("task move t1 --to n2").await.refused(7, &["there is no live node n2"]);
+}
+
+#[tokio::test]
+async fn items_that_wait_are_given_up_by_their_code_and_a_wrong_one_names_those_that_there_are() {
+    let retry = || Act::json(200, json!({"result": "retry", "code": "NOT_YET", "retry_after": "1h"}));
+    let (business, node) = node_with(retry).await;
+    let person = Person::admin(&node);
+    node.task("push", 3, json!({"start": true})).await;
+    node.until("t1", "parked", |task| task["counts"]["parked"] == 3).await;
+    person.windrow("task stop t1 --wait").await.expect(0);
+    person
+        .windrow("task abandon t1 --code NO_SUCH")
+        .await
+        .refused(7, &["NO_SUCH", "items wait with NOT_YET (3)"]);
+    let plan = person.windrow("task abandon t1 --code NOT_YET --dry-run").await.expect(0);
+    assert!(plan.stdout.contains("given up none → ") && plan.stdout.contains("NOT_YET"), "{}", plan.stdout);
+    let told = person.windrow("task abandon t1 --code NOT_YET --reason late").await.expect(0).stdout;
+    assert!(told.starts_with("t1  ■ stopped"), "{told}");
+    assert!(told.contains("wait with NOT_YET are given up, 3 as last saved"), "{told}");
+    assert!(told.contains("as soon as it runs: windrow task start t1"), "{told}");
+    assert_eq!(reason(&node, "t1", "task.abandon").await, "late");
+    let done = person.windrow("task start t1 --judge items --wait").await.expect(8).stdout;
+    assert!(done.contains("t1  ✓ finished (with failures)"), "{done}");
+    assert_eq!(node.admin.get("/v1/tasks/t1").await.expect(200)["judge_after"], "0s");
+    assert_eq!(business.items().len(), 3, "nothing was called again");
+    let list = person.windrow("task failures t1 --code NOT_YET").await.expect(0).stdout;
+    assert_eq!(list.matches("NOT_YET").count(), 3, "{list}");
 }

@@ -195,7 +195,7 @@ impl SessionStore for View {
             .await
     }
 
-    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
+    async fn fence(&self, id: SessionId, heartbeat: i64, wall: WallMs) -> Result<bool, StoreError> {
         let (view, now) = (self.clone(), self.link.clock.now());
         // Whoever may go without leases, or has none, needs none.
         if self.leases.is_some() && self.link.judge(|judge| judge.alone.is_none()) {
@@ -205,7 +205,7 @@ impl SessionStore for View {
             .call(Peer::Database, "fence", move || {
                 let view = view.clone();
                 async move {
-                    let fenced = view.store.fence(id, heartbeat).await?;
+                    let fenced = view.store.fence(id, heartbeat, wall).await?;
                     let who = (view.link.node, view.link.life);
                     view.link.judge(|judge| judge.on_fence(who, id, fenced));
                     Ok(fenced)

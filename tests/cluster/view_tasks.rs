@@ -11,8 +11,8 @@ use windrow::ports::data_log::{
 };
 use windrow::ports::handler::LogLevel;
 use windrow::ports::task_store::{
-    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, NewTask, TaskCommand, TaskStore,
-    TaskView, TokenStart, WaitNote,
+    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
+    TaskStore, TaskView, TokenStart, WaitNote,
 };
 use windrow::ports::upkeep::{Sweep, UpkeepStore};
 
@@ -32,6 +32,16 @@ impl TaskStore for View {
 
     async fn create(&self, task: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
         self.store.create(task, actor, now).await
+    }
+
+    async fn create_redrive(
+        &self,
+        task: &NewTask,
+        seen: (&Family, bool),
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        self.store.create_redrive(task, seen, actor, now).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {

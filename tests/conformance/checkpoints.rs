@@ -358,6 +358,7 @@ pub async fn parked_items_are_paged_by_due_time(harness: Harness) {
         let page = harness.store.parked_due(run.shard, before, after, 333).await.unwrap();
         let Some(last) = page.last() else { break };
         after = Some((last.due_at, last.index));
+        assert!(page.iter().all(|item| item.at == NOW), "it failed then, whenever it is due");
         found.extend(page.iter().map(|item| (item.due_at, item.index.0)));
     }
     assert_eq!(found, expected);

@@ -15,7 +15,7 @@ use windrow::ports::data_log::{DataLogLine, LogRetention};
 use windrow::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint,
 };
-use windrow::ports::task_store::{CommandError, CreateError, NewTask, TaskCommand};
+use windrow::ports::task_store::{CommandError, CreateError, Family, NewTask, TaskCommand};
 use windrow::ports::upkeep::Sweep;
 
 use crate::fixture::{
@@ -170,6 +170,41 @@ pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(ha
     assert_eq!(keyed.len(), 1, "one request, one task: {keyed:?}");
     let named = made.iter().filter(|(keyed, id)| !keyed && id.is_some()).count();
     assert_eq!(named, 1, "one of them got the name");
+}
+
+pub async fn of_redrives_that_have_not_seen_each_other_one_is_made(harness: Harness) {
+    let origin = harness.created(&task(10)).await.id;
+    let redrive = NewTask { parent: Some(origin), ..task(3) };
+    let mut seen = Family { root: origin, redrives: BTreeSet::new() };
+    for starts in [false, true] {
+        let mut creates = JoinSet::new();
+        for _ in 0..8 {
+            let (store, new, seen) = (harness.store.clone(), redrive.clone(), seen.clone());
+            creates.spawn(async move { store.create_redrive(&new, (&seen, starts), &actor(), NOW).await });
+        }
+        let (mut made, mut late) = (Vec::new(), 0);
+        for outcome in creates.join_all().await {
+            match outcome {
+                Ok(view) => made.push(view),
+                Err(CreateError::Overtaken(root)) if root == origin => late += 1,
+                Err(other) => panic!("{other}"),
+            }
+        }
+        assert_eq!((made.len(), late), (1, 7), "who comes later looks again");
+        assert_eq!(made[0].start_no > 0, starts);
+        assert!(seen.redrives.insert(made[0].id));
+    }
+    // A redrive of a redrive may have the same items as one beside it.
+    let first = *seen.redrives.first().unwrap();
+    let below = NewTask { parent: Some(first), ..task(1) };
+    let made = harness.store.create_redrive(&below, (&seen, false), &actor(), NOW).await.unwrap();
+    let late = harness.store.create_redrive(&redrive, (&seen, false), &actor(), NOW).await;
+    assert!(matches!(late, Err(CreateError::Overtaken(_))), "{late:?}");
+    seen.redrives.insert(made.id);
+    harness.store.create_redrive(&redrive, (&seen, false), &actor(), NOW).await.unwrap();
+    let keyed = NewTask { idempotency_key: Some("once".to_owned()), ..redrive };
+    let all = harness.store.create_redrive(&keyed, (&seen, false), &actor(), NOW).await;
+    assert!(matches!(all, Err(CreateError::Overtaken(_))), "{all:?}");
 }
 
 /// Batches of very different sizes are written at once, so that what is numbered first is committed last; and checkpoints

@@ -1,7 +1,7 @@
 //! Facts about the places of failures: dense, in the order of commits, final; and about finding failures by them.
 
 use windrow::domain::ids::{ItemIndex, ShardId};
-use windrow::domain::verdict::SideRecord;
+use windrow::domain::verdict::{ItemTrouble, SideRecord};
 use windrow::ports::data_log::LogOrigin;
 use windrow::ports::failure_list::{AMONG_MAX, FailurePage, RecordedState};
 use windrow::ports::handler::LogLevel;
@@ -119,4 +119,30 @@ pub async fn each_abandoned_item_writes_one_line_with_its_checkpoint(harness: Ha
         lines.iter().map(|line| (line.line.index.unwrap().0, line.code.clone().unwrap())).collect();
     assert_eq!(told, [(2, "B".to_owned()), (1, "A".to_owned())]);
     assert!(lines.iter().all(|line| line.origin == LogOrigin::System && line.line.level == LogLevel::Error));
+}
+
+pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
+    let (run, other) = (harness.running(100).await, harness.running(100).await);
+    let waiting = || async {
+        let found = harness.store.waiting(run.shard.task).await.unwrap();
+        found.into_iter().map(|one| (one.code, one.items)).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting().await, []);
+    let never_failed = ItemTrouble { failure: None, ..trouble(9, "NONE") };
+    let side = vec![
+        SideRecord::Retrying(trouble(4, "TIMEOUT")),
+        parked(5, NOW),
+        parked(6, NOW),
+        SideRecord::Retrying(trouble(7, "BUSY")),
+        SideRecord::Retrying(trouble(8, "RESET")),
+        abandoned(3, "BUSY"),
+        SideRecord::Parked { trouble: never_failed, due_at: NOW },
+    ];
+    harness.stored(with(at(&run, 1, 4), side)).await;
+    harness.stored(with(at(&other, 1, 4), vec![SideRecord::Retrying(trouble(4, "OTHER"))])).await;
+    let expected = [("BUSY", 3), ("RESET", 1), ("TIMEOUT", 1)].map(|(code, items)| (code.to_owned(), items));
+    assert_eq!(waiting().await, expected);
+    harness.stored(with(at(&run, 2, 9), vec![abandoned(5, "BUSY"), SideRecord::Cleared(ItemIndex(8))])).await;
+    let expected = [("BUSY", 2), ("TIMEOUT", 1)].map(|(code, items)| (code.to_owned(), items));
+    assert_eq!(waiting().await, expected);
 }

@@ -202,7 +202,7 @@ impl Harness {
 
     pub async fn fence(&self, id: SessionId) {
         let heartbeat = self.heartbeat(id).await;
-        assert!(self.store.fence(id, heartbeat).await.unwrap());
+        assert!(self.store.fence(id, heartbeat, NOW).await.unwrap());
     }
 
     pub async fn heartbeat(&self, id: SessionId) -> i64 {

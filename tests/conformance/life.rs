@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use windrow::domain::abandonment::ABANDONMENTS_MAX;
 use windrow::domain::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow::domain::task::{Canary, CanaryThen};
 use windrow::ports::run_store::{Hunt, RunClose};
 use windrow::ports::task_store::{CommandError, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote};
 
-use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, task, with};
+use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, task, tuning, with};
 
 const STOP: TaskCommand = TaskCommand::Stop { reason: StopReason::Operator };
 const PREPARE: &str = r#"{"prepare":{"timeout":"1m"},"stopped":{},"finished":{}}"#;
@@ -299,4 +300,55 @@ pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
     let gone = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
     assert_eq!(gone, CommandError::NotFound(id));
     assert!(harness.created(&task(1)).await.id > child.id, "its number is never used again");
+}
+
+pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: Harness) {
+    let run = harness.running(100).await;
+    let id = run.shard.task;
+    let before = harness.store.control(run.shard).await.unwrap();
+    assert!(before.abandonments.is_empty());
+    let abandon = |code: &str| TaskCommand::Abandon { code: code.to_owned() };
+    let view = harness.command(id, abandon("TIMEOUT")).await;
+    assert_eq!(view.status, Status::Running);
+    let after = harness.store.control(run.shard).await.unwrap();
+    assert_eq!(after.rev, before.rev + 1, "owners look");
+    assert!(after.abandonments.covers("TIMEOUT", NOW));
+    assert!(!after.abandonments.covers("TIMEOUT", WallMs(NOW.0 + 1)), "it is about what has failed by then");
+    let later = NOW.plus(Duration::from_secs(9));
+    harness.store.command(id, &abandon("TIMEOUT"), &actor(), later).await.unwrap();
+    harness.command(id, STOP).await;
+    let close = RunClose::Stopped { reason: StopReason::Operator, text: "asked for".to_owned() };
+    harness.stored(closing(&run, 1, 40, close)).await;
+    let view = harness.command(id, abandon("RESET")).await;
+    assert_eq!(view.status, Status::Stopped);
+    harness.command(id, TaskCommand::Start).await;
+    let control = harness.store.control(run.shard).await.unwrap();
+    assert_eq!(control.abandonments, view.abandonments);
+    assert!(control.abandonments.covers("TIMEOUT", later) && control.abandonments.covers("RESET", NOW));
+    let entries = harness.store.audit(id).await.unwrap();
+    let told = entries.iter().rev().find(|entry| entry.action == "task.abandon").unwrap();
+    assert!(told.before.as_deref().is_some_and(|text| !text.contains("RESET")), "{told:?}");
+    assert!(told.after.as_deref().is_some_and(|text| text.contains("RESET")), "{told:?}");
+    for no in 0..ABANDONMENTS_MAX - 2 {
+        harness.command(id, abandon(&format!("C{no}"))).await;
+    }
+    let one_more = harness.store.command(id, &abandon("D"), &actor(), NOW).await;
+    assert!(matches!(one_more, Err(CommandError::Codes(_))), "{one_more:?}");
+}
+
+pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Harness) {
+    let shard = ShardId { task: harness.created(&task(10)).await.id, no: 0 };
+    let view = harness.command(shard.task, TaskCommand::StartJudging(None)).await;
+    assert_eq!((view.status, view.tuning.judge_after), (Status::Queued, Duration::ZERO));
+    assert!(!tuning().judge_after.is_zero());
+    let control = harness.store.control(shard).await.unwrap();
+    assert_eq!((control.rev, control.tuning.judge_after), (view.control_rev, Duration::ZERO));
+    let entries = harness.store.audit(shard.task).await.unwrap();
+    assert_eq!(entries.last().unwrap().action, "task.start");
+    let again = harness.store.command(shard.task, &TaskCommand::StartJudging(None), &actor(), NOW).await;
+    assert!(matches!(again, Err(CommandError::Refused(_))), "it is started: {again:?}");
+    let later = NOW.plus(Duration::from_secs(60));
+    harness.command(shard.task, STOP).await;
+    let view = harness.command(shard.task, TaskCommand::StartJudging(Some(later))).await;
+    assert_eq!((view.start_at, view.tuning.judge_after), (Some(later), Duration::ZERO));
 }

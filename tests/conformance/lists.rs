@@ -174,3 +174,23 @@ async fn an_answer_is_remembered_for_its_key_and_request() {
     assert_eq!(store.forget_keys(WallMs(later.0 + 1), 2).await.unwrap(), 1);
     assert_eq!(take("k", "z", later).await, KeyState::New);
 }
+
+#[tokio::test]
+async fn a_session_that_is_fenced_although_it_owns_nothing_is_told_once_with_its_node() {
+    let (store, _place) = store().await;
+    let id = windrow::domain::ids::SessionId(uuid::Uuid::new_v4());
+    store.begin(&NewSession { node: "n7".to_owned(), ..new_session(id) }).await.unwrap();
+    let heartbeat = store.list().await.unwrap()[0].heartbeat;
+    let fenced = AuditFilter { action: Some("node.fenced".to_owned()), ..AuditFilter::default() };
+    assert!(!store.fence(id, heartbeat + 1, NOW).await.unwrap(), "it is back");
+    assert_eq!(store.audits(&fenced, None, 9).await.unwrap(), []);
+    for _ in 0..2 {
+        assert!(store.fence(id, heartbeat, NOW).await.unwrap());
+    }
+    let told = store.audits(&fenced, None, 9).await.unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let entry = &told[0].entry;
+    assert_eq!((entry.actor.as_str(), entry.at), ("windrow", NOW));
+    assert!(entry.reason.as_deref().is_some_and(|why| why.starts_with("n7 fell silent")), "{entry:?}");
+    assert!(entry.after.as_deref().is_some_and(|after| after.contains(r#""node":"n7""#)), "{entry:?}");
+}

@@ -94,6 +94,8 @@ facts! {
         a_start_after_the_canary_goes_on_with_the_rest,
         finishing_early_by_command_cuts_what_was_not_dispatched,
         a_recovering_task_is_tried_at_once_when_told,
+        codes_that_are_given_up_reach_every_owner_and_outlast_it,
+        a_start_that_judges_items_changes_the_settings_with_it,
         what_a_task_means_changes_only_before_it_has_run,
         a_change_of_what_was_changed_meanwhile_is_refused,
         many_waiting_tasks_are_explained_at_once,
@@ -186,6 +188,7 @@ facts! {
     crossing {
         checkpoint_batches_of_two_nodes_and_commands_cross_without_a_lost_update,
         of_parallel_creates_with_the_same_key_or_name_one_makes_the_task,
+        of_redrives_that_have_not_seen_each_other_one_is_made,
         a_follower_of_a_log_that_many_write_misses_no_line,
         writers_interleaved_at_random_never_take_progress_back,
         nodes_that_look_after_the_store_at_once_do_not_disturb_each_other,
@@ -202,6 +205,7 @@ facts! {
         tasks_do_not_share_places_and_a_batch_of_shards_numbers_each,
         codes_past_the_hundredth_share_the_places_of_other,
         pages_go_by_index_or_by_place,
+        what_waits_is_counted_by_its_code,
         each_abandoned_item_writes_one_line_with_its_checkpoint,
     }
     logs {

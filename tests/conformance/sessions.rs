@@ -15,11 +15,11 @@ pub async fn only_a_silent_heartbeat_is_fenced(harness: Harness) {
     assert_eq!(harness.store.beat(session).await.unwrap(), alive(vec![]));
     let next = harness.heartbeat(session).await;
     assert!(next > seen, "a heartbeat moves");
-    assert!(!harness.store.fence(session, seen).await.unwrap(), "its owner is back");
+    assert!(!harness.store.fence(session, seen, NOW).await.unwrap(), "its owner is back");
     assert_eq!(harness.store.beat(session).await.unwrap(), alive(vec![]));
     let silent = harness.heartbeat(session).await;
-    assert!(harness.store.fence(session, silent).await.unwrap());
-    assert!(harness.store.fence(session, seen).await.unwrap(), "fenced already: go on");
+    assert!(harness.store.fence(session, silent, NOW).await.unwrap());
+    assert!(harness.store.fence(session, seen, NOW).await.unwrap(), "fenced already: go on");
 }
 
 pub async fn a_fenced_session_stays_fenced(harness: Harness) {
@@ -34,7 +34,7 @@ pub async fn a_fenced_session_stays_fenced(harness: Harness) {
         Heartbeat::Fenced,
         "a missing row counts as fenced"
     );
-    assert!(harness.store.fence(missing, 1).await.unwrap());
+    assert!(harness.store.fence(missing, 1, NOW).await.unwrap());
     assert!(harness.store.begin(&new_session(session)).await.is_err(), "ids are never used again");
 }
 

@@ -119,6 +119,23 @@ async fn words_beside_the_answer_are_kept() {
 }
 
 #[tokio::test]
+async fn a_log_line_after_the_answer_and_one_before_the_end_are_kept_where_they_belong() {
+    let worker = r#"while read -r line; do
+        case "$line" in
+            *'"type":"hello"'*) echo '{"type":"ready","protocol":1}' ;;
+            *'"type":"item"'*) echo ok; echo '{"type":"log","index":3,"message":"after the answer"}' ;;
+        esac
+    done
+    echo '{"type":"log","message":"before the end"}'"#;
+    let rig = Setup::new(&["sh", "-c", worker]).open();
+    assert_eq!(rig.item(3, json!(null)).await, Reply::AllOk);
+    rig.close().await;
+    let told: Vec<_> = rig.log.lines().into_iter().map(|line| (line.index, line.message)).collect();
+    let expected = [(Some(ItemIndex(3)), "after the answer".to_owned()), (None, "before the end".to_owned())];
+    assert_eq!(told, expected, "it ended calmly, so nothing else is said");
+}
+
+#[tokio::test]
 async fn stderr_goes_to_the_log_and_a_flood_of_it_blocks_nobody() {
     let rig = Setup::script(1).open();
     assert_eq!(rig.item(0, json!({"do": "stderr", "lines": 50_000})).await, Reply::AllOk);

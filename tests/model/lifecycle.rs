@@ -71,7 +71,7 @@ impl Task {
             }
             Verb::Recover | Verb::Woken => vec![self.unhurt()],
             Verb::Stop | Verb::StopNow | Verb::Cancel => vec![self.clone()],
-            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish => vec![self.clone()],
+            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish | Verb::Abandon => vec![self.clone()],
         }
     }
 

@@ -163,6 +163,26 @@ fn a_task_in_which_everything_fails_stops_and_says_why() {
 }
 
 #[test]
+fn where_people_have_decided_that_it_is_the_items_they_are_given_up_although_none_ever_succeeded() {
+    for (total, fault) in [(5, Fault::Timeout), (5, Fault::Status500), (300, Fault::Timeout)] {
+        let mut case = Case::new(Some(5), total);
+        case.outage = Some((0, 1_000_000, fault));
+        case.tuning.judge_after = Duration::ZERO;
+        let story = play(case);
+        assert_eq!(story.end, Some(RunEnd::Done), "{fault:?}");
+        assert_eq!(story.abandoned.len() as u64, total, "{fault:?}");
+        assert!((5..=10).contains(&story.calls_of_one), "some were excused: {}", story.calls_of_one);
+        assert!(story.over_at < 600, "nobody waits for another outage to end: {} s", story.over_at);
+    }
+    let mut unreachable = Case::new(Some(5), 5);
+    unreachable.outage = Some((0, 1_000_000, Fault::Connect));
+    unreachable.tuning.judge_after = Duration::ZERO;
+    let story = play(unreachable);
+    assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable), "nobody was there to judge them");
+    assert!(story.abandoned.is_empty(), "{:?}", story.abandoned);
+}
+
+#[test]
 fn a_handler_that_was_never_reached_ends_the_run_in_time_with_nothing_charged() {
     for fault in [Fault::Connect, Fault::Unavailable] {
         let mut case = Case::new(Some(5), 300);

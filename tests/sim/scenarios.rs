@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use windrow::domain::abandonment::Abandonments;
 use windrow::domain::execution::{
     CheckpointDraft, Command, Effects, Event, Execution, Phase, Reports, Restored, RunEnd, Shared, Start,
     Wait,
@@ -491,8 +492,8 @@ fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
 #[test]
 fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_file_only() {
     let parked = || {
-        let ItemTrouble { index, attempts, charged, failure, history, .. } = mark(0, 5, "NODE_CRASH");
-        let item = ParkedItem { index, attempts, charged, failure, due_at: WallMs(0), history };
+        let ItemTrouble { index, attempts, charged, failure, at, history } = mark(0, 5, "NODE_CRASH");
+        let item = ParkedItem { index, attempts, charged, failure, at, due_at: WallMs(0), history };
         Restored { low_water: ItemIndex(1), parked: vec![item], ..restored(vec![]) }
     };
     let mut story = Story::resumed(1, parked(), 1, |_| {});
@@ -671,4 +672,141 @@ fn what_led_to_a_stop_is_saved_with_the_stop_and_never_before_it() {
     assert_eq!(draft.counters.succeeded, 2);
     let is_business = |end: &RunEnd| matches!(end, RunEnd::Stopped { reason: StopReason::Business, .. });
     assert!(draft.end.as_ref().is_some_and(is_business), "{:?}", draft.end);
+}
+
+/// A command to give up what waits with this code and failed by now.
+fn give_up(story: &Story, code: &str) -> Command {
+    let mut decided = Abandonments::default();
+    decided.decide(code, at(story.now).wall).expect("there is room");
+    Command::GiveUp(decided)
+}
+
+/// The items that a draft gives up, with their codes.
+fn abandoned(draft: &CheckpointDraft) -> Vec<(u64, &str)> {
+    let found = draft.side.iter().filter_map(|record| match record {
+        SideRecord::Abandoned(trouble) => Some((trouble.index.0, trouble.failure.as_ref()?.code.as_ref())),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// What a run that begins now would find of a draft that was saved.
+fn saved(draft: &CheckpointDraft) -> Restored {
+    let mut restored = Restored {
+        low_water: draft.low_water,
+        high_water: draft.high_water,
+        counters: draft.counters,
+        above: draft.above.clone(),
+        ..Restored::default()
+    };
+    for record in &draft.side {
+        match record {
+            SideRecord::Retrying(trouble) => restored.retrying.push(trouble.clone()),
+            SideRecord::Parked { trouble, due_at } => {
+                let ItemTrouble { index, attempts, charged, failure, at, history } = trouble.clone();
+                restored.parked.push(ParkedItem {
+                    index,
+                    attempts,
+                    charged,
+                    failure,
+                    at,
+                    due_at: *due_at,
+                    history,
+                });
+            }
+            SideRecord::Abandoned(_) | SideRecord::Cleared(_) => {}
+        }
+    }
+    restored
+}
+
+#[test]
+fn what_waits_with_a_code_is_given_up_and_what_is_in_flight_is_not() {
+    let mut story = Story::new(5, |_| {});
+    assert_eq!(story.exchange(8), 5);
+    let hanging = story.out.iter().flat_map(|dispatch| dispatch.run.iter()).last().expect("five left");
+    let all: Vec<Dispatch> = std::mem::take(&mut story.out);
+    for Dispatch { run, attempt } in all {
+        for index in run.iter() {
+            story.out.push(Dispatch { run: IndexRun::one(index), attempt });
+        }
+    }
+    let kept = story.out.pop().expect("the last one");
+    assert_eq!(kept.run.first(), hanging);
+    story.fail_all(Wish::Retry { after: Some(Duration::from_secs(3600)) });
+    assert_eq!(story.exchange(8), 0, "they wait, parked");
+    let other = give_up(&story, "E_OTHER");
+    story.step(Event::Command(other));
+    assert_eq!(story.exchange(8), 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0, "nobody failed with that code");
+    let command = give_up(&story, "E_NO");
+    story.step(Event::Command(command.clone()));
+    story.step(Event::Command(command));
+    assert_eq!(story.exchange(8), 0);
+    let draft = story.save();
+    assert_eq!(abandoned(&draft), [(0, "E_NO"), (1, "E_NO"), (2, "E_NO"), (3, "E_NO")]);
+    assert_eq!(story.end(), None, "the call that is out is awaited");
+    story.pass(1);
+    story.out.push(kept);
+    story.fail_all(Wish::Retry { after: Some(Duration::ZERO) });
+    assert_eq!(story.exchange(8), 1, "it failed after the decision, and is tried again");
+    story.succeed_but(|_| false);
+    story.exchange(8);
+    assert_eq!((story.end(), story.succeeded()), (Some(&RunEnd::Done), 1));
+}
+
+#[test]
+fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
+    for park_after in [Duration::from_secs(2), Duration::from_secs(7200)] {
+        let mut story = Story::new(4, |tuning| tuning.park_after = park_after);
+        assert_eq!(story.exchange(8), 4);
+        story.fail_all(Wish::Retry { after: Some(Duration::from_secs(3600)) });
+        assert_eq!(story.exchange(8), 0);
+        let before = story.save();
+        story.pass(50);
+        let command = give_up(&story, "E_NO");
+        story.step(Event::Command(command.clone()));
+        story.exchange(8);
+        assert_eq!(story.end(), Some(&RunEnd::Done));
+        // Its node dies before anything more is saved.
+        let mut next = Story::resumed(4, saved(&before), 1, |tuning| tuning.park_after = park_after);
+        next.pass(60_000);
+        next.step(Event::Command(command));
+        assert_eq!(next.exchange(8), 0);
+        assert_eq!(abandoned(&next.save()), abandoned(&story.save()));
+        assert_eq!(next.end(), Some(&RunEnd::Done));
+    }
+}
+
+#[test]
+fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_given_up() {
+    let mut story = Story::new(1, |_| {});
+    story.exchange(1);
+    story.fail_all(Wish::Retry { after: Some(Duration::ZERO) });
+    assert_eq!(story.exchange(1), 1, "its second attempt leaves at once");
+    story.pass(1);
+    let command = give_up(&story, "E_NO");
+    story.step(Event::Command(command));
+    assert_eq!(story.exchange(1), 0);
+    assert_eq!(story.end(), None);
+    story.out.clear();
+    story.step(Event::LanesLost);
+    story.exchange(0);
+    assert_eq!(story.end(), Some(&RunEnd::Done));
+    assert_eq!(abandoned(&story.save()), [(0, "E_NO")]);
+}
+
+#[test]
+fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
+    let mut story = Story::new(100, |tuning| tuning.error_budget.abandoned = Some(AbandonedLimit::Count(3)));
+    assert_eq!(story.exchange(8), 8);
+    story.fail_all(Wish::Retry { after: Some(Duration::from_secs(3600)) });
+    story.exchange(0);
+    let command = give_up(&story, "E_NO");
+    story.step(Event::Command(command));
+    assert_eq!(story.exchange(8), 8, "it goes on");
+    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 8);
+    story.fail_all(Wish::Abandon);
+    story.exchange(8);
+    assert_eq!(stopped(story.end()), Some(StopReason::ErrorBudget), "the next one stops it");
 }

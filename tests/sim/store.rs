@@ -98,6 +98,7 @@ impl Store {
                     attempts: trouble.attempts,
                     charged: trouble.charged,
                     failure: trouble.failure.clone(),
+                    at: trouble.at,
                     due_at: *due_at,
                     history: trouble.history.clone(),
                 }),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use windrow::adapters::source::{Format, RangeSource, RedriveSource};
 use windrow::domain::ids::{ItemCount, ItemIndex, TaskId};
 use windrow::ports::StoreError;
-use windrow::ports::failure_list::{FailureList, FailurePage, RecordedItem};
+use windrow::ports::failure_list::{FailureList, FailurePage, RecordedItem, WaitingCode};
 use windrow::ports::source::{Source, SourceError};
 use windrow::ports::source_desk::{RedrivePart, RedriveSpec};
 use windrow::ports::task_store::FailureGroup;
@@ -21,6 +21,10 @@ struct Places(Vec<(&'static str, Vec<u64>)>);
 impl FailureList for Places {
     async fn groups(&self, _: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
         unreachable!("a source doesn't ask for groups")
+    }
+
+    async fn waiting(&self, _: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
+        unreachable!("a source doesn't ask for what waits")
     }
 
     async fn page(&self, _: TaskId, _: &FailurePage, _: u32) -> Result<Vec<RecordedItem>, StoreError> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use windrow::adapters::memory::{Call, When};
-use windrow::domain::ids::{ItemCount, ItemIndex};
+use windrow::domain::ids::{ItemCount, ItemIndex, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason};
 use windrow::domain::verdict::{Failure, Wish};
 use windrow::ports::handler::{ItemReplies, ItemVerdict, Reply};
@@ -79,7 +79,7 @@ async fn a_fenced_session_drops_everything_and_a_new_one_goes_on() {
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     world.until_unsaved(task, super::UNSAVED).await;
     let session = world.store.list().await.expect("memory").pop().expect("one session");
-    assert!(world.store.fence(session.id, session.heartbeat).await.expect("memory"), "fenced");
+    assert!(world.store.fence(session.id, session.heartbeat, WallMs(0)).await.expect("memory"), "fenced");
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, TOTAL);
     let repeats: u64 = world.handler.deliveries().values().map(|count| u64::from(count - 1)).sum();

@@ -147,8 +147,8 @@ impl SessionStore for Link {
         self.store().await?.list().await
     }
 
-    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
-        self.store().await?.fence(id, heartbeat).await
+    async fn fence(&self, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
+        self.store().await?.fence(id, heartbeat, now).await
     }
 
     async fn fence_all_but(&self, survivor: SessionId) -> Result<u64, StoreError> {

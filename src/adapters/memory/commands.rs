@@ -51,17 +51,18 @@ fn act(
     standing: Standing,
     now: WallMs,
 ) -> Result<Settings, CommandError> {
-    let at = if let TaskCommand::StartAt(at) = command { Some(*at) } else { None };
     if command.begins() && state.tasks.get(&id).is_some_and(is_dormant) {
-        return wake(state, id, standing, at, now).map(|()| None);
+        wake(state, id, standing, command.start_at(), now)?;
+        return judge_items(state, id, command);
     }
-    if matches!(command, TaskCommand::Start | TaskCommand::StartAt(_)) {
-        return start(state, id, standing, at, now).map(|()| None);
+    if command.is_start() {
+        start(state, id, standing, command.start_at(), now)?;
+        return judge_items(state, id, command);
     }
     let (taken, nodes) = (taken_name(state, id, command), shards::nodes(state));
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
     match command {
-        TaskCommand::Start | TaskCommand::StartAt(_) => {}
+        TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_) => {}
         TaskCommand::Stop { reason } => end(task, decide(Verb::Stop, standing)?, (Verb::Stop, *reason), now),
         TaskCommand::StopNow => {
             end(task, decide(Verb::StopNow, standing)?, (Verb::StopNow, StopReason::Operator), now);
@@ -81,6 +82,13 @@ fn act(
             return edit_task(task, edit, taken).map(Some);
         }
         TaskCommand::Finish { end } => finish(task, standing, *end, now)?,
+        TaskCommand::Abandon { code } => {
+            decide(Verb::Abandon, standing)?;
+            let before = json(&task.abandonments)?;
+            task.abandonments.decide(code, now)?;
+            task.control_rev += 1;
+            return Ok(Some((before, json(&task.abandonments)?)));
+        }
         TaskCommand::Recover => recover(task, standing, now)?,
         TaskCommand::Ready { start_no, edit } => {
             check_start(task, *start_no)?;
@@ -93,6 +101,18 @@ fn act(
         }
     }
     Ok(None)
+}
+
+/// What a start changes of the settings.
+fn judge_items(state: &mut State, id: TaskId, command: &TaskCommand) -> Result<Settings, CommandError> {
+    let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
+    if !matches!(command, TaskCommand::StartJudging(_)) {
+        return Ok(None);
+    }
+    let before = json(&task.tuning)?;
+    task.tuning = task.tuning.clone().judging_items();
+    task.control_rev += 1;
+    Ok(Some((before, json(&task.tuning)?)))
 }
 
 /// Starts what rested too long to go on by itself: as after a stop.
@@ -373,6 +393,8 @@ pub(super) fn delete(state: &mut State, id: TaskId, actor: &Actor, now: WallMs) 
     Ok(())
 }
 
-fn json(tuning: &crate::domain::task::Tuning) -> Result<Option<String>, StoreError> {
-    serde_json::to_string(tuning).map(Some).map_err(|cause| StoreError::Refused(format!("settings: {cause}")))
+fn json(settings: &impl serde::Serialize) -> Result<Option<String>, StoreError> {
+    serde_json::to_string(settings)
+        .map(Some)
+        .map_err(|cause| StoreError::Refused(format!("settings: {cause}")))
 }

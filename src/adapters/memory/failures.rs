@@ -1,18 +1,40 @@
 //! Items that failed, by index, by place, one by one.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 
 use super::state::{Item, ItemState, State};
 use super::{Call, MemoryStore};
 use crate::domain::ids::{ItemIndex, TaskId};
 use crate::ports::StoreError;
-use crate::ports::failure_list::{AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState};
+use crate::ports::failure_list::{
+    AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState, WaitingCode,
+};
 use crate::ports::task_store::{FailureGroup, TaskStore};
 
 #[async_trait]
 impl FailureList for MemoryStore {
     async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
         self.failure_groups(task).await
+    }
+
+    async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
+        self.act(Call::Read, |state| {
+            let items = state.tasks.get(&task).into_iter().flat_map(|task| task.items.values());
+            let mut found: BTreeMap<String, u64> = BTreeMap::new();
+            for item in items.filter(|item| item.state != ItemState::Abandoned) {
+                if let Some(failure) = &item.trouble.failure {
+                    *found.entry(failure.code.clone().into_owned()).or_default() += 1;
+                }
+            }
+            let mut found: Vec<_> =
+                found.into_iter().map(|(code, items)| WaitingCode { code, items }).collect();
+            found.sort_by_key(|one| Reverse(one.items));
+            Ok(found)
+        })
+        .await
     }
 
     async fn page(

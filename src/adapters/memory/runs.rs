@@ -78,6 +78,7 @@ impl RunStore for MemoryStore {
                 tuning: task.tuning.clone(),
                 finish_at: task.finish_at,
                 canary: task.canary,
+                abandonments: task.abandonments.clone(),
                 shared: shards::shared(task, shard.no),
                 pause: task.pause,
                 slow: task.slow,
@@ -91,10 +92,10 @@ impl RunStore for MemoryStore {
 fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
     let Some(task) = state.tasks.get(&id.task) else { return Vec::new() };
     let mut parked: Vec<ParkedItem> = Vec::new();
-    for (index, item) in task.items.iter().filter(|(_, item)| item.shard == id.no) {
+    for item in task.items.values().filter(|item| item.shard == id.no) {
         if let ItemState::Parked(due_at) = item.state {
-            let ItemTrouble { attempts, charged, failure, history, .. } = item.trouble.clone();
-            parked.push(ParkedItem { index: *index, attempts, charged, failure, due_at, history });
+            let ItemTrouble { index, attempts, charged, failure, at, history } = item.trouble.clone();
+            parked.push(ParkedItem { index, attempts, charged, failure, at, due_at, history });
         }
     }
     parked.sort_by_key(|item| (item.due_at, item.index));

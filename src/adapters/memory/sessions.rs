@@ -5,8 +5,10 @@ use uuid::Uuid;
 
 use super::state::{Session, State};
 use super::{Call, MemoryStore};
-use crate::domain::ids::{SessionId, ShardId};
+use crate::domain::ids::{SessionId, ShardId, WallMs};
+use crate::domain::succession::Fenced;
 use crate::ports::StoreError;
+use crate::ports::actor::Actor;
 use crate::ports::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
 };
@@ -69,10 +71,18 @@ impl SessionStore for MemoryStore {
         .await
     }
 
-    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
+    async fn fence(&self, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
         self.act(Call::Fence, |state| {
             let Some(session) = state.sessions.get_mut(&id) else { return Ok(true) };
-            session.fenced |= session.heartbeat == heartbeat;
+            if !session.fenced && session.heartbeat == heartbeat {
+                session.fenced = true;
+                let node = session.node.clone();
+                let told = Fenced { node: &node, session: id };
+                let actor = Actor::windrow(Some(told.sentence()));
+                let change = (Some(told.before()), Some(told.after()));
+                state.record(None, &actor, now, Fenced::ACTION.to_owned(), change);
+                return Ok(true);
+            }
             Ok(session.fenced)
         })
         .await

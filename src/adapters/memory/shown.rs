@@ -44,6 +44,7 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         send_params: task.new.send_params,
         limits: task.new.limits.clone(),
         canary: task.canary,
+        abandonments: task.abandonments.clone(),
         start_at: task.new.start_at,
         deadline: task.new.deadline,
         parent: task.new.parent,

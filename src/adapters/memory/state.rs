@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::limits::Limit;
+use crate::domain::abandonment::Abandonments;
 use crate::domain::business::{HookKind, Hooks};
 use crate::domain::counters::Counters;
 use crate::domain::ids::{
@@ -108,6 +109,7 @@ pub(super) struct Task {
     pub(super) started_at: Option<WallMs>,
     pub(super) finished_at: Option<WallMs>,
     pub(super) canary: Option<Canary>,
+    pub(super) abandonments: Abandonments,
     pub(super) pause: Option<Pause>,
     pub(super) slow: Option<Slow>,
     pub(super) finish_at: Option<ItemIndex>,

@@ -6,14 +6,15 @@ use super::progress::status_json;
 use super::state::{Shard, State, Task};
 use super::{Call, MemoryStore, commands, moves, shards, shown};
 use crate::adapters::start_token;
+use crate::domain::abandonment::Abandonments;
 use crate::domain::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::limit::key::LimitKey;
 use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
 use crate::ports::task_store::{
-    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, NewTask,
-    TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
+    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family,
+    NewTask, TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
 };
 
 #[async_trait]
@@ -35,6 +36,21 @@ impl TaskStore for MemoryStore {
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
         self.act(Call::Create, |state| on(state, actor, |state| create(state, new, actor, now))).await
+    }
+
+    async fn create_redrive(
+        &self,
+        new: &NewTask,
+        (seen, starts): (&Family, bool),
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        let make = |state: &mut State| {
+            refuse_overtaken(state, new, seen)?;
+            create(state, new, actor, now)
+        };
+        let made = self.act(Call::Create, |state| on(state, actor, make)).await?;
+        if starts { self.start_made(made, actor, now).await } else { Ok(made) }
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
@@ -199,6 +215,17 @@ fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Resul
     Ok(shown::view(id, &state.tasks[&id]))
 }
 
+fn refuse_overtaken(state: &State, new: &NewTask, seen: &Family) -> Result<(), CreateError> {
+    let key = new.idempotency_key.clone().map(|key| (new.business.clone(), key));
+    let is_repeat = key.is_some_and(|key| state.keys.contains_key(&key));
+    let is_child = |task: &Task| task.new.parent.is_some_and(|parent| seen.members().any(|id| id == parent));
+    let mut redrives = state.tasks.iter().filter(|(_, task)| is_child(task));
+    if !is_repeat && redrives.any(|(id, _)| !seen.redrives.contains(id)) {
+        return Err(CreateError::Overtaken(seen.root));
+    }
+    Ok(())
+}
+
 fn holder_of_name(state: &State, new: &NewTask) -> Option<TaskId> {
     let mut tasks = state.tasks.iter();
     let holder = tasks.find(|(_, task)| task.new.business == new.business && task.name == new.name);
@@ -225,6 +252,7 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         started_at: None,
         finished_at: None,
         canary: new.canary,
+        abandonments: Abandonments::default(),
         finish_at: None,
         awaiting_until: None,
         start_token: None,

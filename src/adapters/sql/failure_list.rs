@@ -1,13 +1,16 @@
 //! Items that failed, by index, by place, one by one.
 
 use async_trait::async_trait;
+use sea_orm::sea_query::Query;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::item;
+use super::entity::{item, shard};
 use super::{Store, damaged, error, items};
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::ports::StoreError;
-use crate::ports::failure_list::{AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState};
+use crate::ports::failure_list::{
+    AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState, WaitingCode,
+};
 use crate::ports::task_store::{FailureGroup, TaskStore};
 
 /// Indexes in one `IN (…)`.
@@ -17,6 +20,33 @@ const INDEXES_PER_STATEMENT: usize = 5_000;
 impl FailureList for Store {
     async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
         self.failure_groups(task).await
+    }
+
+    async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
+        use item::Column as C;
+        // By shard and state, as the index has them: a task may have given up millions.
+        let shards = Query::select()
+            .column(shard::Column::ShardNo)
+            .from(shard::Entity)
+            .and_where(shard::Column::TaskId.eq(task.0))
+            .to_owned();
+        let found: Vec<(String, i64)> = item::Entity::find()
+            .select_only()
+            .column(C::Code)
+            .column_as(C::Idx.count(), "items")
+            .filter(C::TaskId.eq(task.0))
+            .filter(C::ShardNo.in_subquery(shards))
+            .filter(C::State.is_in([items::RETRYING, items::PARKED]))
+            .filter(C::Code.is_not_null())
+            .group_by(C::Code)
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        let found = found.into_iter().map(|(code, items)| WaitingCode { code, items: items.cast_unsigned() });
+        let mut found: Vec<WaitingCode> = found.collect();
+        found.sort_by(|one, other| other.items.cmp(&one.items).then_with(|| one.code.cmp(&other.code)));
+        Ok(found)
     }
 
     async fn page(

@@ -77,6 +77,7 @@ impl RunStore for Store {
             finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
             canary: words::canary(row.canary.as_deref())?,
             shared: Shared { share, items: shards::whole(&row).len(), abandoned_elsewhere, all_down },
+            abandonments: words::abandonments(row.abandonments.as_deref())?,
             pause: words::pause(&row)?,
             slow: words::slow(&row),
         })
@@ -96,6 +97,6 @@ fn parked(shard: ShardId) -> sea_orm::Select<item::Entity> {
 
 fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
     let due_at = WallMs(row.due_at);
-    let ItemTrouble { index, attempts, charged, failure, history, .. } = items::trouble(row)?;
-    Ok(ParkedItem { index, attempts, charged, failure, due_at, history })
+    let ItemTrouble { index, attempts, charged, failure, at, history } = items::trouble(row)?;
+    Ok(ParkedItem { index, attempts, charged, failure, at, due_at, history })
 }

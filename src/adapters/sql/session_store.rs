@@ -10,12 +10,15 @@ use uuid::Uuid;
 
 use super::entity::{meta, session, shard_head};
 use super::run_claim::unfenced;
+use super::task_record::{self, Change};
 use super::{Store, damaged, error, settled, words};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::capacity::Load;
 use crate::domain::ids::{ClaimId, Epoch, SessionId, WallMs};
 use crate::domain::lifecycle::Wish;
+use crate::domain::succession::Fenced;
 use crate::ports::StoreError;
+use crate::ports::actor::Actor;
 use crate::ports::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
 };
@@ -76,21 +79,8 @@ impl SessionStore for Store {
         Ok(rows.map_err(error)?.into_iter().filter_map(|row| words::readable("session", view(row))).collect())
     }
 
-    async fn fence(&self, id: SessionId, heartbeat: i64) -> Result<bool, StoreError> {
-        let fenced = session::Entity::update_many()
-            .col_expr(session::Column::Fenced, Expr::value(true))
-            .filter(session::Column::Id.eq(words::session_text(id)))
-            .filter(session::Column::Fenced.eq(false))
-            .filter(session::Column::Hb.eq(heartbeat))
-            .exec(&self.writer)
-            .await
-            .map_err(error)?;
-        if fenced.rows_affected == 1 {
-            return Ok(true);
-        }
-        let row = session::Entity::find_by_id(words::session_text(id)).one(&self.writer).await;
-        // A row that is gone counts as fenced (rule 6).
-        Ok(row.map_err(error)?.is_none_or(|row| row.fenced))
+    async fn fence(&self, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
+        settled(|| fence(self, id, heartbeat, now)).await
     }
 
     async fn fence_all_but(&self, survivor: SessionId) -> Result<u64, StoreError> {
@@ -159,6 +149,35 @@ impl SessionStore for Store {
         }
         transaction.commit().await.map_err(error)
     }
+}
+
+async fn fence(store: &Store, id: SessionId, heartbeat: i64, now: WallMs) -> Result<bool, StoreError> {
+    let transaction = store.write().await?;
+    let fenced = session::Entity::update_many()
+        .col_expr(session::Column::Fenced, Expr::value(true))
+        .filter(session::Column::Id.eq(words::session_text(id)))
+        .filter(session::Column::Fenced.eq(false))
+        .filter(session::Column::Hb.eq(heartbeat))
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
+    let row = session::Entity::find_by_id(words::session_text(id)).one(&transaction).await.map_err(error)?;
+    // A row that is gone counts as fenced (rule 6).
+    let Some(row) = row else { return Ok(true) };
+    if fenced.rows_affected == 1 {
+        let told = Fenced { node: &row.node, session: id };
+        let change = Change {
+            task: None,
+            business: None,
+            action: Fenced::ACTION.to_owned(),
+            before: Some(told.before()),
+            after: Some(told.after()),
+        };
+        let actor = Actor::windrow(Some(told.sentence()));
+        task_record::audit(&transaction, &actor, change, now).await?;
+        transaction.commit().await.map_err(error)?;
+    }
+    Ok(row.fenced)
 }
 
 /// The row of `meta` that names the witness.

@@ -96,12 +96,12 @@ async fn obey(
     now: WallMs,
 ) -> Result<Option<(String, String)>, CommandError> {
     match command {
-        command if command.begins() && row.status_reason.as_deref() == Some(DORMANT) => {
-            let at = if let TaskCommand::StartAt(at) = command { Some(*at) } else { None };
-            task_start::wake(transaction, row, standing, at, now).await?;
+        TaskCommand::Recover if row.status_reason.as_deref() == Some(DORMANT) => {
+            task_start::wake(transaction, row, standing, None, now).await?;
         }
-        TaskCommand::Start => task_start::start(transaction, row, standing, None, now).await?,
-        TaskCommand::StartAt(at) => task_start::start(transaction, row, standing, Some(*at), now).await?,
+        TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_) => {
+            return start(transaction, row, command, standing, now).await;
+        }
         TaskCommand::Stop { reason } => {
             end(transaction, row, (Verb::Stop, *reason), standing, now).await?;
         }
@@ -122,6 +122,10 @@ async fn obey(
         TaskCommand::Finish { end } => {
             task_finish::finish(transaction, row, standing, *end, now).await?;
         }
+        TaskCommand::Abandon { code } => {
+            decide(Verb::Abandon, standing)?;
+            return Ok(Some(task_edit::abandon(transaction, row, code, now).await?));
+        }
         TaskCommand::Recover => task_finish::recover(transaction, row, standing, now).await?,
         TaskCommand::Ready { start_no, edit } => {
             task_start::ready(transaction, row, standing, (*start_no, edit), now).await?;
@@ -131,6 +135,28 @@ async fn obey(
         }
     }
     Ok(None)
+}
+
+/// Starts, or lets go on; says what was and is where that isn't the status alone.
+async fn start(
+    transaction: &Transaction,
+    row: &mut task::Model,
+    command: &TaskCommand,
+    standing: Standing,
+    now: WallMs,
+) -> Result<Option<(String, String)>, CommandError> {
+    let judging = matches!(command, TaskCommand::StartJudging(_));
+    let tuned = match judging {
+        true => Some(task_edit::tune(transaction, row, &words::tuning(&row.tuning)?.judging_items()).await?),
+        false => None,
+    };
+    let at = command.start_at();
+    if row.status_reason.as_deref() == Some(DORMANT) {
+        task_start::wake(transaction, row, standing, at, now).await?;
+    } else {
+        task_start::start(transaction, row, standing, at, now).await?;
+    }
+    Ok(tuned)
 }
 
 /// Stop and cancel.

@@ -1,7 +1,7 @@
 //! Makes businesses and tasks, each once.
 
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
@@ -14,7 +14,10 @@ use crate::domain::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
-use crate::ports::task_store::{Actor, CreateError, NewTask, TaskView};
+use crate::ports::task_store::{Actor, CreateError, Family, NewTask, TaskView};
+
+/// Tasks in one `IN (…)`.
+const MEMBERS_PER_STATEMENT: usize = 5_000;
 
 /// See [`crate::ports::task_store::TaskStore::ensure_business`].
 pub(super) async fn ensure_business(
@@ -60,7 +63,7 @@ async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<b
 /// made at once and each commit waits for the disk.
 pub(super) async fn create(
     store: &Store,
-    (new, starts): (&NewTask, bool),
+    (new, seen, starts): (&NewTask, Option<&Family>, bool),
     actor: &Actor,
     now: WallMs,
 ) -> Result<TaskView, CreateError> {
@@ -73,7 +76,12 @@ pub(super) async fn create(
     let owner = owner.ok_or_else(|| CreateError::NoBusiness(new.business.clone()))?;
     let row = match made_before(&transaction, new).await? {
         Some(made) => made,
-        None => make(&transaction, &owner, new, actor, now).await?,
+        None => {
+            if let Some(seen) = seen {
+                refuse_overtaken(&transaction, new, seen).await?;
+            }
+            make(&transaction, &owner, new, actor, now).await?
+        }
     };
     // One that was started before may have been stopped since: a repeat of the request changes nothing.
     let row = match starts && row.start_no == 0 && row.status == Status::Created.as_str() {
@@ -126,6 +134,30 @@ async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<
             .map_err(error)?;
     }
     Ok(made)
+}
+
+/// Redrives of a family are made one after the other, under the lock of its root: what is there by now was made before.
+async fn refuse_overtaken(
+    transaction: &Transaction,
+    new: &NewTask,
+    seen: &Family,
+) -> Result<(), CreateError> {
+    locks::tasks(transaction, &new.parent.into_iter().chain([seen.root]).collect()).await?;
+    let members: Vec<i64> = seen.members().map(|id| id.0).collect();
+    for some in members.chunks(MEMBERS_PER_STATEMENT) {
+        let found: Vec<i64> = task::Entity::find()
+            .select_only()
+            .column(task::Column::Id)
+            .filter(task::Column::ParentId.is_in(some.iter().copied()))
+            .into_tuple()
+            .all(transaction)
+            .await
+            .map_err(error)?;
+        if found.into_iter().any(|id| !seen.redrives.contains(&TaskId(id))) {
+            return Err(CreateError::Overtaken(seen.root));
+        }
+    }
+    Ok(())
 }
 
 /// What is being deleted has no failures to do again: its rows go while the new task is made.

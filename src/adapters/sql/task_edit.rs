@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::entity::{shard, shard_head, task};
 use super::{Transaction, error, task_record, upload_use, words};
-use crate::domain::ids::{ItemCount, ItemIndex, TaskId};
+use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Standing};
 use crate::domain::meaning::{Meaning, changed};
 use crate::domain::task::Tuning;
@@ -185,6 +185,21 @@ pub(super) async fn tune(
     let before = std::mem::replace(&mut row.tuning, words::tuning_text(tuning)?);
     bump_control(transaction, row).await?;
     Ok((before, row.tuning.clone()))
+}
+
+/// Remembers that items which wait with a code are given up, for owners to see within a second.
+pub(super) async fn abandon(
+    transaction: &Transaction,
+    row: &mut task::Model,
+    code: &str,
+    now: WallMs,
+) -> Result<(String, String), CommandError> {
+    let mut decided = words::abandonments(row.abandonments.as_deref())?;
+    decided.decide(code, now)?;
+    let before = std::mem::replace(&mut row.abandonments, words::abandonments_text(&decided)?);
+    bump_control(transaction, row).await?;
+    let list = |text: Option<String>| text.unwrap_or_else(|| "[]".to_owned());
+    Ok((list(before), list(row.abandonments.clone())))
 }
 
 /// Tells owners that the task's control changed.

@@ -11,8 +11,8 @@ use super::{
 use crate::domain::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use crate::ports::StoreError;
 use crate::ports::task_store::{
-    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, NewTask, TaskCommand, TaskStore,
-    TaskView, TokenStart, WaitNote,
+    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
+    TaskStore, TaskView, TokenStart, WaitNote,
 };
 
 #[async_trait]
@@ -26,7 +26,17 @@ impl TaskStore for Store {
     }
 
     async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
-        settled(|| task_create::create(self, (new, false), actor, now)).await
+        settled(|| task_create::create(self, (new, None, false), actor, now)).await
+    }
+
+    async fn create_redrive(
+        &self,
+        new: &NewTask,
+        (seen, starts): (&Family, bool),
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        settled(|| task_create::create(self, (new, Some(seen), starts), actor, now)).await
     }
 
     async fn create_and_start(
@@ -35,7 +45,7 @@ impl TaskStore for Store {
         actor: &Actor,
         now: WallMs,
     ) -> Result<TaskView, CreateError> {
-        settled(|| task_create::create(self, (new, true), actor, now)).await
+        settled(|| task_create::create(self, (new, None, true), actor, now)).await
     }
 
     async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {

@@ -89,6 +89,7 @@ pub(super) fn together(
         send_params: row.send_params,
         limits: words::limits(row.limits.as_deref())?,
         canary: words::canary(row.canary.as_deref())?,
+        abandonments: words::abandonments(row.abandonments.as_deref())?,
         start_at: (row.not_before > 0).then_some(WallMs(row.not_before)),
         deadline: row.deadline.map(WallMs),
         parent: row.parent_id.map(TaskId),

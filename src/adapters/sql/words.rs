@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::damaged;
 use super::entity::{shard_head, task};
+use crate::domain::abandonment::Abandonments;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ClaimId, SessionId, ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{ShardState, Status, Wish};
@@ -119,6 +120,17 @@ pub(super) fn canary_text(canary: Option<Canary>) -> Result<Option<String>, Stor
 
 pub(super) fn canary(text: Option<&str>) -> Result<Option<Canary>, StoreError> {
     text.map(|text| serde_json::from_str(text).map_err(|_| damaged("a canary", text))).transpose()
+}
+
+/// Decisions on codes as JSON text; none are null.
+pub(super) fn abandonments_text(decided: &Abandonments) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(decided).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!decided.is_empty()).then(text).transpose()
+}
+
+pub(super) fn abandonments(text: Option<&str>) -> Result<Abandonments, StoreError> {
+    let Some(text) = text else { return Ok(Abandonments::default()) };
+    serde_json::from_str(text).map_err(|_| damaged("codes that are given up", text))
 }
 
 /// 0 is `auto`.

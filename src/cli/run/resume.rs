@@ -16,6 +16,8 @@ use crate::service::JobError;
 
 /// How a job goes on whose source is still there.
 pub(super) const SAME: &str = "the same command resumes";
+/// Jobs that are looked at together.
+const JOBS_AT_ONCE: u32 = 200;
 /// Jobs that are named to whoever looks for another.
 const NAMED_MAX: u32 = 5;
 /// Statuses of jobs that can go on.
@@ -92,6 +94,37 @@ pub(super) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Faul
     Ok(spec)
 }
 
+/// Removes what was piped in for a job that was refused, unless it is also what an earlier job works on.
+///
+/// # Errors
+/// When the store can't be read, or the file not removed.
+pub(super) async fn forget_piped(store: &impl TaskList, source: &str, state: &StateDir) -> Result<(), Fault> {
+    let Some(file) = piped_file(source) else { return Ok(()) };
+    let (filter, mut after) = (TaskFilter::default(), None);
+    loop {
+        let page = store.tasks(&filter, after, JOBS_AT_ONCE).await?;
+        if page.tasks.iter().any(|task| piped_file(&task.source).as_ref() == Some(&file)) {
+            return Ok(());
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let path = state.spool().join(file);
+    std::fs::remove_file(&path).map_err(|error| {
+        Fault::new(Exit::Failed, format!("{} can't be removed", path.display()), error.to_string())
+    })
+}
+
+/// The file that keeps what a job's pipe brought.
+fn piped_file(source: &str) -> Option<String> {
+    match SourceSpec::parse(source) {
+        Ok(SourceSpec::File { input: Input::Spooled(file), .. }) => Some(file),
+        _ => None,
+    }
+}
+
 /// A job was not resumed.
 pub(super) fn refused(error: JobError) -> Fault {
     let JobError::OtherMeaning { task } = error else { return error.into() };
@@ -102,8 +135,7 @@ pub(super) fn refused(error: JobError) -> Fault {
 
 /// Whether a job's items came through a pipe.
 pub(in crate::cli) fn is_piped(task: &TaskView) -> bool {
-    let spec = SourceSpec::parse(&task.source);
-    matches!(spec, Ok(SourceSpec::File { input: Input::Spooled(_), .. }))
+    piped_file(&task.source).is_some()
 }
 
 /// `windrow run --resume push`, as a shell reads it.

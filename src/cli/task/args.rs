@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use self::look::{ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs};
 use self::make::{ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
-use self::steer::{FinishArgs, MoveArgs, PlainArgs, SetArgs, StartArgs, StopArgs};
+use self::steer::{AbandonArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, StartArgs, StopArgs};
 use super::{explain, wait, watch};
 use crate::cli::remote::{Paging, Remote};
 
@@ -45,6 +45,9 @@ pub enum Verb {
     Cancel(PlainArgs),
     /// Finish tasks early: what was dispatched still settles
     Finish(FinishArgs),
+    /// Give up the items that wait after a failure with a code
+    #[command(after_help = steer::ABANDON_EXAMPLES)]
+    Abandon(AbandonArgs),
     /// Try recovering tasks now
     Recover(PlainArgs),
     /// Change tasks, also while they run; what was and what is are printed

@@ -54,6 +54,7 @@ impl Operation {
     pub(super) const STOP: Operation = Operation::post("/v1/tasks/{task}/stop");
     pub(super) const CANCEL: Operation = Operation::post("/v1/tasks/{task}/cancel");
     pub(super) const FINISH: Operation = Operation::post("/v1/tasks/{task}/finish");
+    pub(super) const ABANDON: Operation = Operation::post("/v1/tasks/{task}/abandon");
     pub(super) const RECOVER: Operation = Operation::post("/v1/tasks/{task}/recover");
     pub(super) const MOVE: Operation = Operation::post("/v1/tasks/{task}/move");
     pub(super) const EDIT: Operation = Operation { method: "patch", template: "/v1/tasks/{task}" };

@@ -49,6 +49,7 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::Stop(args)) => steer::stop(args, shell).await,
         Some(Verb::Cancel(args)) => steer::cancel(args, shell).await,
         Some(Verb::Finish(args)) => steer::finish(args, shell).await,
+        Some(Verb::Abandon(args)) => steer::abandon(args, shell).await,
         Some(Verb::Recover(args)) => steer::recover(args, shell).await,
         Some(Verb::Set(args)) => set::set(args, shell).await,
         Some(Verb::Clone(args)) => create::clone(args, shell).await,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::args::steer::{FinishArgs, PlainArgs, StartArgs, StopArgs};
+use super::args::steer::{AbandonArgs, FinishArgs, Judge, PlainArgs, StartArgs, StopArgs};
 use super::draft::{Draft, Operation};
 use super::ending;
 use super::until::{self, Seen};
@@ -14,7 +14,7 @@ use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::{Danger, Form, Link};
 use crate::cli::screen;
-use crate::cli::table::human;
+use crate::cli::table::{clean, human};
 use crate::client::Answer;
 
 /// Statuses of tasks that haven't ended.
@@ -36,6 +36,7 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
     let mut draft = Draft::default().strictly(args.strict);
     draft.time("start_at", args.start_at.as_ref(), &link)?;
     draft.put_option("now", args.now.then_some(true))?;
+    draft.put_option("judge", args.judge.map(|Judge::Items| "items"))?;
     let send = async |id: &str| draft.send(&link, &args.write, Operation::START, id).await;
     let became = async |id: &str, answer: Answer| {
         let task: Value = answer.json()?;
@@ -201,6 +202,38 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
     };
     let send = async |id: &str| draft.send(&link, &args.write, Operation::FINISH, id).await;
     each(&link, &ids, send, async |_: &str, answer: Answer| told(answer, line)).await
+}
+
+/// Gives up items that wait with a code.
+///
+/// # Errors
+/// What the node refused.
+pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let deed = Deed {
+        verb: "give up items of",
+        usual: "queued,running,recovering,stopping,stopped",
+        danger: Danger::Ordinary,
+        is_dry: args.write.dry_run,
+    };
+    let ids = chosen(&link, &args.which, deed).await?;
+    let mut draft = Draft::default();
+    draft.put("code", &args.code)?;
+    let send = async |id: &str| draft.send(&link, &args.write, Operation::ABANDON, id).await;
+    each(&link, &ids, send, async |_: &str, answer: Answer| told(answer, given_up)).await
+}
+
+/// How many, when, and what comes next.
+fn given_up(task: &Value) -> String {
+    let (id, code) = (id_of(task), clean(task["given_up"]["code"].as_str().unwrap_or_default()));
+    let items = human::count(task["given_up"]["items"].as_u64().unwrap_or(0));
+    let what = format!("items that wait with {code} are given up, {items} as last saved");
+    let next = match task["status"].as_str() {
+        Some("running" | "stopping") => format!("see them: windrow task failures {id} --code {code}"),
+        Some("stopped") => format!("as soon as it runs: windrow task start {id}"),
+        _ => "as soon as it runs".to_owned(),
+    };
+    standing(task, &format!("{what}; {next}"))
 }
 
 /// Deletes.

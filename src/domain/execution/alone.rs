@@ -4,7 +4,7 @@
 //! Items that also failed while others were answered have shown what they are: they are judged by their attempts. Else each
 //! of them is called `max_attempts` times more, spread over `judge_after`. If nothing is answered in all that time, the
 //! outage isn't believed any longer: attempts count, and who has used all of them is exhausted. A task of which no item
-//! ever succeeded stops instead.
+//! ever succeeded stops instead, unless `judge_after` is zero: then people have decided that it is the items.
 //!
 //! Where calls leave in order, every failing item looks like an outage, and every outage like a failing item. So it is called
 //! as often as a probe is sent, and the first one is tried for as long as an outage is believed. Where nothing is
@@ -177,10 +177,15 @@ impl Execution {
     }
 
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
-        if !self.has_succeeded() {
+        if !self.has_succeeded() && !self.whole.judge_after.is_zero() {
             let last = self.judge.errors.last().map(|error| Failure::new(error.code.clone(), &error.example));
             return self.stop_without_success(&last.unwrap_or_else(|| Failure::new("UNKNOWN", "nothing")));
         }
+        self.believe_attempts(now, fx);
+    }
+
+    /// It is the items: no failed attempt is excused any more, until something is answered.
+    pub(super) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
         self.judge.alone.over = true;
         self.judge.circuit.give_up_waiting(now.moment);
         let held: Vec<ItemIndex> = self.troubles.held().collect();

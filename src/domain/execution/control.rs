@@ -13,6 +13,7 @@ impl Execution {
             Command::Stop(end) => self.stop(end),
             Command::Finish(end) => self.finish(end),
             Command::Canary(canary) => self.set_canary(canary),
+            Command::GiveUp(decided) => self.set_given_up(decided),
             Command::Shared(shared) => self.on_shared(shared, now),
             Command::Heard(pause, slow) => self.on_heard(pause, slow, now),
         }
@@ -70,7 +71,7 @@ impl Execution {
                 doing: Doing::Waiting(now.moment.plus(row.due_at.since(now.wall))),
                 failure: row.failure,
                 history: row.history,
-                at: now.wall,
+                at: row.at,
                 due_at: row.due_at,
                 has_row: true,
                 ..Trouble::default()

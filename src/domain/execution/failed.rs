@@ -156,12 +156,16 @@ impl Execution {
     }
 
     pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        self.settle_abandoned(index, trouble, fx);
+        let code = trouble.failure.as_ref().map_or("nothing", |failure| failure.code.as_ref());
+        self.judge_abandoned(&format!("the last one said {code}"));
+    }
+
+    pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.close_place(index, trouble, fx);
         self.side.insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
         self.counters.abandoned += 1;
         self.unsaved += 1;
-        let code = trouble.failure.as_ref().map_or("nothing", |failure| failure.code.as_ref());
-        self.judge_abandoned(&format!("the last one said {code}"));
     }
 }
 

@@ -23,6 +23,8 @@ const REFUSALS_MAX: usize = 3;
 const FAULTS_MAX: usize = 10;
 /// Probes that reached the handler after which a task without any success stops.
 const REACHED_PROBES_MAX: u32 = 20;
+/// So many after which its attempts are believed, where people have decided that it is the items (`judge_after` is zero).
+const DECIDED_PROBES_MAX: u32 = 3;
 /// The code of an item that may not be tried again and whose only attempt an outage swallowed.
 const OUTCOME_UNKNOWN: &str = "OUTCOME_UNKNOWN";
 
@@ -156,7 +158,7 @@ impl Execution {
             FailureClass::Unreachable | FailureClass::Unavailable => {}
         }
         if class == FailureClass::Unclear {
-            self.count_reached_probe(call);
+            self.count_reached_probe(call, now, fx);
             if self.judge.alone.is_over() {
                 return;
             }
@@ -196,13 +198,17 @@ impl Execution {
         }
     }
 
-    fn count_reached_probe(&mut self, call: &FailedCall) {
+    fn count_reached_probe(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
         if self.has_succeeded() || self.judge.circuit.is_closed() {
             return;
         }
         self.judge.reached_probes += 1;
-        if self.judge.reached_probes >= REACHED_PROBES_MAX {
-            self.stop_without_success(&call.failure);
+        let is_decided = self.whole.judge_after.is_zero();
+        let most = if is_decided { DECIDED_PROBES_MAX } else { REACHED_PROBES_MAX };
+        match (self.judge.reached_probes >= most, is_decided) {
+            (false, _) => {}
+            (true, true) => self.believe_attempts(now, fx),
+            (true, false) => self.stop_without_success(&call.failure),
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! `report` and `failed` take in what calls came to, `judge` what they say of the handler (`circuit`, `errors`, `alone`),
 //! `grant` and `probe` decide what leaves, `draft` makes checkpoints, `control` obeys
-//! commands, `progress` and `window_picture` tell people, `sent` counts what left, `solo` finds the item that kills the
+//! commands, `given_up` what people decide on items by their code, `progress` and `window_picture` tell people, `sent` counts what left, `solo` finds the item that kills the
 //! node, `canary` holds all but the first items back, `part` shares the settings, `shared` knows of the other shards. Invariants: `domain::invariants`.
 
 mod alone;
@@ -17,6 +17,7 @@ mod cut_off;
 mod draft;
 mod errors;
 mod failed;
+mod given_up;
 mod grant;
 mod held;
 mod judge;
@@ -41,6 +42,7 @@ pub use types::{
 };
 pub use window_picture::{Cell, Head, WindowPicture};
 
+use super::abandonment::Abandonments;
 use super::counters::Counters;
 use super::error_budget::Meter;
 use super::ids::{ItemIndex, Moment, RunNo, ShardId};
@@ -87,6 +89,8 @@ pub struct Execution {
     budget: Meter,
     judge: judge::Judge,
     pauses_in_a_row: u32,
+    given_up: Abandonments,
+    may_be_given_up: bool,
 
     side: BTreeMap<ItemIndex, SideRecord>,
     outstanding: Option<draft::Outstanding>,
@@ -137,6 +141,8 @@ impl Execution {
             budget: Meter::new(tuning.error_budget),
             judge: judge::Judge::new(&start, now.moment),
             pauses_in_a_row: 0,
+            given_up: Abandonments::default(),
+            may_be_given_up: false,
             side: BTreeMap::new(),
             outstanding: None,
             draft_no: 0,
@@ -200,6 +206,9 @@ impl Execution {
 
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
         self.on_reports(reports, now, fx);
+        if self.may_be_given_up {
+            self.give_up_decided(fx);
+        }
         if self.canary.is_some() {
             self.judge_canary();
         }
@@ -228,6 +237,7 @@ impl Execution {
         self.sent.take_back(self.counters.in_flight, repeats.count() as u64);
         self.stall(None, now.moment);
         self.troubles.lose_flights(now.moment);
+        self.look_for_given_up();
         self.judge.circuit.on_lost(now.moment);
         self.counters.in_flight = 0;
         self.again.clear();

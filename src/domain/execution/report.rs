@@ -163,6 +163,7 @@ impl Execution {
             self.take_back(1, u64::from(trouble.attempts > 0));
             trouble.doing = Doing::Waiting(now.moment);
             self.troubles.put(index, trouble);
+            self.look_for_given_up();
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::domain::abandonment::Abandonments;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, Moment, RunNo, ShardId, WallMs};
 use crate::domain::invariants::Invariant;
@@ -148,6 +149,8 @@ pub enum Command {
     Finish(ItemIndex),
     /// The canary as the task has it now; none lifts it.
     Canary(Option<Canary>),
+    /// Items that wait with these codes are given up; all that was ever decided.
+    GiveUp(Abandonments),
     /// What is known of the rest of the task.
     Shared(Shared),
     /// The task pauses, or goes slower: another shard was told so.

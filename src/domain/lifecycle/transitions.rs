@@ -27,6 +27,8 @@ pub enum Verb {
     Edit,
     /// End early: what was not dispatched is excluded.
     Finish,
+    /// Give up the items that wait with a code.
+    Abandon,
     /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
     Recover,
     /// A person started or recovered what had rested too long to go on by itself.
@@ -60,6 +62,7 @@ slugs!(Verb {
     Describe => "describe",
     Edit => "edit",
     Finish => "finish",
+    Abandon => "abandon",
     Recover => "recover",
     Woken => "woken",
     Claimed => "claimed",
@@ -76,8 +79,8 @@ slugs!(Verb {
 impl Verb {
     /// Whether a person gives it as a command; the others are facts.
     pub fn is_command(self) -> bool {
-        use Verb::{Cancel, Describe, Edit, Finish, Recover, Start, Stop, StopNow, Tune};
-        matches!(self, Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Recover)
+        use Verb::{Abandon, Cancel, Describe, Edit, Finish, Recover, Start, Stop, StopNow, Tune};
+        matches!(self, Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Recover)
     }
 }
 
@@ -126,6 +129,9 @@ const STOPPABLE: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, St
 /// The states of a task that has not ended.
 const OPEN: &[Status] = &[Created, Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped];
 
+/// Those of them in which items may have failed.
+const BEGUN: &[Status] = &[Queued, AwaitingBusiness, Running, Recovering, Stopping, Stopped];
+
 const EDGES: &[Edge] = &[
     edge(Verb::Start, &[Created, Stopped], Some(Wish::Run), Some(Queued), Some(Queued)),
     edge(Verb::Stop, STOPPABLE, Some(Wish::Stop), Some(Stopped), Some(Stopping)),
@@ -135,6 +141,7 @@ const EDGES: &[Edge] = &[
     edge(Verb::Describe, OPEN, None, None, None),
     edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, None, None),
     edge(Verb::Finish, &[Queued, Running, Recovering, Stopped], None, None, None),
+    edge(Verb::Abandon, BEGUN, None, None, None),
     edge(Verb::Recover, &[Recovering], None, Some(Queued), None),
     // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
     edge(Verb::Recover, &[Finalizing], None, None, None),

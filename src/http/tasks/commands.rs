@@ -18,7 +18,7 @@ use crate::http::body::{Body, Params, reason};
 use crate::http::dry_run::DryRunQuery;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
-use crate::service::tasks::{ReadyChange, StopHow, Told};
+use crate::service::tasks::{ReadyChange, StartHow, StopHow, Told};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -59,10 +59,20 @@ struct StartBody {
     start_at: Option<String>,
     /// Now, whatever `start_at` the task has.
     now: Option<bool>,
+    /// With `items`, it is the items that fail and no outage: as `judge_after: "0s"`, which it sets.
+    judge: Option<JudgeBody>,
     /// Why, for the audit.
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
+}
+
+/// Whose fault failures without a verdict are.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum JudgeBody {
+    /// The items'.
+    Items,
 }
 
 /// Start a task, or let it go on.
@@ -97,7 +107,9 @@ async fn start(
         (None, _) => None,
     };
     let actor = steer.caller.actor_of(body.reason, query.is_dry());
-    let told = app.service.start_task(task.id, at, query.is_strict(), &actor).await?;
+    let judges = matches!(body.judge, Some(JudgeBody::Items));
+    let how = StartHow { at, judges, strict: query.is_strict() };
+    let told = app.service.start_task(task.id, how, &actor).await?;
     Ok(answer(&app, query.is_dry(), told).await?)
 }
 

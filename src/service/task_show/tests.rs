@@ -3,6 +3,7 @@ use std::num::NonZeroU32;
 
 use super::*;
 use crate::config::Config;
+use crate::domain::abandonment::Abandonments;
 use crate::domain::ids::ItemCount;
 use crate::domain::ids::SessionId;
 use crate::domain::lifecycle::Wish;
@@ -48,6 +49,7 @@ fn task() -> TaskView {
         deadline: None,
         parent: None,
         awaiting_until: None,
+        abandonments: Abandonments::default(),
         finish_at: None,
         recoveries: 0,
         shards: Vec::new(),

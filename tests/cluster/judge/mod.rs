@@ -185,7 +185,7 @@ impl Judge {
         let Some(task) = self.tasks.get_mut(&id).filter(|_| accepted) else { return };
         task.commands += 1;
         match command {
-            TaskCommand::Start | TaskCommand::StartAt(_) => task.wanted = Wanted::ToRun,
+            command if command.is_start() => task.wanted = Wanted::ToRun,
             TaskCommand::Stop { .. } | TaskCommand::StopNow => task.wanted = Wanted::ToStop,
             TaskCommand::Cancel => task.wanted = Wanted::ToEnd,
             TaskCommand::Finish { end } => {
@@ -301,7 +301,7 @@ impl Judge {
 
 fn name(command: &TaskCommand) -> &'static str {
     match command {
-        TaskCommand::Start | TaskCommand::StartAt(_) => "start",
+        command if command.is_start() => "start",
         TaskCommand::Stop { .. } => "stop",
         TaskCommand::StopNow => "stop --now",
         TaskCommand::Cancel => "cancel",

@@ -33,7 +33,7 @@ impl Twins {
             for harness in [&self.memory, &self.sql] {
                 let sessions = harness.store.list().await.unwrap();
                 if let Some(session) = sessions.iter().find(|session| session.id == id) {
-                    assert!(harness.store.fence(id, session.heartbeat).await.unwrap());
+                    assert!(harness.store.fence(id, session.heartbeat, self.now).await.unwrap());
                 }
             }
         }

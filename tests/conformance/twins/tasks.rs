@@ -59,7 +59,9 @@ impl Twins {
 
     fn start_or_answer(&mut self) -> TaskCommand {
         let start_no = 1 + self.below(3) as u32;
-        match self.below(3) {
+        match self.below(5) {
+            3 => TaskCommand::Abandon { code: format!("C{}", self.below(4)) },
+            4 => TaskCommand::StartJudging(None),
             0 => TaskCommand::StartAt(WallMs(self.now.0 + self.below(60).cast_signed())),
             1 => TaskCommand::Ready { start_no, edit: Box::default() },
             _ => TaskCommand::NotReady { start_no, text: "not today".to_owned() },

@@ -46,6 +46,7 @@ pub struct Model {
     pub start_token_hash: Option<String>,
     pub awaiting_until: Option<i64>,
     pub canary: Option<String>,
+    pub abandonments: Option<String>,
     pub finish_at: Option<i64>,
     pub send_params: bool,
     pub pause_until: Option<i64>,

@@ -1,6 +1,6 @@
 //! What steers tasks: start, stop, cancel, finish, recover, set, delete, move.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label};
 use super::settings::Settings;
@@ -44,6 +44,10 @@ pub struct StartArgs {
     /// Now, whatever start time the task has
     #[arg(long)]
     pub now: bool,
+    /// What failed without a verdict: items are judged by their attempts at once, as with --judge-after 0s, also where no
+    /// item ever succeeded
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub judge: Option<Judge>,
     /// Wait for the end: exit 0, 8 with failures, 9 if it stopped
     #[arg(long)]
     pub wait: bool,
@@ -56,6 +60,13 @@ pub struct StartArgs {
     /// How the node is reached.
     #[command(flatten)]
     pub remote: Remote,
+}
+
+/// Whose fault failures without a verdict are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Judge {
+    /// It is the items, and no outage
+    Items,
 }
 
 /// `windrow task stop`
@@ -101,6 +112,32 @@ pub struct FinishArgs {
     /// Leave out items from this index on; without it, all that were not dispatched
     #[arg(long, value_name = "N")]
     pub total: Option<u64>,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// How items are given up.
+pub(in crate::cli::task) const ABANDON_EXAMPLES: &str = "\
+Examples:
+  windrow task abandon t42 --code TIMEOUT --reason 'the device is gone'
+  windrow task abandon push/black-friday --code HTTP_500 --dry-run
+
+Items in flight aren't touched; what fails with the code later is tried again as usual. Without a run it is done as soon
+as the task runs. windrow task redrive does them again.";
+
+/// `windrow task abandon`
+#[derive(Debug, Args)]
+pub struct AbandonArgs {
+    /// Which tasks.
+    #[command(flatten)]
+    pub which: Which,
+    /// The code of their last failure, such as TIMEOUT; a wrong one is answered with those that there are
+    #[arg(long, value_name = "CODE")]
+    pub code: String,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,
