@@ -65,13 +65,14 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .line("settings", settings(task))
         .line("source", source(&task["source"]))
         .maybe("params", task.get("params").filter(|params| !params.is_null()).map(Value::to_string))
-        .maybe("limits", limits(task))
         .maybe("labels", labels(task));
     for (label, text) in shards(task, times) {
         card = card.line(label, text);
     }
-    for (label, name) in [("parent", "parent"), ("pool", "pool")] {
-        card = card.maybe(label, text(name));
+    for (label, said) in
+        [("parent", text("parent")), ("pool", text("pool")), ("limits", limits(task).as_deref())]
+    {
+        card = card.maybe(label, said);
     }
     for (label, name) in [
         ("created", "created_at"),
