@@ -69,9 +69,7 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
     for (label, text) in shards(task, times) {
         card = card.line(label, text);
     }
-    for (label, said) in
-        [("parent", text("parent")), ("pool", text("pool")), ("limits", limits(task).as_deref())]
-    {
+    for (label, said) in relations(task) {
         card = card.maybe(label, said);
     }
     for (label, name) in [
@@ -189,6 +187,12 @@ fn source(source: &Value) -> String {
     });
     let kind = source["type"].as_str().unwrap_or("unknown").to_owned();
     [kind].into_iter().chain(shown).collect::<Vec<_>>().join("  ")
+}
+
+/// What it belongs to.
+fn relations(task: &Value) -> [(&'static str, Option<String>); 3] {
+    let text = |name: &str| task[name].as_str().map(str::to_owned);
+    [("parent", text("parent")), ("pool", text("pool")), ("limits", limits(task))]
 }
 
 fn limits(task: &Value) -> Option<String> {
