@@ -65,21 +65,21 @@ async fn tasks_of_two_businesses_share_the_limit_that_both_name() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_under_two_limits_obeys_the_lower_one_and_others_have_the_rest_of_the_higher() {
-    let world = node_with("named-both", &[("wide", "300/s"), ("narrow", "50/s")]).await;
-    let both = endless(&world, "push", &["wide", "narrow"]).await;
-    let one = endless(&world, "mail", &["wide"]).await;
+    let world = node_with("named-both", &[("broad", "300/s"), ("narrow", "50/s")]).await;
+    let both = endless(&world, "push", &["broad", "narrow"]).await;
+    let one = endless(&world, "mail", &["broad"]).await;
     tokio::time::sleep(seconds(3)).await;
     let sent = sent_in(&world, &[both, one], seconds(10)).await;
     assert!(is_about(sent[0], 500) && is_about(sent[1], 2500), "{sent:?}");
     let held_by = |task| world.node().runs_of(task)[0].held_by.clone();
     assert_eq!(held_by(both), Some(LimitKey::Named("narrow").text()));
-    assert_eq!(held_by(one), Some(LimitKey::Named("wide").text()));
+    assert_eq!(held_by(one), Some(LimitKey::Named("broad").text()));
     // The narrow one opens: then the two share the wide one.
     world.store.set_limit(LimitKey::Named("narrow"), of_rate("1000/s"));
     tokio::time::sleep(seconds(5)).await;
     let sent = sent_in(&world, &[both, one], seconds(10)).await;
     assert!(is_about(sent[0], 1500) && is_about(sent[1], 1500), "{sent:?}");
-    assert_eq!(held_by(both), Some(LimitKey::Named("wide").text()));
+    assert_eq!(held_by(both), Some(LimitKey::Named("broad").text()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -65,7 +65,7 @@ impl LimitSeats {
     fn reserve(&self, want: u32, now: Moment) -> Joint<JOINED_MAX> {
         let mut joint = Joint::new(want);
         for (at, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.is_limited()) {
-            joint.take(at, seat.reserve(joint.items(), now));
+            joint.take(at, seat.reserve(joint.asks(), now));
         }
         joint
     }

@@ -65,13 +65,12 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .line("settings", settings(task))
         .line("source", source(&task["source"]))
         .maybe("params", task.get("params").filter(|params| !params.is_null()).map(Value::to_string))
-        .maybe("limits", limits(task))
         .maybe("labels", labels(task));
     for (label, text) in shards(task, times) {
         card = card.line(label, text);
     }
-    for (label, name) in [("parent", "parent"), ("pool", "pool")] {
-        card = card.maybe(label, text(name));
+    for (label, said) in relations(task) {
+        card = card.maybe(label, said);
     }
     for (label, name) in [
         ("created", "created_at"),
@@ -188,6 +187,12 @@ fn source(source: &Value) -> String {
     });
     let kind = source["type"].as_str().unwrap_or("unknown").to_owned();
     [kind].into_iter().chain(shown).collect::<Vec<_>>().join("  ")
+}
+
+/// What it belongs to.
+fn relations(task: &Value) -> [(&'static str, Option<String>); 3] {
+    let text = |name: &str| task[name].as_str().map(str::to_owned);
+    [("parent", text("parent")), ("pool", text("pool")), ("limits", limits(task))]
 }
 
 fn limits(task: &Value) -> Option<String> {

@@ -1,8 +1,9 @@
 //! One exchange of a run that is under several limits at once: it may send what the least of them gives.
 //!
-//! The run reserves from each in turn, and asks each for no more than those before it gave. The last one that gave less
-//! than it was asked for is the one that *cuts*: it alone hears that the run wants more. The others would have given
-//! it, and take the run for one that has all that it wants; otherwise they would deal it a part that it can't use.
+//! The run reserves from each in turn, and asks each for no more than those before it gave, but for one item at least. The
+//! one that gave least is the one that *cuts*; of those that gave nothing, the one that has something last. It alone
+//! hears that the run wants more. The others take the run for one that has all that it wants; otherwise they would deal
+//! it a part that it can't use.
 
 use super::pot::{Reserved, Used};
 use crate::domain::ids::Moment;
@@ -22,15 +23,21 @@ impl<const LIMITS: usize> Joint<LIMITS> {
         Joint { each: [None; LIMITS], items: want, ask_at: None, cut_by: None }
     }
 
-    /// How many items may leave, as far as limits were asked; the next one is asked for no more.
+    /// How many items may leave, as far as limits were asked.
     pub fn items(&self) -> u32 {
         self.items
     }
 
-    /// The limit at this place gave this for the [`Joint::items`] that it was asked for.
+    /// What the next limit is asked for: one also where nothing may leave, since it may be the one to wait for.
+    pub fn asks(&self) -> u32 {
+        if self.cut_by.is_some() { self.items.max(1) } else { self.items }
+    }
+
+    /// The limit at this place gave this for what it was asked for.
     pub fn take(&mut self, at: usize, reserved: Reserved) {
         self.each[at] = Some(reserved);
-        if reserved.items < self.items {
+        let is_later = self.cut_by.is_some() && reserved.items == 0 && reserved.ask_at > self.ask_at;
+        if reserved.items < self.items || is_later {
             (self.items, self.ask_at, self.cut_by) = (reserved.items, reserved.ask_at, Some(at));
         }
     }
@@ -93,6 +100,20 @@ mod tests {
     }
 
     #[test]
+    fn of_limits_that_give_nothing_the_one_that_has_something_last_cuts() {
+        let mut joint = Joint::<3>::new(10);
+        joint.take(0, gave(0, 5));
+        assert_eq!(joint.asks(), 1, "the next one may be what is waited for");
+        joint.take(1, gave(0, 70));
+        joint.take(2, Reserved { ask_at: None, ..gave(1, 0) });
+        assert_eq!((joint.items(), joint.cut_by(), joint.ask_at()), (0, Some(1), Some(at(70))));
+        let mut shut = Joint::<1>::new(0);
+        assert_eq!(shut.asks(), 0, "who wants nothing asks for nothing");
+        shut.take(0, Reserved { ask_at: None, ..gave(0, 0) });
+        assert_eq!(shut.cut_by(), None);
+    }
+
+    #[test]
     fn a_run_that_got_all_it_asked_for_or_wants_no_more_is_held_by_nobody() {
         let mut joint = Joint::<2>::new(4);
         joint.take(0, Reserved { ask_at: None, ..gave(4, 0) });
@@ -122,7 +143,7 @@ mod tests {
             for (run, seats) in runs.iter().enumerate() {
                 let mut joint = Joint::<2>::new(1);
                 for (place, (pot, no)) in seats.iter().enumerate() {
-                    joint.take(place, pots[*pot].reserve(*no, joint.items(), now));
+                    joint.take(place, pots[*pot].reserve(*no, joint.asks(), now));
                 }
                 sent[run] += joint.items();
                 let used = Used { left: joint.items(), wants_more: joint.items() == 0, in_flight: 0 };

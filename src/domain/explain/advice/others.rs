@@ -68,16 +68,17 @@ pub(super) fn retries(case: &Case<'_>) -> Advice {
 /// Why no setting of the task helps under a limit.
 const SHARED: &str = "all tasks under the limit share it, on all nodes";
 
-fn named_limit<'a>(case: &Case<'a>) -> Option<&'a String> {
-    case.facts.limit.as_ref().and_then(|limit| limit.name.as_ref())
+fn named_limit(case: &Case<'_>) -> Option<Advice> {
+    let name = case.facts.limit.as_ref()?.name.as_ref()?;
+    let text =
+        format!("raise the limit {name} (`windrow limit set {name}`), or stop another task that uses it");
+    Some(case.cant(&text, SHARED))
 }
 
 /// What has no setting of its own.
 pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
-    if let (StallReason::Limit, Some(name)) = (reason, named_limit(case)) {
-        let text =
-            format!("raise the limit {name} (`windrow limit set {name}`), or stop another task that uses it");
-        return case.cant(&text, SHARED);
+    if let (StallReason::Limit, Some(advice)) = (reason, named_limit(case)) {
+        return advice;
     }
     let (text, hindrance) = match reason {
         StallReason::HandlerSlots => (
