@@ -79,10 +79,7 @@ fn act(
             return edit_task(task, edit, taken).map(Some);
         }
         TaskCommand::Finish { end } => finish(task, standing, *end, now)?,
-        TaskCommand::Abandon { code } => {
-            decide(Verb::Abandon, standing)?;
-            return control::abandon(task, code, now).map(Some);
-        }
+        TaskCommand::Abandon { code } => return control::abandon(task, standing, code, now).map(Some),
         TaskCommand::Recover => recover(task, standing, now)?,
         TaskCommand::Ready { start_no, edit } => {
             check_start(task, *start_no)?;

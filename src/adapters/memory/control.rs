@@ -2,6 +2,7 @@
 
 use super::state::{State, Task};
 use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::lifecycle::{Standing, Verb, decide};
 use crate::domain::task::Tuning;
 use crate::ports::StoreError;
 use crate::ports::task_store::{CommandError, TaskCommand};
@@ -18,7 +19,13 @@ pub(super) fn tune(task: &mut Task, tuning: &Tuning) -> Result<Change, CommandEr
 }
 
 /// A code that is given up.
-pub(super) fn abandon(task: &mut Task, code: &str, now: WallMs) -> Result<Change, CommandError> {
+pub(super) fn abandon(
+    task: &mut Task,
+    standing: Standing,
+    code: &str,
+    now: WallMs,
+) -> Result<Change, CommandError> {
+    decide(Verb::Abandon, standing)?;
     let before = json(&task.abandonments)?;
     task.abandonments.decide(code, now)?;
     task.control_rev += 1;
