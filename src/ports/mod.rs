@@ -36,6 +36,7 @@ pub mod source;
 pub mod source_desk;
 pub mod source_store;
 pub mod task_command;
+pub mod task_create;
 pub mod task_list;
 pub mod task_store;
 pub mod token_store;

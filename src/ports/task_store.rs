@@ -1,6 +1,6 @@
 //! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
@@ -16,6 +16,7 @@ use crate::domain::task::{Canary, Tuning};
 pub use super::actor::Actor;
 pub use super::shard_view::ShardView;
 pub use super::task_command::{CommandError, MoveRefusal, TaskCommand, TaskEdit};
+pub use super::task_create::{CreateError, Family};
 
 /// A task to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,48 +169,6 @@ pub struct TokenStart {
     pub start_no: u32,
     /// Whether that start is the present one and has not ended.
     pub is_live: bool,
-}
-
-/// A task could not be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CreateError {
-    /// No such business.
-    #[error("there is no business {0}")]
-    NoBusiness(String),
-    /// The business has a task of this name already.
-    #[error("{0} is taken by {1}")]
-    NameTaken(String, TaskId),
-    /// The idempotency key was used for another request.
-    #[error("the idempotency key was used for another request (task {0})")]
-    KeyReused(TaskId),
-    /// The task whose failures it would do again is deleted, or being deleted.
-    #[error("{0}, whose failures it would do again, is deleted")]
-    NoParent(TaskId),
-    /// There is no named limit of this name.
-    #[error("there is no limit {0}")]
-    NoLimit(String),
-    /// Another redrive of the family was made since the caller looked.
-    #[error("{0} was redriven meanwhile")]
-    Overtaken(TaskId),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// The redrives that a new one must leave out what they have: those of a task, of its redrives, and so on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Family {
-    /// The task that none of the others leads to; makers of its redrives follow one another.
-    pub root: TaskId,
-    /// All redrives that were seen, at whatever level.
-    pub redrives: BTreeSet<TaskId>,
-}
-
-impl Family {
-    /// Each of them.
-    pub fn members(&self) -> impl Iterator<Item = TaskId> {
-        std::iter::once(self.root).chain(self.redrives.iter().copied())
-    }
 }
 
 /// Failures of one code.

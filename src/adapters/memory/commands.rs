@@ -1,7 +1,7 @@
 //! What people do to tasks: the transition table decides, maps change.
 
 use super::state::{State, Task};
-use super::{hooks, progress, shards, shown};
+use super::{control, hooks, progress, shards, shown};
 use crate::adapters::start_token;
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{
@@ -53,11 +53,11 @@ fn act(
 ) -> Result<Settings, CommandError> {
     if command.begins() && state.tasks.get(&id).is_some_and(is_dormant) {
         wake(state, id, standing, command.start_at(), now)?;
-        return judge_items(state, id, command);
+        return control::judge_items(state, id, command);
     }
     if command.is_start() {
         start(state, id, standing, command.start_at(), now)?;
-        return judge_items(state, id, command);
+        return control::judge_items(state, id, command);
     }
     let (taken, nodes) = (taken_name(state, id, command), shards::nodes(state));
     let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
@@ -72,23 +72,14 @@ fn act(
         }
         TaskCommand::Tune(tuning) => {
             decide(Verb::Tune, standing)?;
-            let change = (json(&task.tuning)?, json(tuning.as_ref())?);
-            task.tuning = tuning.as_ref().clone();
-            task.control_rev += 1;
-            return Ok(Some(change));
+            return control::tune(task, tuning).map(Some);
         }
         TaskCommand::Edit(edit) => {
             edit.check(standing, has_run(task))?;
             return edit_task(task, edit, taken).map(Some);
         }
         TaskCommand::Finish { end } => finish(task, standing, *end, now)?,
-        TaskCommand::Abandon { code } => {
-            decide(Verb::Abandon, standing)?;
-            let before = json(&task.abandonments)?;
-            task.abandonments.decide(code, now)?;
-            task.control_rev += 1;
-            return Ok(Some((before, json(&task.abandonments)?)));
-        }
+        TaskCommand::Abandon { code } => return control::abandon(task, standing, code, now).map(Some),
         TaskCommand::Recover => recover(task, standing, now)?,
         TaskCommand::Ready { start_no, edit } => {
             check_start(task, *start_no)?;
@@ -101,18 +92,6 @@ fn act(
         }
     }
     Ok(None)
-}
-
-/// What a start changes of the settings.
-fn judge_items(state: &mut State, id: TaskId, command: &TaskCommand) -> Result<Settings, CommandError> {
-    let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
-    if !matches!(command, TaskCommand::StartJudging(_)) {
-        return Ok(None);
-    }
-    let before = json(&task.tuning)?;
-    task.tuning = task.tuning.clone().judging_items();
-    task.control_rev += 1;
-    Ok(Some((before, json(&task.tuning)?)))
 }
 
 /// Starts what rested too long to go on by itself: as after a stop.
@@ -324,7 +303,7 @@ fn described(task: &Task, edit: &TaskEdit) -> Result<String, StoreError> {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     };
     let labels = if task.new.labels.is_empty() { Value::Null } else { serde_json::json!(task.new.labels) };
-    let settings = json(&task.tuning)?;
+    let settings = control::json(&task.tuning)?;
     let members = [
         ("settings", edit.tuning.is_some(), read(settings.as_deref())),
         ("name", edit.name.is_some(), serde_json::json!(task.name)),
@@ -391,10 +370,4 @@ pub(super) fn delete(state: &mut State, id: TaskId, actor: &Actor, now: WallMs) 
     let before = Some(progress::status_json(status));
     state.record(Some(id), actor, now, "task.delete".to_owned(), (before, None));
     Ok(())
-}
-
-fn json(settings: &impl serde::Serialize) -> Result<Option<String>, StoreError> {
-    serde_json::to_string(settings)
-        .map(Some)
-        .map_err(|cause| StoreError::Refused(format!("settings: {cause}")))
 }

@@ -4,6 +4,7 @@
 //! around everything makes each call a transaction; an effect checks before it changes, so a refusal leaves nothing.
 
 mod commands;
+mod control;
 mod data_log;
 mod failures;
 mod faults;

@@ -9,22 +9,31 @@ use crate::domain::abandonment::Abandonments;
 use crate::domain::ids::ItemIndex;
 use crate::domain::waiting::{Doing, Trouble};
 
+/// What people have decided.
+#[derive(Debug, Default)]
+pub(super) struct GivenUp {
+    decided: Abandonments,
+    /// Whether something may wait that is to be given up.
+    pub(super) is_due: bool,
+}
+
 impl Execution {
     /// What people have decided by now.
     pub(super) fn set_given_up(&mut self, decided: Abandonments) {
-        self.given_up = decided;
+        self.judge.given_up.decided = decided;
         self.look_for_given_up();
     }
 
     /// Items may wait that didn't before.
     #[inline]
     pub(super) fn look_for_given_up(&mut self) {
-        self.may_be_given_up = !self.given_up.is_empty();
+        let given_up = &mut self.judge.given_up;
+        given_up.is_due = !given_up.decided.is_empty();
     }
 
     /// Gives up what people have decided on. The error budget isn't asked: it watches over what nobody has looked at.
     pub(super) fn give_up_decided(&mut self, fx: &mut Effects) {
-        self.may_be_given_up = false;
+        self.judge.given_up.is_due = false;
         if matches!(self.phase, Phase::Ended(_)) {
             return;
         }
@@ -41,6 +50,6 @@ impl Execution {
     fn is_given_up(&self, trouble: &Trouble) -> bool {
         let waits = trouble.doing != Doing::InFlight;
         let failure = trouble.failure.as_ref().filter(|_| waits);
-        failure.is_some_and(|failure| self.given_up.covers(&failure.code, trouble.at))
+        failure.is_some_and(|failure| self.judge.given_up.decided.covers(&failure.code, trouble.at))
     }
 }

@@ -43,6 +43,7 @@ pub(super) struct Judge {
     doubtful: u64,
     reached_probes: u32,
     pub(super) alone: super::alone::Alone,
+    pub(super) given_up: super::given_up::GivenUp,
     /// The probe that was sent one window ahead.
     pub(super) ahead: Option<ItemIndex>,
     /// The outage as the last draft told it.
@@ -72,6 +73,7 @@ impl Judge {
             doubtful: 0,
             reached_probes: 0,
             alone: super::alone::Alone::default(),
+            given_up: super::given_up::GivenUp::default(),
             ahead: None,
             drafted: outage,
         }

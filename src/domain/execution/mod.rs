@@ -42,7 +42,6 @@ pub use types::{
 };
 pub use window_picture::{Cell, Head, WindowPicture};
 
-use super::abandonment::Abandonments;
 use super::counters::Counters;
 use super::error_budget::Meter;
 use super::ids::{ItemIndex, Moment, RunNo, ShardId};
@@ -89,8 +88,6 @@ pub struct Execution {
     budget: Meter,
     judge: judge::Judge,
     pauses_in_a_row: u32,
-    given_up: Abandonments,
-    may_be_given_up: bool,
 
     side: BTreeMap<ItemIndex, SideRecord>,
     outstanding: Option<draft::Outstanding>,
@@ -141,8 +138,6 @@ impl Execution {
             budget: Meter::new(tuning.error_budget),
             judge: judge::Judge::new(&start, now.moment),
             pauses_in_a_row: 0,
-            given_up: Abandonments::default(),
-            may_be_given_up: false,
             side: BTreeMap::new(),
             outstanding: None,
             draft_no: 0,
@@ -206,7 +201,7 @@ impl Execution {
 
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
         self.on_reports(reports, now, fx);
-        if self.may_be_given_up {
+        if self.judge.given_up.is_due {
             self.give_up_decided(fx);
         }
         if self.canary.is_some() {
