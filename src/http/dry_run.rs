@@ -129,14 +129,17 @@ mod tests {
         }
         tried.sort_unstable();
         let known = [
+            "delete limits/{limit}",
             "delete tasks/{task}",
             "delete tokens/{id}",
             "patch businesses/{business}",
+            "patch limits/{limit}",
             "patch nodes/{node}",
             "patch tasks/{task}",
             "post businesses",
             "post businesses/{business}/archive",
             "post businesses/{business}/unarchive",
+            "post limits",
             "post nodes/{node}/drain",
             "post nodes/{node}/undrain",
             "post tasks",
