@@ -48,9 +48,10 @@ fn unknown(task: &TaskView, code: &str, waiting: &[WaitingCode]) -> ServiceError
         named.push(format!("and {} more", waiting.len() - NAMED_MAX));
     }
     let advice = if named.is_empty() {
-        "no item of it waits after a failure, as far as is saved; what failed just now is saved within seconds".to_owned()
+        "again in some seconds: what failed just now isn't saved yet, and no other item of it waits"
+            .to_owned()
     } else {
-        format!("items wait with {}", named.join(", "))
+        format!("one of those that items wait with: {}", named.join(", "))
     };
     ServiceError::Unprocessable(vec![fault.advise(advice)])
 }

@@ -294,7 +294,7 @@ async fn items_that_wait_are_given_up_by_their_code_and_a_wrong_one_names_those_
     person
         .windrow("task abandon t1 --code NO_SUCH")
         .await
-        .refused(7, &["NO_SUCH", "items wait with NOT_YET (3)"]);
+        .refused(7, &["NO_SUCH", "items wait with: NOT_YET (3)"]);
     let plan = person.windrow("task abandon t1 --code NOT_YET --dry-run").await.expect(0);
     assert!(plan.stdout.contains("given up none → ") && plan.stdout.contains("NOT_YET"), "{}", plan.stdout);
     let told = person.windrow("task abandon t1 --code NOT_YET --reason late").await.expect(0).stdout;

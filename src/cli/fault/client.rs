@@ -80,7 +80,9 @@ fn exit(problem: &Problem) -> Exit {
 }
 
 fn line(field: &ProblemField) -> String {
-    let advice = field.advice.as_ref().map(|advice| format!("; try {advice}")).unwrap_or_default();
+    let verb = |advice: &str| if advice.starts_with("did you mean") { "" } else { "try " };
+    let advice =
+        field.advice.as_ref().map(|advice| format!("; {}{advice}", verb(advice))).unwrap_or_default();
     match field.pointer.as_str() {
         "" => format!("{}{advice}", field.detail),
         pointer => format!("{pointer}: {}{advice}", field.detail),
