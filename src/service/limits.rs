@@ -236,9 +236,9 @@ fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
     }
     let told: Vec<&str> = known.iter().take(NAMES_TOLD_MAX).map(String::as_str).collect();
     match known.len().saturating_sub(told.len()) {
-        _ if told.is_empty() => fault.advise("there are none yet: `windrow limit create NAME --rate 300/s`"),
-        0 => fault.advise(format!("there are {}", told.join(", "))),
-        more => fault.advise(format!("there are {} and {more} more", told.join(", "))),
+        _ if told.is_empty() => fault.advise("`windrow limit create NAME --rate 300/s`: there is none yet"),
+        0 => fault.advise(format!("one of {}", told.join(", "))),
+        more => fault.advise(format!("one of {} and {more} more", told.join(", "))),
     }
 }
 
@@ -264,7 +264,7 @@ mod tests {
         };
         let two = ["mail".to_owned(), "vendor-x".to_owned()];
         assert_eq!(advice("vendor-y", &two), "did you mean vendor-x?");
-        assert_eq!(advice("push", &two), "there are mail, vendor-x");
+        assert_eq!(advice("push", &two), "one of mail, vendor-x");
         assert!(advice("push", &[]).contains("windrow limit create"));
         let many: Vec<String> = (0..12).map(|number| format!("limit-{number:02}")).collect();
         assert!(advice("push", &many).ends_with("limit-09 and 2 more"), "{}", advice("push", &many));
