@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use super::Execution;
-use super::circuit::PROBE_LONGEST;
+use super::circuit::pause::PROBE_LONGEST;
 use super::types::{Effects, Now};
 use crate::domain::ids::{ItemIndex, Moment};
 use crate::domain::verdict::Failure;

@@ -9,11 +9,13 @@
 //! is per call, in the order in which calls came back. Times are of the run's clock; the jitter is a hash, so that the
 //! same facts give the same probes.
 
+pub(super) mod pause;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use self::pause::{PROBE_ON_NEWS, probe_wait};
 use crate::domain::ids::{ItemIndex, Moment, WallMs};
-use crate::domain::retry::mix;
 use crate::domain::verdict::{FailureClass, Outage};
 
 /// So many calls in a row that can't have had an effect open the circuit …
@@ -30,13 +32,6 @@ const UNANSWERED_ITEMS: usize = 10;
 /// Fewer than these never open it: the last few items of a task may all be bad. Where calls leave in order one does,
 /// since it is all that there is to see.
 const UNANSWERED_ITEMS_MIN: usize = 3;
-/// The wait before the first probe; doubled up to the longest. With 20 % of jitter a handler that is back is called
-/// within 36 s.
-const PROBE_FIRST: Duration = Duration::from_secs(1);
-pub(super) const PROBE_LONGEST: Duration = Duration::from_secs(30);
-const PROBE_JITTER_PERCENT: u64 = 20;
-/// Where more of the handler is there than before (a worker has started), the next probe is sent as early as this.
-const PROBE_ON_NEWS: Duration = Duration::from_secs(10);
 /// How long rounds grow before the circuit closes whatever their size.
 const RAMP: Duration = Duration::from_secs(5);
 /// A round fails when at most one of so many calls was answered: a mixture with many bad items must be able to pass.
@@ -399,14 +394,6 @@ fn remember(items: &mut Vec<ItemIndex>, item: ItemIndex, most: usize) {
     if items.len() < most && !items.contains(&item) {
         items.push(item);
     }
-}
-
-/// The wait before probe `step`, ± 20 %.
-fn probe_wait(step: u32, salt: u64) -> Duration {
-    let steady = PROBE_FIRST.saturating_mul(1 << step.min(5)).min(PROBE_LONGEST).as_millis() as u64;
-    let range = steady * PROBE_JITTER_PERCENT / 100;
-    let spread = mix(salt ^ u64::from(step)) % (2 * range + 1);
-    Duration::from_millis(steady - range + spread)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl CallbackClient {
             if has_left.load(Ordering::Relaxed) {
                 Fault::late(timeout, "the handler did not begin to answer")
             } else {
-                Fault::Unsent(timeout)
+                Fault::unsent(timeout)
             }
         })?;
         let (parts, body) = answered.map_err(|why| Fault::of_request(&why))?.into_parts();

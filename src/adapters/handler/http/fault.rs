@@ -20,7 +20,7 @@ pub(super) enum Fault {
     /// The call's time ran out.
     Late(String),
     /// The call's time ran out before a connection stood.
-    Unsent(Duration),
+    Unsent(String),
     /// No connection.
     Unconnected(ConnectError),
     /// No TLS session.
@@ -40,6 +40,14 @@ impl Fault {
         let timeout = humantime::format_duration(timeout);
         Fault::Late(format!(
             "no complete reply within {timeout}: {stage}; speed the handler up or raise `timeout`"
+        ))
+    }
+
+    pub(super) fn unsent(timeout: Duration) -> Fault {
+        let timeout = humantime::format_duration(timeout);
+        Fault::Unsent(format!(
+            "no connection stood within {timeout}, so nothing was sent; does a handler listen there, and with TLS if \
+             the url says https?"
         ))
     }
 
@@ -82,14 +90,7 @@ impl From<Fault> for CallFailure {
         match fault {
             Fault::NotSent => CallFailure::NotSent,
             Fault::Late(message) => failed(FailureClass::Unclear, "TIMEOUT", message),
-            Fault::Unsent(timeout) => {
-                let timeout = humantime::format_duration(timeout);
-                let message = format!(
-                    "no connection stood within {timeout}, so nothing was sent; does a handler listen there, and \
-                     with TLS if the url says https?"
-                );
-                unreached("CONNECT", message)
-            }
+            Fault::Unsent(message) => unreached("CONNECT", message),
             Fault::Unconnected(why @ ConnectError::Denied(..)) => {
                 CallFailure::Rejected(Failure::new("DENIED_ADDRESS", why.to_string()))
             }
