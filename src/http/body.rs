@@ -102,6 +102,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
 /// The longest reason of a change. Unit: characters.
 pub const REASON_MAX: usize = 1000;
 
+/// Reads a member whose null means something: "take it away".
+///
+/// # Errors
+/// When it is neither null nor such a value.
+pub fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(from).map(Some)
+}
+
 /// Reads the `reason` of a change: none, or a text that isn't too long.
 ///
 /// # Errors

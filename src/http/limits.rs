@@ -7,14 +7,15 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::access::Caller;
-use super::body::{Body, Params, reason};
+use super::body::{Body, Params, reason, some};
 use super::dry_run::{self, DryRunQuery};
+use super::page::ListQuery;
 use super::problem::Problem;
 use super::time::rfc3339;
 use super::{App, etag, page};
@@ -66,22 +67,6 @@ struct LimitEditBody {
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
-}
-
-/// Reads a member whose null means something: "take it away".
-fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
-    Option::<T>::deserialize(from).map(Some)
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct ListQuery {
-    /// Items of a page.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 use super::access::Caller;
 use super::body::{Body, Params, reason};
 use super::dry_run::{self, DryRunQuery};
+use super::page::ListQuery;
 use super::problem::Problem;
 use super::time::rfc3339;
 use super::{App, page};
@@ -94,17 +95,6 @@ impl From<TokenView> for TokenJson {
             token: None,
         }
     }
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct ListQuery {
-    /// Items of a page.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

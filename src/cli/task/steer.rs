@@ -212,7 +212,7 @@ pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, F
     let link = Link::open(&args.remote, shell)?;
     let deed = Deed {
         verb: "give up items of",
-        usual: "queued,running,recovering,stopping,stopped",
+        usual: "queued,awaiting_business,running,recovering,stopping,stopped",
         danger: Danger::Ordinary,
         is_dry: args.write.dry_run,
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -12,7 +12,7 @@ use super::settings::with_settings;
 use super::source::SourceBody;
 use crate::domain::ids::{ItemCount, ItemIndex, WallMs};
 use crate::domain::task::Canary;
-use crate::http::body::reason;
+use crate::http::body::{reason, some};
 use crate::service::task_change::TaskChange;
 use crate::service::task_create::TaskPlan;
 use crate::service::{FieldFault, ServiceError};
@@ -49,11 +49,6 @@ impl CanaryBody {
         let none = || ServiceError::invalid("/canary/items", "a canary has at least one item");
         Ok(Canary { items: items.ok_or_else(none)?, then })
     }
-}
-
-/// Reads a member whose null means something: "take it away".
-fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
-    Option::<T>::deserialize(from).map(Some)
 }
 
 with_settings! {
