@@ -18,6 +18,7 @@ mod m0006_limits;
 mod m0009_outage;
 mod m0010_named_limits;
 mod m0011_abandonments;
+mod m0012_reach;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0009_outage::Migration),
             Box::new(m0010_named_limits::Migration),
             Box::new(m0011_abandonments::Migration),
+            Box::new(m0012_reach::Migration),
         ]
     }
 }

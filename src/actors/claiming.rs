@@ -167,6 +167,7 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
     Ok(Restored {
         low_water: shard.low_water,
         high_water: shard.high_water,
+        reach: shard.reach,
         counters: shard.counters,
         above,
         retrying: shard.retrying.clone(),

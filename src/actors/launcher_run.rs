@@ -118,6 +118,7 @@ impl Run {
             seq: self.seq,
             low_water: draft.low_water,
             high_water: draft.high_water,
+            reach: draft.reach,
             counters: draft.counters,
             blob: checkpoint::encode_as(version, draft.low_water, &draft.above, &[]),
             side: draft.side,

@@ -187,7 +187,10 @@ impl State {
             }
             Ok(Heartbeat::Fenced) => {
                 self.node.meters.renewed(Renewal::Fenced);
-                tracing::error!(actor = self.leaf.path(), "session fenced: another node took over");
+                // Nobody else has the state directory of a node that is alone with its store.
+                let why =
+                    if self.node.exclusive { "it was silent for too long" } else { "another node took over" };
+                tracing::error!(actor = self.leaf.path(), "session fenced: {why}; a new one begins");
                 self.life = None;
                 self.end_beating();
                 (self.news)(News::Fenced(id));

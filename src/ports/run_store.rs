@@ -11,7 +11,7 @@ use super::StoreError;
 use super::data_log::DataLogLine;
 use crate::domain::abandonment::Abandonments;
 use crate::domain::counters::Counters;
-use crate::domain::execution::Shared;
+use crate::domain::execution::{Reach, Shared};
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, StopReason, TASK_RECOVERS, Wish};
 use crate::domain::settings::RateLimit;
@@ -138,6 +138,8 @@ pub struct ClaimedShard {
     pub low_water: ItemIndex,
     /// The saved high water.
     pub high_water: ItemIndex,
+    /// How far fresh items may leave under this claim, and may have left before it.
+    pub reach: Reach,
     /// The saved counters of the range; `in_flight` is 0, and so is `excluded`, which lies outside of the range.
     pub counters: Counters,
     /// The checkpoint's bytes, empty before the first one.
@@ -242,6 +244,8 @@ pub struct ShardCheckpoint {
     pub low_water: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
+    /// Fresh items may leave below it until the next checkpoint; of a run that ends, what may have left lies below it.
+    pub reach: ItemIndex,
     /// The counters of the shard's range; `in_flight` and `excluded` are not stored: the one is unsaved by nature,
     /// the other follows from `finish_at`.
     pub counters: Counters,

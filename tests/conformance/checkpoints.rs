@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use windrow::domain::execution::{REACH_OF_CLAIM, Reach};
 use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason, TaskResult};
 use windrow::domain::task::{Canary, CanaryThen};
@@ -174,6 +175,31 @@ pub async fn failures_make_the_result_with_failures(harness: Harness) {
     harness.stored(last).await;
     let view = harness.view(run.shard.task).await;
     assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::WithFailures)));
+}
+
+pub async fn what_a_dead_owner_may_have_called_is_not_excluded(harness: Harness) {
+    let run = harness.running(1000).await;
+    let first = Reach { may_leave: ItemIndex(REACH_OF_CLAIM), may_have_left: ItemIndex(0) };
+    assert_eq!(run.reach, first, "the claim lets the first items leave");
+    let far = |run: &ClaimedShard| ShardCheckpoint {
+        high_water: ItemIndex(40),
+        reach: ItemIndex(370),
+        ..at(run, 1, 20)
+    };
+    harness.stored(far(&run)).await;
+    let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(500) }).await;
+    assert_eq!((view.finish_at, view.counters.excluded), (Some(ItemIndex(500)), 0), "its owner decides");
+    let session = harness.session().await;
+    harness.store.fence_all_but(session).await.unwrap();
+    let next = harness.claimed(run.shard, run.epoch, session).await;
+    assert_eq!(next.reach, Reach { may_leave: ItemIndex(370), may_have_left: ItemIndex(370) });
+    harness.stored(ShardCheckpoint { close: Some(RunClose::Released), ..far(&next) }).await;
+    let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(30) }).await;
+    assert_eq!((view.finish_at, view.counters.excluded), (Some(ItemIndex(370)), 630), "nobody owns it");
+    let last = harness.claimed(run.shard, next.epoch, session).await;
+    harness.stored(closing(&last, 1, 370, RunClose::Done)).await;
+    let view = harness.view(run.shard.task).await;
+    assert_eq!((view.status, view.result), (Status::Finished, Some(TaskResult::Early)));
 }
 
 pub async fn finishing_early_excludes_what_was_not_dispatched(harness: Harness) {

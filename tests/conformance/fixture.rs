@@ -353,6 +353,7 @@ pub fn at(run: &ClaimedShard, seq: u64, low_water: u64) -> ShardCheckpoint {
         seq: CheckpointSeq(seq),
         low_water: ItemIndex(low_water),
         high_water: ItemIndex(low_water),
+        reach: ItemIndex(low_water),
         counters: Counters { succeeded, ..Counters::default() },
         blob: Vec::new(),
         side: Vec::new(),

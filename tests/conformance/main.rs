@@ -127,6 +127,7 @@ facts! {
         an_end_that_did_not_add_up_is_proved_again_when_told,
         failures_make_the_result_with_failures,
         finishing_early_excludes_what_was_not_dispatched,
+        what_a_dead_owner_may_have_called_is_not_excluded,
         a_canary_is_kept_until_its_run_says_that_it_has_passed,
         a_run_may_stop_its_task,
         a_recovering_task_waits_for_its_time,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use windrow::domain::abandonment::Abandonments;
 use windrow::domain::execution::{
-    CheckpointDraft, Command, Effects, Event, Execution, Phase, Reports, Restored, RunEnd, Shared, Start,
-    Wait,
+    CheckpointDraft, Command, Effects, Event, Execution, Phase, Reach, Reports, Restored, RunEnd, Shared,
+    Start, Wait,
 };
 use windrow::domain::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow::domain::invariants::Invariant;
@@ -809,4 +809,86 @@ fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
     story.fail_all(Wish::Abandon);
     story.exchange(8);
     assert_eq!(stopped(story.end()), Some(StopReason::ErrorBudget), "the next one stops it");
+}
+
+fn reach(may_leave: u64, may_have_left: u64) -> Restored {
+    let reach = Reach { may_leave: ItemIndex(may_leave), may_have_left: ItemIndex(may_have_left) };
+    Restored { reach, ..Restored::default() }
+}
+
+#[test]
+fn nothing_leaves_further_than_the_store_was_told() {
+    let mut story = Story::resumed(5000, reach(100, 0), 1, |tuning| {
+        (tuning.concurrency, tuning.window) = (Auto::Fixed(n(2000)), Auto::Fixed(n(4000)));
+    });
+    assert_eq!(story.exchange(49), 49);
+    assert!(!story.fx.checkpoint_due);
+    assert_eq!(story.exchange(1), 1, "half of it has left");
+    assert!(story.fx.checkpoint_due, "nothing is settled, and yet a checkpoint is due");
+    assert_eq!(story.exchange(1000), 50);
+    assert_eq!(story.exchange(1000), 0);
+    assert_eq!(story.fx.wait, Wait::Completion);
+    let draft = story.draft().expect("the reach is due");
+    assert_eq!(
+        (draft.high_water, draft.reach),
+        (ItemIndex(100), ItemIndex(2100)),
+        "as many as may be in flight"
+    );
+    assert_eq!(story.exchange(1000), 0, "the store doesn't know it yet");
+    story.step(Event::CheckpointStored(draft.no));
+    assert!(story.fx.wake_lanes);
+    assert_eq!(story.exchange(1000), 1000);
+    story.succeed_but(|_| false);
+    story.exchange(0);
+    story.step(Event::Command(Command::Stop(RunEnd::HandedOver)));
+    story.exchange(0);
+    let draft = story.save();
+    assert_eq!((draft.high_water, draft.reach), (ItemIndex(1100), ItemIndex(1100)), "nothing more leaves");
+}
+
+#[test]
+fn the_reach_follows_the_speed_and_the_pace() {
+    let mut story = Story::resumed(10_000_000, reach(100, 0), 1, |_| {});
+    let (mut high, mut left) = (0, 0);
+    for _ in 0..5 {
+        while !story.fx.checkpoint_due && story.exchange(64) > 0 {
+            story.succeed_but(|_| false);
+        }
+        let draft = story.save();
+        (high, left) = (draft.high_water.0, draft.high_water.0 - high);
+        assert_eq!(draft.reach.0 - high, (16 * left).max(100).min(10_000_000 - high));
+    }
+    assert!(left > 10_000, "it grows with each checkpoint: {left}");
+    let mut story = Story::resumed(1_000_000, reach(100, 0), 1, |t| {
+        t.rate = RateLimit::Limited(Rate::per_second(5000).expect("not zero"));
+    });
+    story.pass(10);
+    story.exchange(10);
+    story.succeed_but(|_| false);
+    story.exchange(0);
+    let draft = story.save();
+    assert_eq!(draft.reach.0 - draft.high_water.0, 75_000, "fifteen seconds of the rate");
+}
+
+#[test]
+fn an_early_finish_leaves_out_nothing_that_a_dead_owner_may_have_called() {
+    let restored = Restored { high_water: ItemIndex(5), ..reach(105, 40) };
+    let mut story = Story::resumed(100, restored, 1, |_| {});
+    story.step(Event::Command(Command::Finish(ItemIndex(10))));
+    while story.exchange(16) > 0 {
+        story.succeed_but(|_| false);
+    }
+    assert_eq!((story.succeeded(), story.end()), (40, Some(&RunEnd::Done)));
+    assert_eq!(story.core.progress(at(story.now)).counters.excluded, 60);
+}
+
+#[test]
+fn a_lost_draft_is_asked_for_again_before_the_store_knows_how_far_items_may_leave() {
+    let mut story = Story::resumed(5000, reach(100, 0), 1, |tuning| tuning.concurrency = Auto::Fixed(n(64)));
+    assert_eq!(story.exchange(60), 60);
+    assert!(story.fx.checkpoint_due && story.draft().is_some());
+    story.step(Event::LanesLost);
+    story.out.clear();
+    assert_eq!(story.exchange(30), 30);
+    assert!(story.fx.checkpoint_due, "nobody knows whether the draft arrived");
 }

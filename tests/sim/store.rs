@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use windrow::domain::counters::Counters;
-use windrow::domain::execution::{CheckpointDraft, Restored};
+use windrow::domain::execution::{CheckpointDraft, REACH_OF_CLAIM, Reach, Restored};
 use windrow::domain::ids::{ItemIndex, WallMs};
 use windrow::domain::task::Canary;
 use windrow::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
@@ -27,6 +27,7 @@ impl Row {
 pub(crate) struct Store {
     pub(crate) low: u64,
     pub(crate) high: u64,
+    reach: Reach,
     pub(crate) counters: Counters,
     pub(crate) above: Vec<u64>,
     pub(crate) rows: BTreeMap<u64, Row>,
@@ -39,12 +40,13 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(start: u64, canary: Option<Canary>) -> Store {
-        Store { low: start, high: start, canary, ..Store::default() }
+        Store { low: start, high: start, reach: beginning(start), canary, ..Store::default() }
     }
 
     pub(crate) fn apply(&mut self, draft: &CheckpointDraft) {
         (self.low, self.high) = (draft.low_water.0, draft.high_water.0);
         (self.counters, self.above) = (draft.counters, draft.above.clone());
+        self.reach.may_leave = draft.reach;
         self.finish_at = draft.finish_at.or(self.finish_at);
         if draft.canary_passed {
             self.canary = None;
@@ -77,6 +79,9 @@ impl Store {
     /// Counts the claim as one without progress unless low water moved since the last.
     pub(crate) fn claim(&mut self) -> u32 {
         let progressed = self.seen_at_claim.replace(self.low) != Some(self.low);
+        let before = self.reach.may_leave;
+        let may_leave = before.max(ItemIndex(self.high + REACH_OF_CLAIM));
+        self.reach = Reach { may_leave, may_have_left: before };
         self.stalls = if progressed { 1 } else { self.stalls + 1 };
         self.stalls
     }
@@ -85,6 +90,7 @@ impl Store {
         let mut restored = Restored {
             low_water: ItemIndex(self.low),
             high_water: ItemIndex(self.high),
+            reach: self.reach,
             counters: self.counters,
             above: self.above.clone(),
             excluded: self.finish_at,
@@ -107,4 +113,8 @@ impl Store {
         }
         restored
     }
+}
+
+fn beginning(start: u64) -> Reach {
+    Reach { may_leave: ItemIndex(start), may_have_left: ItemIndex(start) }
 }

@@ -602,6 +602,8 @@ impl World {
         self.auditor.check_pace();
         let end = self.store.finish_at.map_or_else(|| self.end(), |end| end.0.min(self.end()));
         assert_eq!(self.store.low, end, "low water at the end");
+        let left_out = self.auditor.delivered.last().filter(|highest| **highest >= end);
+        assert_eq!(left_out, None, "it was delivered, and is left out");
         if end < self.end() {
             self.saw("finished early");
         }

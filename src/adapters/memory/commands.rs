@@ -3,6 +3,7 @@
 use super::state::{State, Task};
 use super::{control, hooks, progress, shards, shown};
 use crate::adapters::start_token;
+use crate::domain::execution::Reach;
 use crate::domain::ids::{ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{
     DORMANT, Refusal, ShardState, Standing, Status, StopReason, Verb, Wish, decide, note_of_command,
@@ -282,6 +283,7 @@ fn cut(task: &mut Task) {
     task.shards.truncate(1);
     for shard in &mut task.shards {
         (shard.first, shard.low_water, shard.high_water) = (first, first, first);
+        shard.reach = Reach { may_leave: first, may_have_left: first };
         (shard.end, shard.range_end) = (end, end);
         shard.share = None;
     }
@@ -326,7 +328,11 @@ fn finish(task: &mut Task, standing: Standing, end: ItemIndex, now: WallMs) -> R
         let why = format!("the task has {} items; an early finish lies below that", task.new.total.0);
         return Err(CommandError::Fields(vec![FieldRefusal::new("total", why)]));
     }
-    let dispatched = task.shards.iter().map(|shard| shard.high_water).max().unwrap_or_default();
+    let known = |shard: &super::state::Shard| match shard.state {
+        ShardState::Running => shard.high_water,
+        _ => shard.may_have_left(),
+    };
+    let dispatched = task.shards.iter().map(known).max().unwrap_or_default();
     let end = if task.shards.len() == 1 { end.max(dispatched) } else { end };
     task.finish_at = Some(task.finish_at.map_or(end, |earlier| earlier.min(end)));
     task.control_rev += 1;

@@ -64,6 +64,7 @@ fn advance(shard: &mut Shard, checkpoint: &ShardCheckpoint) {
     shard.seq = checkpoint.seq;
     shard.low_water = checkpoint.low_water;
     shard.high_water = shard.high_water.max(checkpoint.high_water);
+    shard.reach.may_leave = checkpoint.reach;
     shard.counters = Counters { in_flight: 0, excluded: 0, ..checkpoint.counters };
     shard.blob = checkpoint.blob.clone();
     shard.outage = checkpoint.outage;

@@ -7,6 +7,7 @@ use super::state::{ItemState, Shard, State, Task};
 use super::{Call, MemoryStore, progress, shards};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::checkpoint;
+use crate::domain::execution::{REACH_OF_CLAIM, Reach};
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::shards::Share;
@@ -189,6 +190,9 @@ fn take(state: &mut State, request: &ClaimRequest) {
     let has_moved = was_down || shard.claimed_at.is_none_or(|before| shard.low_water > before);
     shard.stalls = if has_moved { 0 } else { shard.stalls + 1 };
     shard.claimed_at = Some(shard.low_water);
+    let before = shard.may_have_left();
+    let may_leave = before.max(shard.high_water.plus(REACH_OF_CLAIM));
+    shard.reach = Reach { may_leave, may_have_left: before };
     shard.epoch = Epoch((shard.epoch.0 + 1).max(request.now.0.unsigned_abs()));
     shard.claim = Some(request.claim);
     shard.session = Some(request.session);
@@ -217,6 +221,7 @@ fn claimed(state: &State, request: &ClaimRequest) -> ClaimOutcome {
         wish: task.wish,
         low_water: shard.low_water,
         high_water: shard.high_water,
+        reach: shard.reach,
         counters: shard.counters,
         blob: shard.blob.clone(),
         stalls: shard.stalls,

@@ -3,7 +3,7 @@
 use super::state::{Shard, State, Task};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::counters::Counters;
-use crate::domain::execution::{Shared, wanted};
+use crate::domain::execution::{Reach, Shared, wanted};
 use crate::domain::ids::{CheckpointSeq, Epoch, ItemIndex, RunNo, WallMs};
 use crate::domain::lifecycle::ShardState;
 use crate::domain::shards::{Nodes, Pause, PauseReason, Share, Told, cut};
@@ -27,6 +27,7 @@ pub(super) fn shard(no: u32, range: ShardRange, now: WallMs) -> Shard {
         seq: CheckpointSeq(0),
         low_water: range.start,
         high_water: range.start,
+        reach: Reach { may_leave: range.start, may_have_left: range.start },
         counters: Counters::default(),
         blob: Vec::new(),
         stalls: 0,
@@ -134,7 +135,7 @@ pub(super) fn tell(task: &mut Task, told: Told, now: WallMs) {
 pub(super) fn cut_unowned(task: &mut Task, end: ItemIndex, now: WallMs) {
     let is_open = |shard: &&mut Shard| !matches!(shard.state, ShardState::Running | ShardState::Done);
     for shard in task.shards.iter_mut().filter(is_open) {
-        shard.end = shard.end.min(end.max(shard.high_water));
+        shard.end = shard.end.min(end.max(shard.may_have_left()));
         shard.updated_at = now;
         if shard.low_water >= shard.end && shard.counters.parked == 0 {
             shard.state = ShardState::Done;

@@ -7,6 +7,7 @@ use super::limits::Limit;
 use crate::domain::abandonment::Abandonments;
 use crate::domain::business::{HookKind, Hooks};
 use crate::domain::counters::Counters;
+use crate::domain::execution::Reach;
 use crate::domain::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
@@ -136,6 +137,7 @@ pub(super) struct Shard {
     pub(super) seq: CheckpointSeq,
     pub(super) low_water: ItemIndex,
     pub(super) high_water: ItemIndex,
+    pub(super) reach: Reach,
     pub(super) counters: Counters,
     pub(super) blob: Vec<u8>,
     pub(super) stalls: u32,
@@ -151,6 +153,13 @@ pub(super) struct Shard {
     pub(super) outage: Option<Outage>,
     /// The node of its newest run.
     pub(super) node: Option<String>,
+}
+
+impl Shard {
+    /// One past the highest index that a run which is over may have sent.
+    pub(super) fn may_have_left(&self) -> ItemIndex {
+        self.reach.may_leave.max(self.high_water)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -131,6 +131,7 @@ fn progress(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> UpdateMany
     fenced(checkpoint)
         .col_expr(C::LowWater, Expr::value(low_water))
         .col_expr(C::HighWater, Expr::value(high_water))
+        .col_expr(C::Reach, Expr::value(checkpoint.reach.0.cast_signed()))
         .col_expr(C::EndIndex, Expr::value(end_index(checkpoint, row, high_water)))
         .col_expr(C::Succeeded, Expr::value(counters.succeeded.cast_signed()))
         .col_expr(C::Skipped, Expr::value(counters.skipped.cast_signed()))

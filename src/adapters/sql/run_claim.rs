@@ -6,6 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use super::entity::{item, session, shard, shard_head};
 use super::{Store, Transaction, error, items, locks, run_history, task_record, words};
 use crate::domain::checkpoint;
+use crate::domain::execution::{REACH_OF_CLAIM, Reach};
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::task::ShardRange;
@@ -60,6 +61,7 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
     // While the handler was down there was no progress to be made: such a claim says nothing of a crash loop.
     let moved =
         Expr::col(C::LowWater).gt(Expr::col(C::LastClaimLw)).or(Expr::col(C::CircuitSince).is_not_null());
+    let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
     let me = unfenced().and_where(session::Column::Id.eq(words::session_text(request.session))).to_owned();
     let timely =
         Condition::any().add(C::NotBefore.lte(request.now.0)).add(C::Wish.is_in(ENDING.map(Wish::as_str)));
@@ -67,6 +69,9 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
         // Before `last_claim_lw`: MySQL evaluates assignments from left to right, each with the new values.
         .col_expr(C::StallCount, Expr::case(moved, 0).finally(Expr::col(C::StallCount).add(1)).into())
         .col_expr(C::LastClaimLw, Expr::col(C::LowWater))
+        // Before `reach`, for the same reason.
+        .col_expr(C::ReachBefore, greatest(Expr::col(C::Reach), Expr::col(C::HighWater)))
+        .col_expr(C::Reach, greatest(Expr::col(C::Reach), reach))
         .col_expr(C::Epoch, epoch.into())
         .col_expr(C::ClaimId, Expr::value(words::claim_text(request.claim)))
         .col_expr(C::SessionId, Expr::value(words::session_text(request.session)))
@@ -88,6 +93,10 @@ async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Resul
         .await
         .map_err(error)?;
     Ok(raised.rows_affected == 1)
+}
+
+fn greatest(one: Expr, other: Expr) -> Expr {
+    Expr::case(one.clone().gt(other.clone()), one).finally(other).into()
 }
 
 /// The shard, if this very claim owns it: also when the answer to an earlier request was lost.
@@ -124,6 +133,7 @@ async fn claimed(
         wish: words::wish(&row.wish)?,
         low_water: index(row.low_water),
         high_water: index(row.high_water),
+        reach: Reach { may_leave: index(row.reach), may_have_left: index(row.reach_before) },
         counters: words::counters(row),
         blob: blob(transaction, row).await?,
         stalls: row.stall_count.cast_unsigned(),

@@ -32,6 +32,8 @@ pub(super) fn row(task_id: i64, no: i32, range: ShardRange, now: WallMs) -> shar
         control_rev: Set(1),
         low_water: Set(first),
         high_water: Set(first),
+        reach: Set(first),
+        reach_before: Set(first),
         ckpt_blob: Set(Vec::new()),
         last_claim_lw: Set(-1),
         created_at: Set(now.0),

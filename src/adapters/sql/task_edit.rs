@@ -111,6 +111,8 @@ async fn cut(transaction: &Transaction, row: &task::Model) -> Result<(), StoreEr
         .col_expr(C::FirstIndex, Expr::value(first))
         .col_expr(C::LowWater, Expr::value(first))
         .col_expr(C::HighWater, Expr::value(first))
+        .col_expr(C::Reach, Expr::value(first))
+        .col_expr(C::ReachBefore, Expr::value(first))
         .col_expr(C::EndIndex, Expr::value(row.total))
         .col_expr(C::RangeEnd, Expr::value(row.total))
         .col_expr(C::RateShare, Expr::value(None::<i64>))

@@ -28,12 +28,17 @@ pub(super) async fn finish(
     }
     let shards = task_record::shards(transaction, TaskId(row.id)).await?;
     // What was dispatched is never cut off, so an end below it says nothing more. Of several shards each has its own.
-    let dispatched = shards.iter().map(|shard| shard.high_water).max().unwrap_or_default();
+    let dispatched = shards.iter().map(dispatched).max().unwrap_or_default();
     let end = if shards.len() == 1 { end.max(dispatched) } else { end };
     row.finish_at = Some(row.finish_at.map_or(end, |earlier| earlier.min(end)));
     task_edit::bump_control(transaction, row).await?;
     cut_unowned(transaction, TaskId(row.id), end, now).await?;
     Ok(shards::settle(transaction, row, now).await?)
+}
+
+/// What was dispatched of a shard, as far as is known; its owner knows better.
+fn dispatched(shard: &shard_head::Model) -> i64 {
+    if shard.state == ShardState::Running.as_str() { shard.high_water } else { shard.may_have_left() }
 }
 
 /// Cuts the shards that nobody owns.
@@ -52,7 +57,7 @@ pub(super) async fn cut_unowned(
     Ok(())
 }
 
-/// What was dispatched stays; a shard with nothing left is done.
+/// What was dispatched, or may have been, stays; a shard with nothing left is done.
 async fn cut(
     transaction: &Transaction,
     shard: &shard_head::Model,
@@ -60,7 +65,7 @@ async fn cut(
     now: WallMs,
 ) -> Result<(), StoreError> {
     use shard::Column as C;
-    let end = shard.end_index.min(end.max(shard.high_water).max(shard.first_index));
+    let end = shard.end_index.min(end.max(shard.may_have_left()).max(shard.first_index));
     let is_done = shard.low_water >= end && shard.parked == 0;
     let state = if is_done { ShardState::Done.as_str() } else { shard.state.as_str() };
     let changed = shard::Entity::update_many()

@@ -19,9 +19,9 @@ impl Execution {
         }
     }
 
-    /// Nothing at or above `end` is dispatched any more; what was dispatched still settles.
+    /// Nothing at or above `end` is dispatched any more; what was dispatched, or may have been by a run before, still settles.
     pub(super) fn finish(&mut self, end: ItemIndex) {
-        let end = end.max(self.high).max(self.range.start);
+        let end = end.max(self.lowest_end()).max(self.range.start);
         if end < self.end {
             self.finish_at = Some(end);
             self.unsaved += 1;

@@ -19,6 +19,8 @@ pub struct CheckpointDraft {
     pub low_water: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
+    /// Once it is stored, fresh items may leave below it.
+    pub reach: ItemIndex,
     /// As the store keeps them: items outside the window count as parked even while in flight.
     pub counters: Counters,
     /// Settled above low water: bit `j` is index `low_water + 1 + j`.
@@ -43,6 +45,7 @@ pub struct CheckpointDraft {
 #[derive(Debug)]
 pub(super) struct Outstanding {
     no: u64,
+    reach: ItemIndex,
     unsaved: u64,
     side: BTreeMap<ItemIndex, SideRecord>,
     finish_at: Option<ItemIndex>,
@@ -56,6 +59,7 @@ impl Execution {
             && (self.side.len() >= SIDE_RECORDS_MAX / 2
                 || self.unsaved > 0 && self.unsaved >= self.unsaved_max() / 2
                 || self.is_mark_due()
+                || self.is_reach_due()
                 || self.is_pass_due()
                 || self.is_outage_due()
                 || !self.told.is_empty())
@@ -69,6 +73,7 @@ impl Execution {
             && self.side.is_empty()
             && self.outstanding.is_none()
             && !self.is_mark_due()
+            && !self.is_reach_due()
             && !self.is_pass_due()
             && !self.is_outage_due()
             && self.told.is_empty()
@@ -98,7 +103,7 @@ impl Execution {
             Phase::Running | Phase::Stopping(_) => None,
         };
         let told = !self.told.is_empty();
-        let news = self.is_pass_due() || self.is_outage_due() || told;
+        let news = self.is_reach_due() || self.is_pass_due() || self.is_outage_due() || told;
         let changed = self.unsaved > 0 || !self.side.is_empty() || news || end.is_some();
         if self.outstanding.is_some() || !changed {
             return None;
@@ -109,12 +114,14 @@ impl Execution {
         self.on_mark_drafted(self.draft_no);
         let side = std::mem::take(&mut self.side);
         side.keys().for_each(|index| self.troubles.mark_row(*index));
+        let reach = self.draft_reach();
         let mut above = Vec::new();
         let span = self.window.copy_above(self.high, &mut above);
         let draft = CheckpointDraft {
             no: self.draft_no,
             low_water: self.window.low_water(),
             high_water: self.high,
+            reach,
             counters: self.stored_counters(),
             above,
             span,
@@ -127,7 +134,7 @@ impl Execution {
         };
         let (finish_at, told) = (self.finish_at.take(), std::mem::take(&mut self.told));
         self.outstanding =
-            Some(Outstanding { no: self.draft_no, unsaved: self.unsaved, side, finish_at, told });
+            Some(Outstanding { no: self.draft_no, reach, unsaved: self.unsaved, side, finish_at, told });
         Some(draft)
     }
 
@@ -135,6 +142,7 @@ impl Execution {
     pub(super) fn on_checkpoint_stored(&mut self, no: u64) {
         if let Some(outstanding) = self.outstanding.take_if(|outstanding| outstanding.no == no) {
             self.unsaved = self.unsaved.saturating_sub(outstanding.unsaved);
+            self.on_reach_stored(outstanding.reach);
             self.on_mark_stored(no);
             self.on_pass_stored(no);
         }
@@ -148,6 +156,7 @@ impl Execution {
             }
             self.finish_at = self.finish_at.or(outstanding.finish_at);
             self.told.after(outstanding.told);
+            self.on_reach_lost();
             self.on_mark_lost(outstanding.no);
             self.on_pass_lost(outstanding.no);
         }

@@ -240,7 +240,7 @@ impl Execution {
     #[inline]
     pub(super) fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
-        let to = self.window.limit().min(self.fresh_end()).min(self.source_ready);
+        let to = self.fresh_limit();
         while granted < room {
             let Some(run) = self.window.unsettled(self.cursor, to, room - granted) else {
                 self.cursor = self.cursor.max(to.min(self.high));
@@ -331,7 +331,10 @@ impl Execution {
             let can_park = self.has_room_to_park();
             return Some(if can_park { StallReason::WindowFull } else { StallReason::ParkedFull });
         }
-        (self.cursor >= self.source_ready).then_some(StallReason::SourceWait)
+        if self.cursor >= self.source_ready {
+            return Some(StallReason::SourceWait);
+        }
+        self.is_out_of_reach().then_some(StallReason::Checkpoint)
     }
 
     /// The earliest time at which something changes by itself; completions and events wake the lanes anyway.

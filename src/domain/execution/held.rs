@@ -32,8 +32,7 @@ impl Execution {
         {
             return true;
         }
-        let fresh = self.window.limit().min(self.fresh_end()).min(self.source_ready);
         let waits_in_order = self.tuning.ordered && !self.troubles.is_empty();
-        !waits_in_order && (!self.again.is_empty() || self.cursor < fresh)
+        !waits_in_order && (!self.again.is_empty() || self.cursor < self.fresh_limit())
     }
 }

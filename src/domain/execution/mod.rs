@@ -5,7 +5,7 @@
 //! runs, and the caller reuses the buffers, so that a step costs nanoseconds per item. Same inputs, same outputs.
 //!
 //! `report` and `failed` take in what calls came to, `judge` what they say of the handler (`circuit`, `errors`, `alone`),
-//! `grant` and `probe` decide what leaves, `draft` makes checkpoints, `control` obeys
+//! `grant` and `probe` decide what leaves, `reach` how far before the store knows, `draft` makes checkpoints, `control` obeys
 //! commands, `given_up` what people decide on items by their code, `progress` and `window_picture` tell people, `sent` counts what left, `solo` finds the item that kills the
 //! node, `canary` holds all but the first items back, `part` shares the settings, `shared` knows of the other shards. Invariants: `domain::invariants`.
 
@@ -24,6 +24,7 @@ mod judge;
 mod part;
 mod probe;
 mod progress;
+mod reach;
 mod report;
 mod sent;
 mod shared;
@@ -36,6 +37,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub use draft::CheckpointDraft;
 pub use part::{part_of, shared_faults, wanted};
 pub use progress::{HeadAttempt, Progress};
+pub use reach::{REACH_OF_CLAIM, Reach};
 pub use shared::Shared;
 pub use types::{
     Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, SIDE_RECORDS_MAX, Start, Wait,
@@ -79,6 +81,7 @@ pub struct Execution {
     cursor: ItemIndex,
     /// One past the highest index ever dispatched.
     high: ItemIndex,
+    ahead: reach::Ahead,
     /// Fresh items that came back without having left.
     again: VecDeque<IndexRun>,
     troubles: Troubles,
@@ -119,8 +122,7 @@ pub struct Execution {
 impl Execution {
     /// A run that begins, or goes on from what was saved.
     pub fn new(start: Start, now: Now) -> Execution {
-        let (range, counters) = (start.range, start.restored.counters);
-        let tuning = part_of(&start.tuning, start.shared.share);
+        let (range, tuning) = (start.range, part_of(&start.tuning, start.shared.share));
         let (limits, low) = (Limits::of(&tuning), start.restored.low_water.max(range.start));
         let mut execution = Execution {
             shard: start.shard,
@@ -131,9 +133,10 @@ impl Execution {
             window: Window::restore(low, limits.window, &start.restored.above),
             cursor: low,
             high: start.restored.high_water.max(low),
+            ahead: reach::Ahead::new(&start.restored, low),
             again: VecDeque::new(),
             troubles: Troubles::default(),
-            counters,
+            counters: start.restored.counters,
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
             budget: Meter::new(tuning.error_budget),
             judge: judge::Judge::new(&start, now.moment),
@@ -150,7 +153,7 @@ impl Execution {
             latencies: Latencies::default(),
             tally: Box::default(),
             head: (low, now.moment),
-            speed: types::Speed::new(counters.settled(), now.moment),
+            speed: types::Speed::new(start.restored.counters.settled(), now.moment),
             stalls: Stalls::default(),
             sent: sent::Sent::default(),
             full_since: None,

@@ -84,10 +84,10 @@ impl Execution {
         granted + self.grant_fresh(room - granted, fx)
     }
 
-    /// The last item that the window and the source let out. From here on it is known singly, so that it doesn't leave
+    /// The last item that the window, the source and the store let out. From here on it is known singly, so that it doesn't leave
     /// once more when its turn comes.
     fn grant_ahead(&mut self, now: Now, fx: &mut Effects) -> u32 {
-        let end = self.window.limit().min(self.fresh_end()).min(self.source_ready);
+        let end = self.fresh_limit();
         let Some(last) = end.0.checked_sub(1).map(ItemIndex).filter(|last| *last > self.cursor) else {
             return 0;
         };

@@ -17,6 +17,7 @@ use crate::domain::verdict::{
 };
 
 use super::draft::CheckpointDraft;
+use super::reach::Reach;
 use super::shared::Shared;
 
 /// Failures that wait to be written: above this nothing more is dispatched until a checkpoint took them.
@@ -70,6 +71,8 @@ pub struct Restored {
     pub low_water: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
+    /// How far fresh items may leave, and may have left.
+    pub reach: Reach,
     /// The saved counters.
     pub counters: Counters,
     /// Settled above low water: bit `j` is index `low_water + 1 + j`.

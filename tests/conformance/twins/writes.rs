@@ -54,6 +54,7 @@ impl Twins {
             seq: CheckpointSeq(run.seq - self.below(8) / 7),
             low_water: ItemIndex(low_water - self.below(10) / 9 * low_water.min(1)),
             high_water: ItemIndex(low_water),
+            reach: ItemIndex(low_water + self.below(4)),
             counters: Counters {
                 succeeded: low_water - parked.min(low_water),
                 parked,
@@ -83,6 +84,7 @@ impl Twins {
             seq: CheckpointSeq(run.seq),
             low_water: ItemIndex(run.end),
             high_water: ItemIndex(run.end),
+            reach: ItemIndex(run.end),
             counters: Counters { succeeded, abandoned, ..Counters::default() },
             blob: Vec::new(),
             side: (0..ITEMS).map(|index| SideRecord::Cleared(ItemIndex(index))).collect(),

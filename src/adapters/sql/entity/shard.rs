@@ -38,6 +38,8 @@ pub struct Model {
     pub move_until: Option<i64>,
     pub circuit_since: Option<i64>,
     pub circuit_probes: Option<i64>,
+    pub reach: i64,
+    pub reach_before: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
