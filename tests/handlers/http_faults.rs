@@ -50,6 +50,43 @@ async fn a_handler_that_never_answers_times_out() {
     server.until_open(0).await;
 }
 
+/// Answers the first request when it is told to, on a thread of its own; says when that came.
+fn answer_beside() -> (std::net::SocketAddr, tokio::sync::oneshot::Receiver<()>, std::sync::mpsc::Sender<()>)
+{
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let (go, gone) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let read = stream.read(&mut [0; 4096]).expect("a request");
+        assert!(read > 0 && tell.send(()).is_ok());
+        gone.recv().expect("told to answer");
+        // More than is read at once: who looks once at what came has not seen all of it.
+        let body = format!("{{\"result\":\"ok\"{}}}", " ".repeat(300_000));
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all((head + &body).as_bytes()).expect("taken");
+        drop(stream.read(&mut [0; 1]));
+    });
+    (address, told, go)
+}
+
+#[tokio::test]
+async fn an_answer_that_came_while_the_process_stood_still_counts() {
+    let (address, asked, go) = answer_beside();
+    let handler = open(HttpOptions::new(format!("http://{address}/")));
+    let mut call = single();
+    call.timeout = Duration::from_millis(300);
+    let timeout = call.timeout;
+    let answered = tokio::spawn(async move { handler.process(call).await });
+    asked.await.expect("the request came");
+    go.send(()).expect("it waits");
+    // What is tested: nothing else runs on this runtime meanwhile, no timer and no reader.
+    std::thread::sleep(timeout + Duration::from_secs(1));
+    assert!(matches!(answered.await.expect("no panic"), Reply::AllOk));
+}
+
 #[tokio::test]
 async fn the_deadline_counts_from_the_gate() {
     let server = Server::always(204, "").await;

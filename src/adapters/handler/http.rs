@@ -31,16 +31,15 @@ mod transport;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use self::client::CallbackClient;
 use self::fault::Fault;
 use self::request::Requests;
 use super::classify::{Asked, Pointer, classify};
+use super::deadline::Deadline;
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext};
 
@@ -115,12 +114,13 @@ impl HttpHandler {
         if !self.context.gate.is_open(now) {
             return Err(Fault::NotSent);
         }
-        let left = call.gate_time.plus(call.timeout).since(now);
-        if left == Duration::ZERO {
+        let until = call.gate_time.plus(call.timeout);
+        if until <= now {
             return Err(Fault::late(call.timeout, "no time was left when it was to be sent"));
         }
         let request = self.requests.build(&call);
-        let answer = self.client.send(request, Instant::now() + left, call.timeout).await?;
+        let mut deadline = Deadline::new(&self.clock, until);
+        let answer = self.client.send(request, &mut deadline, call.timeout).await?;
         let single = self.requests.single(&call.items);
         let asked = Asked { items: &call.items, single, pointer: &self.pointer, now: self.clock.wall() };
         Ok(classify(&answer, asked))

@@ -2,6 +2,7 @@
 
 pub mod classify;
 pub mod command;
+mod deadline;
 pub mod egress;
 pub mod http;
 pub mod origin;

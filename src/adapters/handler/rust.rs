@@ -14,6 +14,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
+use super::deadline::Deadline;
 use crate::domain::ids::{Attempt, Epoch, ItemIndex, Moment};
 use crate::domain::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
 use crate::ports::clock::Clock;
@@ -283,7 +284,7 @@ impl<H: ItemHandler> RustHandler<H> {
         let deadline = call.gate_time.plus(call.timeout);
         let ctx = ItemCtx { run: &self.run, clock: &*self.clock, deadline, words: Mutex::default() };
         let work = guarded(|| self.code.process(&ctx, Batch { call: &call }));
-        let Some(results) = self.in_time(work, deadline).await else {
+        let Some(results) = Deadline::new(&self.clock, deadline).cut_short(work).await else {
             let timeout = humantime::format_duration(call.timeout);
             return Reply::failed(
                 FailureClass::Unclear,
@@ -292,25 +293,6 @@ impl<H: ItemHandler> RustHandler<H> {
         };
         let words = std::mem::take(&mut *ctx.words());
         reply(&call, results, words)
-    }
-
-    /// The first poll comes before any timer is made: work that is done at once pays for none.
-    async fn in_time<F: Future>(&self, work: F, deadline: Moment) -> Option<F::Output> {
-        tokio::pin!(work);
-        if let std::task::Poll::Ready(output) = futures_util::poll!(&mut work) {
-            return Some(output);
-        }
-        loop {
-            tokio::select! {
-                biased;
-                output = &mut work => return Some(output),
-                () = self.clock.sleep_until(deadline) => {}
-            }
-            // A clock may wake early when the time is far away.
-            if self.clock.now() >= deadline {
-                return None;
-            }
-        }
     }
 }
 

@@ -48,7 +48,8 @@ use self::program::Program;
 use self::protocol::{CallText, ItemLine, Trace};
 use self::seat::Oddity;
 use self::worker::{Shared, supervise};
-use crate::domain::ids::{Attempt, ItemIndex, Moment};
+use super::deadline::Deadline;
+use crate::domain::ids::{Attempt, ItemIndex};
 use crate::domain::verdict::Failure;
 use crate::ports::clock::Clock;
 use crate::ports::handler::{Call, Handler, HandlerFactory, LogLine, OpenError, Reply, RunContext};
@@ -345,37 +346,6 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.give_up();
-        }
-    }
-}
-
-/// The end of a call's time, shared by its items.
-struct Deadline<'a> {
-    clock: &'a Arc<dyn Clock>,
-    at: Moment,
-    sleep: Option<BoxFuture<'static, ()>>,
-}
-
-impl<'a> Deadline<'a> {
-    fn new(clock: &'a Arc<dyn Clock>, at: Moment) -> Deadline<'a> {
-        Deadline { clock, at, sleep: None }
-    }
-
-    /// What `work` comes to; none when the time is over before.
-    async fn cut_short<F: Future>(&mut self, work: F) -> Option<F::Output> {
-        tokio::pin!(work);
-        loop {
-            let sleep = self.sleep.get_or_insert_with(|| self.clock.sleep_until(self.at));
-            tokio::select! {
-                biased;
-                output = &mut work => return Some(output),
-                () = sleep => {}
-            }
-            self.sleep = None;
-            // A clock may wake early when the time is far away.
-            if self.clock.now() >= self.at {
-                return None;
-            }
         }
     }
 }

@@ -15,11 +15,11 @@ use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::http::response::Parts;
-use tokio::time::{Instant, timeout_at};
 
 use super::fault::Fault;
 use super::transport::{Lease, Pool};
 use crate::adapters::handler::classify::{Answer, needs_body};
+use crate::adapters::handler::deadline::Deadline;
 use crate::ports::clock::Clock;
 use crate::ports::handler::RunContext;
 
@@ -45,12 +45,12 @@ impl CallbackClient {
     pub(super) async fn send(
         &self,
         request: Request<GatedBody>,
-        deadline: Instant,
+        deadline: &mut Deadline<'_>,
         timeout: Duration,
     ) -> Result<Answer, Fault> {
         let has_left = request.body().has_left.clone();
-        let answered = timeout_at(deadline, self.pool()?.client.request(request)).await;
-        let answered = answered.map_err(|_| {
+        let answered = deadline.cut_short(self.pool()?.client.request(request)).await;
+        let answered = answered.ok_or_else(|| {
             if has_left.load(Ordering::Relaxed) {
                 Fault::late(timeout, "the handler did not begin to answer")
             } else {
@@ -62,13 +62,13 @@ impl CallbackClient {
             return Err(Fault::Garbled(format!("its headers are longer than {HEADER_BYTES_MAX} bytes")));
         }
         if needs_body(parts.status) {
-            let read = timeout_at(deadline, read_all(body, self.reply_bytes_max)).await;
-            let body = read.map_err(|_| Fault::late(timeout, "the reply began but did not end"))??;
+            let read = deadline.cut_short(read_all(body, self.reply_bytes_max)).await;
+            let body = read.ok_or_else(|| Fault::late(timeout, "the reply began but did not end"))??;
             return Ok(answer(parts, body));
         }
         let mut quoted = BytesMut::new();
         // Such an answer means the same whether its body arrives or not.
-        drop(timeout_at(deadline, read_into(body, QUOTED_BYTES_MAX, &mut quoted)).await);
+        drop(deadline.cut_short(read_into(body, QUOTED_BYTES_MAX, &mut quoted)).await);
         Ok(answer(parts, quoted.freeze()))
     }
 

@@ -98,7 +98,12 @@ impl From<Fault> for CallFailure {
             Fault::Unconnected(why @ ConnectError::Unreachable(..)) => unreached("CONNECT", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Proxy(..)) => unreached("PROXY", why.to_string()),
             Fault::Tls(why) => {
-                unreached("TLS", format!("no secure connection: {why}; check the url's host and port"))
+                let plain = if why.contains("InvalidContentType") {
+                    "what listens there speaks no TLS: http instead of https?"
+                } else {
+                    "check the url's host and port"
+                };
+                unreached("TLS", format!("no secure connection: {why}; {plain}"))
             }
             Fault::Certificate(why) => {
                 let hint = "check the url's host, or name the certificate's authority in `ca_file`";
@@ -106,7 +111,7 @@ impl From<Fault> for CallFailure {
                 unreached("TLS", message)
             }
             Fault::Reset(why) => {
-                let hint = "did the handler crash, or close a connection that it promised to keep?";
+                let hint = "did the handler crash, or close a connection that it promised to keep? does it want https?";
                 let message = format!("the connection broke before the reply was complete: {why}; {hint}");
                 failed(FailureClass::Unclear, "RESET", message)
             }

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use hyper::Request;
 use hyper::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::HttpOptions;
 use super::client::{CallbackClient, GatedBody};
@@ -18,6 +17,7 @@ use super::options::Checked;
 use super::request::lossy;
 use super::transport::{Lease, Transports};
 use crate::adapters::handler::classify::Answer;
+use crate::adapters::handler::deadline::Deadline;
 use crate::adapters::handler::wire::quote;
 use crate::config::{CommandHandler, HttpHandler};
 use crate::domain::business::HandlerSpec;
@@ -126,7 +126,8 @@ impl Caller {
         if let Some(signature) = signature {
             headers.insert("webhook-signature", lossy(&signature));
         }
-        self.client.send(request, Instant::now() + timeout, timeout).await
+        let mut deadline = Deadline::new(&self.clock, self.clock.now().plus(timeout));
+        self.client.send(request, &mut deadline, timeout).await
     }
 }
 
