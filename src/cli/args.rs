@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 
-pub use super::run::args::{IfFinished, Output, RunArgs, Tunes};
+pub use super::run::args::{IfFinished, Output, RunArgs, Switch, Tunes};
 pub use super::serve::args::ServeArgs;
 pub use super::settings::args::{ConfigArgs, ConfigVerb};
 pub use super::trial::args::TryArgs;
 use super::{
-    api, biz, cluster, ctx, db, doctor, limit, log, node, openapi, run, serve, task, token, trial, version,
+    api, biz, cluster, ctx, db, doctor, job, limit, log, node, openapi, run, serve, task, token, trial,
+    version,
 };
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
@@ -28,6 +29,9 @@ pub enum Command {
     /// Run one job in this process: items from a file, a pipe or a count, through a command or a URL
     #[command(after_help = run::args::EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Jobs that `windrow run` runs now on this machine: look at them and steer them; without a verb it lists them
+    #[command(after_help = job::args::EXAMPLES)]
+    Job(Box<job::args::JobArgs>),
     /// Call a handler with chosen items and show its verdicts; nothing is stored
     #[command(after_help = trial::args::EXAMPLES)]
     Try(Box<TryArgs>),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `args`, `choice` | reads the command line; what one command takes is in its own folder |
 //! | `run` | one job in this process |
+//! | `job` | `windrow job`: steers such a job from another terminal |
 //! | `trial` | `windrow try` |
 //! | `serve` | `windrow serve` |
 //! | `dev` | `windrow dev` |
@@ -52,6 +53,7 @@ pub mod fault;
 mod handler;
 mod help;
 mod init;
+pub mod job;
 pub mod limit;
 pub mod log;
 mod moment;
@@ -167,6 +169,7 @@ fn execute(cli: Cli) -> Exit {
 fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
     match command {
         Command::Run(args) => on_runtimes(|runtimes| run::run(&args, shell, runtimes)),
+        Command::Job(args) => on_client(job::job(&args, shell)),
         Command::Try(args) => on_runtimes(|runtimes| trial::trial(&args, shell, runtimes)),
         Command::Serve(args) => on_runtimes(|runtimes| serve::serve(&args, shell, runtimes)),
         Command::Task(args) => on_client(task::task(&args, shell)),

@@ -17,6 +17,14 @@ const READABLE_CHARS_MAX: usize = 48;
 /// # Errors
 /// When the environment names no home.
 pub(super) fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
+    Ok(of_jobs(env)?.join(name.map_or_else(|| "stdin".to_owned(), directory)))
+}
+
+/// Where the directories of jobs are.
+///
+/// # Errors
+/// As [`of_job`].
+pub(super) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let value = |wanted: &str| {
         let found = env.iter().find(|(name, value)| name == wanted && !value.is_empty());
         found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
@@ -27,7 +35,7 @@ pub(super) fn of_job(name: Option<&str>, env: &[(String, String)]) -> Result<Pat
         Fault::new(Exit::Config, "there is no place to keep the progress", because)
             .hint("name a directory: --state DIR")
     })?;
-    Ok(base.join("windrow").join(name.map_or_else(|| "stdin".to_owned(), directory)))
+    Ok(base.join("windrow"))
 }
 
 /// Readable, safe in any file system, and different for different names.

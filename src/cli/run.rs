@@ -2,8 +2,10 @@
 //! starts a node that runs this task only, follows it, and says what came of it.
 
 pub(super) mod args;
+pub(super) mod control;
 mod failures_out;
 mod first_row;
+mod only_failed;
 mod outcome;
 pub(super) mod picture;
 mod prepare;
@@ -14,14 +16,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::watch::{Receiver, channel};
 
+use self::control::{Control, Steered};
 use self::outcome::Outcome;
 pub(super) use self::outcome::grouped;
+use self::picture::Picture;
 use self::prepare::Prepared;
 pub(super) use self::prepare::load;
 use self::watch::{End, Watch};
 use super::Shell;
-use super::args::{IfFinished, Output, RunArgs};
+use super::args::{IfFinished, Output, RunArgs, Switch};
 use super::exit::Exit;
 use super::fault::Fault;
 use super::screen;
@@ -30,11 +35,14 @@ use super::source::open_shown;
 use crate::domain::capacity::Capacity;
 use crate::domain::ids::{ShardId, TaskId};
 use crate::domain::lifecycle::Status;
-use crate::node::sources::OpenedSource;
+use crate::node::sources::{OpenedSource, StoredSources, origin_view};
 use crate::node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, Times, handler_log, handlers};
 use crate::ports::clock::Clock;
+use crate::ports::handler::HandlerFactory;
 use crate::ports::provision::{Provider, Provision, ProvisionError};
+use crate::ports::source::Source;
 use crate::ports::task_store::{Actor, TaskView};
+use crate::service::item_data::Members;
 use crate::service::{self, Found, Job, JobError};
 
 /// The business that all jobs of `run` belong to.
@@ -62,6 +70,10 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;
+    if args.only_failed && !StateDir::database_in(&prepared.place).is_file() {
+        // Before a directory is made for a job that never was.
+        return Err(only_failed::never_ran());
+    }
     let state = Arc::new(StateDir::lock(&prepared.place)?);
     let store = Arc::new(Store::open(&state.database()).await?);
     let actor = Actor { name: shell.user(), source: "cli", reason: None, request_id: None, rehearses: false };
@@ -77,7 +89,7 @@ impl Desk<'_> {
             (Some(spec), _) => spec.clone(),
             (None, name) => {
                 let task = resume::find(&*self.store, name.as_deref().unwrap_or_default()).await?;
-                if task.status.is_terminal() && !self.starts_over(&task) {
+                if task.status.is_terminal() && !self.starts_over(&task) && !self.args.only_failed {
                     return self.tell_ended(task).await;
                 }
                 resume::spec(&task, &self.state)?
@@ -93,6 +105,9 @@ impl Desk<'_> {
         )
         .await?;
         let job = self.job(&opened);
+        if self.args.only_failed {
+            return self.go_over_failed(job, signals).await;
+        }
         match self.begin(&job).await? {
             Found::Ended(task) => self.tell_ended(task).await,
             Found::New(task) => {
@@ -101,13 +116,41 @@ impl Desk<'_> {
                     self.say(&line);
                 }
                 self.tell_of_others(&task).await?;
-                self.drive(task, opened, signals).await
+                self.drive(task, opened.source, signals).await
             }
             Found::Resumed(task) => {
                 self.say(&resuming(&task));
-                self.drive(task, opened, signals).await
+                self.drive(task, opened.source, signals).await
             }
         }
+    }
+
+    /// Does again what a job abandoned.
+    async fn go_over_failed(&self, job: Job, signals: &mut Signals) -> Result<Exit, Fault> {
+        let of = job.name.clone();
+        let next = match only_failed::next(&*self.store, job).await? {
+            only_failed::Next::Job(next) => next,
+            only_failed::Next::Nothing(last) => {
+                self.shell
+                    .screen
+                    .must_say(&format!("no item of {of} is failed any more; nothing was done now"));
+                return self.tell(&Outcome::gather(&*self.store, *last, None).await?).await;
+            }
+        };
+        let (Found::New(task) | Found::Resumed(task) | Found::Ended(task)) = self.begin(&next).await?;
+        self.say(&format!("{}: {} items that {of} abandoned", task.id, task.total.0));
+        let source = self.source_of(&task).await?;
+        self.drive(task, source, signals).await
+    }
+
+    /// The items of a job as they are stored with it.
+    async fn source_of(&self, task: &TaskView) -> Result<Arc<dyn Source>, Fault> {
+        let (store, spool) = (self.store.clone(), self.state.spool());
+        let sources =
+            StoredSources::new(store.clone(), store.clone(), store.clone(), store, spool, self.clock.clone());
+        sources.open(task).await.map_err(|error| {
+            Fault::new(Exit::Rejected, format!("the items of {} can't be read", task.id), error.to_string())
+        })
     }
 
     /// Makes the job's task, or finds it; one that has finished begins anew where that is wanted.
@@ -173,26 +216,29 @@ impl Desk<'_> {
     async fn drive(
         &self,
         task: TaskView,
-        opened: OpenedSource,
+        source: Arc<dyn Source>,
         signals: &mut Signals,
     ) -> Result<Exit, Fault> {
         let shard = ShardId { task: task.id, no: 0 };
         let how = resume::how(&task);
-        let work = self.runtimes.work();
-        let (sink, log) = handler_log::open(self.store.clone(), shard, self.clock.clone(), work);
-        let making = self.prepared.making(self.shell, work, &self.clock, sink, Some(self.state.workers()));
-        let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
-        let provision = Provision { handler, source: opened.source, limits: Vec::new() };
+        let (sink, log) =
+            handler_log::open(self.store.clone(), shard, self.clock.clone(), self.runtimes.work());
+        let handler = self.handler(&task, sink)?;
+        let provision = Provision { handler, source, limits: Vec::new() };
         let node = self.start(OneJob { task: task.id, provision }).await?;
         let begun = self.clock.now();
         let settled_before = task.counters.settled();
+        let (shown, seen) = channel(None);
+        let control = self.control(&node, &task, seen);
         let watch = Watch {
+            shown,
             node: &node,
             screen: &self.shell.screen,
             actor: &self.actor,
             drain_timeout: self.drain_timeout(&task),
         };
         let end = watch.follow(task, signals).await;
+        drop(control);
         let calmly = matches!(end, Ok(End::Stopped(_)));
         let cut = !watch::close(node, signals, calmly).await || matches!(end, Ok(End::Cut));
         if !cut {
@@ -215,6 +261,39 @@ impl Desk<'_> {
                 Ok(Exit::Interrupted)
             }
         }
+    }
+
+    /// The handler; of what goes over failures, it sees the items of the first job.
+    fn handler(&self, task: &TaskView, sink: handlers::Sink) -> Result<Arc<dyn HandlerFactory>, Fault> {
+        let view = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
+        let sink = if let Some(view) = &view { view.sink(sink) } else { sink };
+        let (work, workers) = (self.runtimes.work(), Some(self.state.workers()));
+        let making = self.prepared.making(self.shell, work, &self.clock, sink, workers);
+        let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
+        Ok(if let Some(view) = view { view.wrap(handler) } else { handler })
+    }
+
+    /// Other terminals may steer the run; one that they can't reach runs all the same, and says so.
+    fn control(&self, node: &Node, task: &TaskView, shown: Receiver<Option<Picture>>) -> Option<Control> {
+        if self.args.control == Switch::Off {
+            return None;
+        }
+        let (supervisor, id) = (node.supervisor().clone(), task.id);
+        let steered = Steered {
+            name: task.name.clone().unwrap_or_default(),
+            task: id,
+            tasks: self.store.clone(),
+            nudge: Box::new(move || supervisor.nudge(id)),
+            clock: self.clock.clone(),
+            actor: self.actor.clone(),
+            shown,
+        };
+        Control::open(self.state.path(), steered)
+            .map_err(|error| {
+                let place = self.state.path().display();
+                self.say(&format!("windrow job can't reach this run: no socket in {place}: {error}"));
+            })
+            .ok()
     }
 
     async fn start(&self, job: OneJob) -> Result<Node, Fault> {
@@ -263,7 +342,13 @@ impl Desk<'_> {
         let mut onto_stdout = false;
         if let Some(path) = &self.args.failures_out {
             onto_stdout = path.as_os_str() == "-";
-            let written = failures_out::write(&*self.store, outcome.task(), path).await?;
+            let of = failures_out::Failed {
+                tasks: &*self.store,
+                task: outcome.task().id,
+                source: self.source_of(outcome.task()).await,
+                members: &self.args.key_column.as_deref().map_or(Members::All, Members::parse),
+            };
+            let written = failures_out::write(of, path).await?;
             self.say(&format!("{written} failed items written to {}", path.display()));
         }
         match self.args.output {

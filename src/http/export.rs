@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use super::App;
 use super::body::Params;
 use super::csv::push_row;
-use super::failures::FailureBody;
+use super::failures::bodies;
 use super::logs::LineBody;
 use super::problem::Problem;
 use super::seen_task::SeenTask;
@@ -50,6 +50,10 @@ struct ExportParams {
     /// Only what follows the row of this index (failures) or number (log): where an earlier export was cut.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
+    /// Failures only: with what each item carries, looked up in the task's source: `*` is all of it, else these members
+    /// separated by commas.
+    #[param(max_length = 500, example = "user_id,email")]
+    data: Option<String>,
 }
 
 impl ExportParams {
@@ -101,10 +105,12 @@ async fn failures(
         "output",
         "origin_task",
         "origin_index",
+        "data",
+        "data_missing",
     ];
     let rows = move |state: Option<ItemIndex>| {
-        let (app, task) = (app.clone(), task.clone());
-        async move { failure_rows(&app, &task, state, format).await }
+        let (app, task, data) = (app.clone(), task.clone(), params.data.clone());
+        async move { failure_rows(&app, &task, data.as_deref(), state, format).await }
     };
     Ok(answer(name, format, &columns, after, rows).await?)
 }
@@ -112,13 +118,14 @@ async fn failures(
 async fn failure_rows(
     app: &App,
     task: &TaskView,
+    data: Option<&str>,
     after: Option<ItemIndex>,
     format: Format,
 ) -> Result<(Vec<u8>, Option<ItemIndex>), ServiceError> {
     let found = app.service.failures(task, &FailurePage::ByIndex(after), PAGE).await?;
     let last = found.last().map(|shown| shown.item.index);
     let mut out = Vec::new();
-    for row in found.into_iter().map(FailureBody::from) {
+    for row in bodies(app, task, data, found).await {
         match format {
             Format::Ndjson => push_json(&row, &mut out)?,
             Format::Csv => {
@@ -136,6 +143,8 @@ async fn failure_rows(
                     output.unwrap_or_default(),
                     text(&row.origin_task),
                     origin.unwrap_or_default(),
+                    row.data.map(|data| data.get().to_owned()).unwrap_or_default(),
+                    text(&row.data_missing),
                 ];
                 push_row(&cells, &mut out);
             }
@@ -165,6 +174,9 @@ async fn log(
 ) -> Result<Response, Problem> {
     let format = params.format(&headers);
     let after = params.after()?.map(u64::cast_signed);
+    if params.data.is_some() {
+        return Err(ServiceError::invalid("data", "lines carry none; only failures do").into());
+    }
     let name = format!("{}-log", task.id);
     let columns = ["number", "at", "task", "index", "level", "origin", "code", "message", "extra"];
     let rows = move |state: Option<i64>| {

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,9 +20,10 @@ use super::seen_task::{SeenTask, path_param};
 use super::time::rfc3339;
 use crate::domain::ids::{INDEX_MAX, ItemIndex};
 use crate::ports::failure_list::{FailurePage, RecordedItem};
-use crate::ports::task_store::FailureGroup;
+use crate::ports::task_store::{FailureGroup, TaskView};
 use crate::service::ServiceError;
 use crate::service::failures::{ItemStory, ShownFailure, state_word};
+use crate::service::item_data::{ItemData, Members};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -99,6 +101,34 @@ pub(super) struct FailureBody {
     pub(super) origin_task: Option<String>,
     /// In a redrive: the item's index there.
     pub(super) origin_index: Option<u64>,
+    /// What the item carries; null where it carries nothing, where nobody asked, and where it can't be shown.
+    #[schema(value_type = Option<Value>)]
+    pub(super) data: Option<Box<RawValue>>,
+    /// Why its data can't be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) data_missing: Option<String>,
+}
+
+/// Failures with what their items carry, where that is wanted (`data` of the request).
+pub(super) async fn bodies(
+    app: &App,
+    task: &TaskView,
+    data: Option<&str>,
+    found: Vec<ShownFailure>,
+) -> Vec<FailureBody> {
+    let Some(members) = data.map(Members::parse) else {
+        return found.into_iter().map(FailureBody::from).collect();
+    };
+    let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
+    let data = app.service.item_data(task, &members, &indexes).await;
+    let joined = found.into_iter().zip(data);
+    joined
+        .map(|(shown, ItemData { data, missing, .. })| FailureBody {
+            data,
+            data_missing: missing,
+            ..shown.into()
+        })
+        .collect()
 }
 
 impl From<ShownFailure> for FailureBody {
@@ -115,6 +145,8 @@ impl From<ShownFailure> for FailureBody {
             last_at: rfc3339(item.last_at),
             origin_task: origin.map(|(task, _)| task.to_string()),
             origin_index: origin.map(|(_, index)| index.0),
+            data: None,
+            data_missing: None,
         }
     }
 }
@@ -137,6 +169,9 @@ struct ListParams {
     /// Where an earlier page ended.
     #[param(max_length = 200)]
     cursor: Option<String>,
+    /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
+    #[param(max_length = 500, example = "user_id,email")]
+    data: Option<String>,
 }
 
 /// Failures.
@@ -173,7 +208,7 @@ async fn list(
         headers.extend(page::link(uri.path(), uri.query().unwrap_or_default(), cursor));
     }
     let Page { items, next_cursor } = page;
-    let items = items.into_iter().map(FailureBody::from).collect();
+    let items = bodies(&app, &task, params.data.as_deref(), items).await;
     Ok((headers, Json(Page { items, next_cursor })))
 }
 
@@ -218,6 +253,12 @@ pub(super) struct ItemBody {
     failure: Option<FailureBody>,
     /// Its failed attempts, oldest first.
     timeline: Vec<Value>,
+    /// What it carries; null where it carries nothing, and where it can't be shown.
+    #[schema(value_type = Option<Value>)]
+    data: Option<Box<RawValue>>,
+    /// Why its data can't be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_missing: Option<String>,
 }
 
 /// The number in the path.
@@ -262,8 +303,13 @@ async fn item(
         due_at: None,
         failure: None,
         timeline: Vec::new(),
+        data: None,
+        data_missing: None,
     };
-    Ok(Json(match app.service.item(&task, index).await? {
+    let story = app.service.item(&task, index).await?;
+    let data = app.service.item_data(&task, &Members::All, &[index]).await;
+    let ItemData { data, missing: data_missing, .. } = data.into_iter().next().unwrap_or_default();
+    let told = match story {
         ItemStory::Pending => plain("pending"),
         ItemStory::Excluded => plain("excluded"),
         ItemStory::InWindow => plain("in_window"),
@@ -275,7 +321,8 @@ async fn item(
             failure: shown.item.code.is_some().then(|| FailureBody::from(*shown)),
             ..plain("")
         },
-    }))
+    };
+    Ok(Json(ItemBody { data, data_missing, ..told }))
 }
 
 /// The recorded attempts; of older rows, which have none, only the last failure is known.

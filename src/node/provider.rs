@@ -24,7 +24,8 @@ use crate::ports::business_store::{Business, BusinessStore};
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
 use crate::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
-use crate::ports::provision::{LimitOf, Provider, Provision, ProvisionError};
+use crate::ports::provision::{LimitOf, Provider, Provision, ProvisionError, TaskItems};
+use crate::ports::source::Source;
 use crate::ports::task_store::TaskView;
 use crate::ports::vault::Vault;
 
@@ -76,11 +77,16 @@ impl Provider for ServiceProvider {
             work: self.work.clone(),
         };
         let handler = OnWork { inner: Arc::new(handlers), work: self.work.clone() };
+        Ok(Provision { handler: Arc::new(handler), source: self.source(task).await?, limits })
+    }
+}
+
+#[async_trait]
+impl TaskItems for ServiceProvider {
+    async fn source(&self, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError> {
         // Over a database server another node may have the file that this one hasn't.
         let is_alone = matches!(self.config.store.url, StoreUrl::Auto | StoreUrl::Sqlite(_));
-        let one_of_many = (!is_alone).then_some(self.node.as_str());
-        let source = open_stored(&self.sources, task, one_of_many).await?;
-        Ok(Provision { handler: Arc::new(handler), source, limits })
+        open_stored(&self.sources, task, (!is_alone).then_some(self.node.as_str())).await
     }
 }
 

@@ -42,6 +42,16 @@ pub enum ProvisionError {
     Unavailable(String),
 }
 
+/// Opens the items of a task apart from its runs.
+#[async_trait]
+pub trait TaskItems: Send + Sync {
+    /// The source of a task.
+    ///
+    /// # Errors
+    /// When it can't be read (any more), here.
+    async fn source(&self, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError>;
+}
+
 /// Finds handlers and sources.
 #[async_trait]
 pub trait Provider: Send + Sync {

@@ -14,6 +14,7 @@ pub mod explain;
 pub mod failures;
 mod fates;
 pub mod health;
+pub mod item_data;
 pub mod job;
 pub mod limits;
 pub mod logs;
@@ -39,6 +40,8 @@ mod turns;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use tokio::sync::Semaphore;
+
 pub use error::{FieldFault, ServiceError};
 pub use job::{Found, Job, JobError, begin, start_if_stopped, stop};
 
@@ -54,7 +57,7 @@ use crate::ports::idempotency::IdempotencyStore;
 use crate::ports::meters::Meters;
 use crate::ports::named_limit_store::NamedLimitStore;
 use crate::ports::node_audit::NodeAudit;
-use crate::ports::provision::Provider;
+use crate::ports::provision::{Provider, TaskItems};
 use crate::ports::report_store::ReportStore;
 use crate::ports::source_desk::SourceDesk;
 use crate::ports::source_store::SourceStore;
@@ -100,6 +103,8 @@ pub struct Parts {
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.
     pub provider: Arc<dyn Provider>,
+    /// Sources of tasks, for what their items carry.
+    pub items: Arc<dyn TaskItems>,
     /// What people do to the node.
     pub node_audit: Arc<dyn NodeAudit>,
     /// The other nodes.
@@ -110,6 +115,9 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
 }
 
+/// Readers of what items carry at a time.
+const LOOKS_MAX: usize = 2;
+
 /// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration.
 pub struct Service {
     pub(crate) parts: Parts,
@@ -117,6 +125,7 @@ pub struct Service {
     changes: turns::Turns,
     stats: Arc<stats::Stats>,
     roster: cluster::Roster,
+    looks: Semaphore,
 }
 
 impl Service {
@@ -130,6 +139,7 @@ impl Service {
             changes: turns::Turns::default(),
             stats,
             roster,
+            looks: Semaphore::new(LOOKS_MAX),
         }
     }
 

@@ -40,6 +40,8 @@ pub(super) const RATE_KNOWN_AFTER: Duration = Duration::from_millis(900);
 /// What is known of a task that runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Live {
+    /// When its runs were looked at; a part that can't be asked is as old as its last checkpoint.
+    pub as_of: WallMs,
     /// Items settled each second of the last ten; none before the first second is over.
     pub actual_rate: Option<f64>,
     /// One past the highest index dispatched.
@@ -89,6 +91,7 @@ fn drawn(task: TaskView, lives: Lives, now: WallMs) -> TaskPicture {
     nodes.sort_unstable();
     nodes.dedup();
     let live = Live {
+        as_of: now,
         // A sum that lacks a part is none.
         actual_rate: rates.into_iter().sum::<Option<f64>>().filter(|_| silent.is_empty()),
         high_water: high_water.unwrap_or_default(),

@@ -50,6 +50,7 @@ pub enum Verb {
     #[command(after_help = REGISTER_EXAMPLES)]
     Register(Box<RegisterArgs>),
     /// Change a business
+    #[command(visible_alias = "set")]
     Edit(Box<EditArgs>),
     /// Check whether its handler keeps to the contract (exit 11 if it doesn't)
     Check(NameArgs),

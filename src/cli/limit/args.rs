@@ -39,6 +39,7 @@ pub enum Verb {
     #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
     /// Change what a limit allows; tasks under way obey within seconds
+    #[command(visible_alias = "edit")]
     Set(SetArgs),
     /// Delete a limit that nobody names any more
     Delete(DeleteArgs),

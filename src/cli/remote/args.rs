@@ -29,6 +29,13 @@ pub enum Form {
     Csv,
 }
 
+impl Form {
+    /// Whether a person reads it, and no program.
+    pub fn is_for_people(self) -> bool {
+        matches!(self, Form::Table | Form::Wide)
+    }
+}
+
 /// How things are shown.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]

@@ -127,6 +127,9 @@ pub struct RunArgs {
     /// Forget what an earlier run of this job did and begin anew
     #[arg(long, help_heading = "Identity and state")]
     pub restart: bool,
+    /// Do again what this job abandoned, with the same keys; done once more, what that left
+    #[arg(long, conflicts_with_all = ["restart", "if_finished"], help_heading = "Identity and state")]
+    pub only_failed: bool,
     /// What it means that the job has finished already: ok (exit 0), error (exit 4), restart (begin anew); without it the
     /// exit code is that of the job's end: 0, or 8 with failures
     #[arg(
@@ -140,18 +143,42 @@ pub struct RunArgs {
     /// Where progress is kept; without it a directory per job in $XDG_STATE_HOME/windrow (~/.local/state/windrow)
     #[arg(long, value_name = "DIR", help_heading = "Identity and state")]
     pub state: Option<PathBuf>,
+    /// Whether `windrow job` may steer the run from another terminal of the same user: on or off
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ON|OFF",
+        default_value_t = Switch::On,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "on",
+        help_heading = "Identity and state"
+    )]
+    pub control: Switch,
     /// A configuration file, for defaults
     #[arg(long, value_name = "FILE", help_heading = "Identity and state")]
     pub config: Option<PathBuf>,
     /// Write every failed item to this file as NDJSON when the run ends
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub failures_out: Option<PathBuf>,
+    /// Of what failed items carry write these columns only, separated by commas
+    #[arg(long, value_name = "COLUMNS", requires = "failures_out", help_heading = "Output")]
+    pub key_column: Option<String>,
     /// How the outcome is printed on standard output
     #[arg(short, long, value_enum, default_value_t = Output::Table, help_heading = "Output")]
     pub output: Output,
     /// How much is printed.
     #[command(flatten)]
     pub talk: Talk,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
 }
 
 /// What it means that a job has finished already.

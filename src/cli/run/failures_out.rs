@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -15,10 +16,22 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::outcome::time_text;
 use crate::domain::ids::{ItemIndex, TaskId};
+use crate::ports::source::Source;
 use crate::ports::task_store::{FailedItem, TaskStore};
+use crate::service::item_data::{ItemData, Lookup, Members};
 
 /// Items read at once.
 const PAGE: u32 = 1_000;
+
+/// What is written.
+pub(super) struct Failed<'a> {
+    pub(super) tasks: &'a dyn TaskStore,
+    pub(super) task: TaskId,
+    /// Its items; they may be gone by now.
+    pub(super) source: Result<Arc<dyn Source>, Fault>,
+    /// What of their data is wanted.
+    pub(super) members: &'a Members,
+}
 
 /// One line.
 #[derive(Serialize)]
@@ -29,6 +42,9 @@ struct Line<'a> {
     attempts: u32,
     output: Option<Box<RawValue>>,
     at: String,
+    data: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_missing: Option<String>,
 }
 
 /// Where failures are to be written is looked at before the run, not after hours of it.
@@ -91,35 +107,39 @@ fn named(path: &Path) -> PathBuf {
 }
 
 /// Writes the failures of a task to a file (or `-`) and says how many they were. The file appears when it is whole.
-pub(super) async fn write(tasks: &dyn TaskStore, task: TaskId, path: &Path) -> Result<u64, Fault> {
+pub(super) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fault> {
     let failed = |error: io::Error| {
         let what = format!("the failed items can't be written to {}", path.display());
         Fault::new(Exit::Failed, what, error.to_string())
             .hint("run the same command again with another --failures-out; the run itself is saved")
     };
     if path.as_os_str() == "-" {
-        return pages(tasks, task, &mut io::stdout(), &failed).await;
+        return pages(&of, &mut io::stdout(), &failed).await;
     }
     let path = named(path);
     let half = Half::beside(&path);
     let mut out = BufWriter::new(File::create(&half.path).map_err(failed)?);
-    let written = pages(tasks, task, &mut out, &failed).await?;
+    let written = pages(&of, &mut out, &failed).await?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
     file.sync_all().and_then(|()| fs::rename(&half.path, &path)).map_err(failed)?;
     Ok(written)
 }
 
 async fn pages(
-    tasks: &dyn TaskStore,
-    task: TaskId,
+    of: &Failed<'_>,
     out: &mut (impl Write + ?Sized),
     failed: &impl Fn(io::Error) -> Fault,
 ) -> Result<u64, Fault> {
     let (mut after, mut written) = (None::<ItemIndex>, 0);
+    let mut lookup = of.source.as_ref().map(|source| Lookup::new(&**source, of.members));
     loop {
-        let page = tasks.failures(task, after, PAGE).await?;
+        let page = of.tasks.failures(of.task, after, PAGE).await?;
         for item in &page {
-            writeln!(out, "{}", line(item)).map_err(failed)?;
+            let carried = match &mut lookup {
+                Ok(lookup) => lookup.item(item.index).await,
+                Err(fault) => ItemData { missing: Some(fault.because.join("; ")), ..ItemData::default() },
+            };
+            writeln!(out, "{}", line(item, carried)).map_err(failed)?;
         }
         written += page.len() as u64;
         match page.last() {
@@ -131,14 +151,17 @@ async fn pages(
     Ok(written)
 }
 
-fn line(item: &FailedItem) -> String {
+/// Of what goes over failures of another job, the index is that of the first job: the row that people know.
+fn line(item: &FailedItem, carried: ItemData) -> String {
     let output = item.output.clone().map(|text| {
         RawValue::from_string(text.clone())
             .unwrap_or_else(|_| serde_json::value::to_raw_value(&text).expect("any text is a JSON string"))
     });
     let (code, message) = (item.code.as_str(), item.message.as_str());
     let at = time_text(item.at);
-    let line = Line { index: item.index.0, code, message, attempts: item.attempts, output, at };
+    let ItemData { data, missing: data_missing, origin } = carried;
+    let (index, attempts) = (origin.unwrap_or(item.index).0, item.attempts);
+    let line = Line { index, code, message, attempts, output, at, data, data_missing };
     serde_json::to_string(&line).expect("numbers, texts and JSON are JSON")
 }
 

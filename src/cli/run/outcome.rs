@@ -9,7 +9,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::ids::WallMs;
 use crate::domain::lifecycle::{Status, StopReason, TaskResult};
 use crate::ports::task_store::{FailureGroup, TaskStore, TaskView};
 
@@ -34,8 +34,8 @@ impl Outcome {
         Ok(Outcome { task, groups, driven })
     }
 
-    pub(super) fn task(&self) -> TaskId {
-        self.task.id
+    pub(super) fn task(&self) -> &TaskView {
+        &self.task
     }
 
     /// 0, 7, 8 or 9.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::super::exit::Exit;
@@ -39,6 +40,8 @@ pub(super) struct Watch<'a> {
     pub(super) actor: &'a Actor,
     /// How long calls in flight may take to end.
     pub(super) drain_timeout: Duration,
+    /// What was shown last, for other terminals.
+    pub(super) shown: watch::Sender<Option<Picture>>,
 }
 
 /// How far a stop is.
@@ -122,6 +125,7 @@ impl Watch<'_> {
         let mut picture = Picture::of(view, &live, 0.0, wall);
         picture.actual = meter.on_settled(now, picture.counts.settled());
         self.screen.show(lines, &picture, now);
+        self.shown.send_replace(Some(picture));
     }
 
     async fn stop(&self, id: TaskId) -> Result<Stopping, Fault> {

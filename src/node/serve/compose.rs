@@ -60,7 +60,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
     let cluster = cluster(&from, &clock, &key)?;
     let vault: Arc<dyn Vault> = Arc::new(key);
     let transports = Arc::new(Transports::default());
-    let provider: Arc<dyn Provider> = Arc::new(provider(&from, &clock, &vault, &transports));
+    let provider = Arc::new(provider(&from, &clock, &vault, &transports));
     let calls = Arc::new(HookClient {
         http: config.http_handler.clone(),
         commands: config.command_handler.clone(),
@@ -91,6 +91,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         hooks: calls.clone(),
         handlers: calls,
         vault,
+        items: provider.clone(),
         provider,
         meters: store.meters().clone(),
         node_audit: store,

@@ -1,0 +1,197 @@
+//! A run is steered from another terminal through a socket in its state directory: one line of JSON each way, see
+//! [`Ask`]. Whoever may read the directory may steer: nobody but its owner.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::picture::Picture;
+use crate::domain::ids::TaskId;
+use crate::domain::lifecycle::Status;
+use crate::domain::settings_text::span_text;
+use crate::domain::task::Tuning;
+use crate::domain::tuning_check;
+use crate::domain::tuning_patch::TuningPatch;
+use crate::ports::clock::Clock;
+use crate::ports::task_store::{Actor, TaskCommand, TaskStore, TaskView};
+use crate::service;
+
+/// The socket's name in the state directory.
+const SOCKET: &str = "control.sock";
+/// The longest question. Unit: bytes.
+const ASK_BYTES_MAX: u64 = 16 << 10;
+/// For so long a question may take to come.
+const ASK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What another terminal asks of a run.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub(in crate::cli) enum Ask {
+    /// How it stands.
+    Show,
+    /// Other settings; answered with those before and after.
+    Set {
+        /// Those that change.
+        settings: Box<TuningPatch>,
+    },
+    /// To stop; calls in flight end first.
+    Stop {
+        /// Without waiting for them: they are repeated.
+        #[serde(default)]
+        now: bool,
+    },
+}
+
+/// What it answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::cli) enum Told {
+    /// What was asked for.
+    Done(Value),
+    /// Why it can't be.
+    Refused(String),
+}
+
+/// Where the run of a state directory is asked.
+pub(in crate::cli) fn socket(state: &Path) -> PathBuf {
+    state.join(SOCKET)
+}
+
+/// What answers know of.
+pub(super) struct Steered {
+    pub(super) name: String,
+    pub(super) task: TaskId,
+    pub(super) tasks: Arc<dyn TaskStore>,
+    /// Has the run look at its wish and settings at once.
+    pub(super) nudge: Box<dyn Fn() + Send + Sync>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) actor: Actor,
+    pub(super) shown: watch::Receiver<Option<Picture>>,
+}
+
+/// The socket, until it is dropped.
+pub(super) struct Control {
+    path: PathBuf,
+    answering: JoinHandle<()>,
+}
+
+impl Control {
+    /// Begins to answer. One that a `kill -9` left makes way: the directory is held.
+    ///
+    /// # Errors
+    /// When there can be no socket, such as where the directory's path is too long for one.
+    pub(super) fn open(state: &Path, steered: Steered) -> io::Result<Control> {
+        let path = socket(state);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        let answering = tokio::spawn(async move {
+            // One after the other: people type slowly, and nobody can pile up questions.
+            while let Ok((stream, _)) = listener.accept().await {
+                if let Err(error) = steered.answer(stream).await {
+                    tracing::debug!(%error, "a question from another terminal broke off");
+                }
+            }
+        });
+        Ok(Control { path, answering })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.answering.abort();
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::debug!(%error, path = %self.path.display(), "the control socket is left");
+        }
+    }
+}
+
+impl Steered {
+    async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
+        let (reading, mut writing) = stream.split();
+        let mut line = String::new();
+        let mut reading = BufReader::new(reading.take(ASK_BYTES_MAX));
+        tokio::time::timeout(ASK_PATIENCE, reading.read_line(&mut line)).await??;
+        let told = match serde_json::from_str(&line) {
+            Ok(ask) => self.obey(ask).await.map_or_else(Told::Refused, Told::Done),
+            Err(error) => Told::Refused(format!("the question can't be understood: {error}")),
+        };
+        let mut text = serde_json::to_string(&told)?;
+        text.push('\n');
+        tokio::time::timeout(ASK_PATIENCE, writing.write_all(text.as_bytes())).await?
+    }
+
+    async fn obey(&self, ask: Ask) -> Result<Value, String> {
+        let task = self.tasks.get(self.task).await.map_err(|error| error.to_string())?;
+        let task = task.ok_or_else(|| format!("{} is gone", self.task))?;
+        match ask {
+            Ask::Show => Ok(self.show(&task)),
+            Ask::Set { settings } => self.set(&task, &settings).await,
+            Ask::Stop { now } => {
+                let done = service::stop(&*self.tasks, self.task, now, &self.actor, self.clock.wall()).await;
+                (self.nudge)();
+                done.map(|()| self.show(&task)).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    async fn set(&self, task: &TaskView, settings: &TuningPatch) -> Result<Value, String> {
+        if task.status.is_terminal() {
+            return Err(format!("{} is {}", self.name, task.status));
+        }
+        let tuning = settings.apply(&task.tuning);
+        let faults: Vec<String> = tuning_check::faults(&tuning).iter().map(ToString::to_string).collect();
+        if !faults.is_empty() {
+            return Err(faults.join("; "));
+        }
+        let tune = TaskCommand::Tune(Box::new(tuning));
+        let changed = self.tasks.command(self.task, &tune, &self.actor, self.clock.wall()).await;
+        let changed = changed.map_err(|error| error.to_string())?;
+        (self.nudge)();
+        Ok(json!({"before": settings_json(&task.tuning), "after": settings_json(&changed.tuning)}))
+    }
+
+    fn show(&self, task: &TaskView) -> Value {
+        let picture = self.shown.borrow().clone();
+        let picture = picture.unwrap_or_else(|| Picture::of(task, &[], 0.0, self.clock.wall()));
+        let counts = &picture.counts;
+        let status = if task.status == Status::Running { picture.status } else { task.status };
+        json!({
+            "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
+            "status": status.as_str(), "why": picture.why, "total": picture.total, "percent": picture.percent(),
+            "counts": {
+                "succeeded": counts.succeeded, "skipped": counts.skipped, "abandoned": counts.abandoned,
+                "parked": counts.parked, "in_flight": counts.in_flight, "pending": picture.pending,
+                "excluded": counts.excluded,
+            },
+            "actual_rate": (picture.actual * 1000.0).round() / 1000.0,
+            "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
+            "latency_p95_seconds": picture.latency_p95.map(|p95| p95.as_secs_f64()),
+            "stall": picture.stall.map(|stall| stall.as_str()), "handler": picture.handler,
+            "settings": settings_json(&task.tuning),
+        })
+    }
+}
+
+/// What can be changed while it runs, as it is written on the command line.
+fn settings_json(tuning: &Tuning) -> Value {
+    json!({
+        "rate": tuning.rate, "burst": tuning.burst, "concurrency": tuning.concurrency, "window": tuning.window,
+        "batch": tuning.batch, "timeout": span_text(tuning.timeout), "max_attempts": tuning.max_attempts,
+        "backoff": tuning.backoff, "on_exhausted": tuning.on_exhausted, "error_budget": tuning.error_budget,
+        "ordered": tuning.ordered, "outage_patience": span_text(tuning.outage_patience),
+        "judge_after": span_text(tuning.judge_after),
+    })
+}
