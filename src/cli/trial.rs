@@ -35,8 +35,6 @@ const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
 const RETRY_WAIT_DEFAULT: Duration = Duration::from_secs(1);
 /// Beyond the start-up time of workers: a worker that doesn't begin is reported by then.
 const READY_EXTRA: Duration = Duration::from_secs(5);
-/// The concurrency of an unbounded handler, for the estimate. (`config.toml`, `concurrency`.)
-const CONCURRENCY_SHOWN: u32 = 64;
 
 /// Calls the handler.
 ///
@@ -85,7 +83,12 @@ fn factory(
     let split = |cmd: &String| cmd.split_whitespace().map(Into::into).collect();
     let argv = args.cmd.as_ref().map_or_else(|| args.worker.clone(), split);
     let worker = (argv, NonZeroU32::MIN);
-    let wanted = handler::wanted(args.url.as_deref(), &args.http, args.batch, worker)?;
+    let wanted = handler::wanted(
+        args.url.as_ref().or(args.address.as_ref()).map(String::as_str),
+        &args.http,
+        args.batch,
+        worker,
+    )?;
     Ok(handlers::factory(&wanted, making)?)
 }
 
@@ -99,27 +102,19 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     async fn run(&self, ready_within: Duration) -> Result<Exit, Fault> {
-        let slots = self.ready(ready_within).await?;
+        self.ready(ready_within).await;
         let mut tally = Tally::default();
         for items in self.args.chosen.0.chunks(self.args.batch.get() as usize) {
             self.call_until_settled(items, &mut tally).await?;
         }
-        let concurrency = slots.unwrap_or(CONCURRENCY_SHOWN);
-        screen::print(&tally.summary(concurrency, self.args.batch))?;
+        screen::print(&tally.summary())?;
         tally.contract()
     }
 
-    /// Waits until the handler takes a call; says how many it takes at once.
-    async fn ready(&self, patience: Duration) -> Result<Option<u32>, Fault> {
+    /// Waits until the handler takes a call. One that takes none says by its answer why.
+    async fn ready(&self, patience: Duration) {
         let mut slots = self.handler.slots();
-        let ready = timeout(patience, slots.wait_for(|slots| *slots != Some(0))).await;
-        match ready {
-            Ok(Ok(slots)) => Ok(*slots),
-            Ok(Err(_)) | Err(_) => {
-                // The handler says by its answer to a call why it takes none.
-                Ok(Some(0))
-            }
-        }
+        timeout(patience, slots.wait_for(|slots| *slots != Some(0))).await.ok();
     }
 
     async fn call_until_settled(&self, items: &[u64], tally: &mut Tally) -> Result<(), Fault> {

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 pub use causes::{Cause, CauseKind};
 pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing};
-pub use text::rate_text;
+pub use text::{rate_like, rate_text};
 
 use super::settings::RateLimit;
 use super::stall::StallReason;

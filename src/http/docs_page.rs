@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::response::Response;
+use axum::{Extension, Json};
+use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -16,10 +18,80 @@ use super::html::{self, escaped};
 /// How deep a schema is shown where it is used; deeper ones are links.
 const DEPTH_MAX: usize = 3;
 
+/// What somebody needs who has nothing yet.
+const BEGINNING: &str = r#"<h2 id="begin">begin</h2>
+<p>Every call but those that are open to everybody carries a token. At its first start a node writes an administrator's
+into <code>admin.token</code> of its data directory, unless the configuration says where
+(<code>auth.bootstrap_token_file</code>); that one makes others: <code>windrow token create --name me --role operator</code>.</p>
+<pre>TOKEN=$(cat data/admin.token)
+curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7700/v1/tasks
+curl -H "Authorization: Bearer $TOKEN" --json '{"business":"push","source":{"type":"range","total":100},"rate":"5/s","start":true}' http://127.0.0.1:7700/v1/tasks
+curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7700/v1/tasks/t1</pre>
+<p>The same as a document: <a href="/openapi.json">/openapi.json</a>. Times are RFC 3339; lists are pages: give
+<code>next_cursor</code> back as <code>cursor</code>. What went wrong is told as a problem with a <code>type</code>, all of
+which are <a href="/problems">explained</a>.</p>
+"#;
+
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(docs))
+    OpenApiRouter::new().routes(routes!(docs)).routes(routes!(front)).routes(routes!(index))
 }
+
+/// Where to begin
+///
+/// A page for people who type the node's address into a browser.
+#[utoipa::path(
+    get, path = "/", operation_id = "front", tag = "node", security(()),
+    responses((status = 200, description = "A page", body = String, content_type = "text/html"))
+)]
+async fn front() -> Response {
+    html::page("a node", FRONT)
+}
+
+const FRONT: &str = r#"<h1>A node of Windrow</h1>
+<p>It drives the items of tasks through the handlers of businesses.</p>
+<ul>
+<li><a href="/docs">The API</a>, with how to get a token and the first calls; as a document: <a href="/openapi.json">/openapi.json</a></li>
+<li><a href="/problems">Problems</a>: what each error means and what to try</li>
+<li><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>, <a href="/version">/version</a>; <code>/metrics</code> and
+<code>/actors</code> from this machine or with a token</li>
+</ul>
+<p>On the command line: <code>windrow ctx add here --server URL --token-file FILE</code>, then <code>windrow task</code>.</p>
+"#;
+
+/// Where the resources are.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Index {
+    /// The collections, by name.
+    #[schema(value_type = std::collections::BTreeMap<String, String>)]
+    resources: BTreeMap<&'static str, &'static str>,
+    /// The page for people.
+    docs: &'static str,
+    /// The document for programs.
+    openapi: &'static str,
+}
+
+/// Where the resources are
+#[utoipa::path(
+    get, path = "/v1", operation_id = "index", tag = "node", security(()), responses((status = 200, body = Index))
+)]
+async fn index() -> Json<Index> {
+    Json(Index { resources: RESOURCES.into(), docs: "/docs", openapi: "/openapi.json" })
+}
+
+/// The collections.
+const RESOURCES: [(&str, &str); 10] = [
+    ("audit", "/v1/audit"),
+    ("businesses", "/v1/businesses"),
+    ("events", "/v1/events"),
+    ("limits", "/v1/limits"),
+    ("logs", "/v1/logs"),
+    ("nodes", "/v1/nodes"),
+    ("tasks", "/v1/tasks"),
+    ("tokens", "/v1/tokens"),
+    ("uploads", "/v1/uploads"),
+    ("whoami", "/v1/whoami"),
+];
 
 /// This API, for people
 #[utoipa::path(
@@ -40,10 +112,9 @@ pub(super) fn render(document: &Value) -> String {
         }
     }
     let mut text = format!(
-        "<h1>Windrow {}</h1>\n<p>{}</p>\n<p>The same as a document: <a href=\"/openapi.json\">/openapi.json</a>. \
-        Times are RFC 3339; lists are pages: give <code>next_cursor</code> back as <code>cursor</code>.</p>\n",
-        escaped(document["info"]["version"].as_str().unwrap_or_default()),
-        escaped(document["info"]["description"].as_str().unwrap_or_default())
+        "<h1>Windrow {}</h1>\n{}{BEGINNING}",
+        escaped(text_of(&document["info"], "version")),
+        html::rendered(text_of(&document["info"], "description"))
     );
     let links: String = by_tag.keys().map(|tag| format!("<a href=\"#{tag}\">{tag}</a> ")).collect();
     text.push_str(&format!("<nav>{links}<a href=\"#schemas\">schemas</a></nav>\n"));
@@ -110,7 +181,7 @@ fn parameters_html(parameters: &Value) -> String {
             escaped(text_of(parameter, "in")),
             if parameter["required"] == true { ", required" } else { "" },
             escaped(&kind_of(&parameter["schema"])),
-            escaped(text_of(parameter, "description"))
+            html::inline(text_of(parameter, "description"))
         )
     });
     let rows: String = rows.collect();
@@ -124,7 +195,7 @@ fn responses_html(responses: &Value) -> String {
         format!(
             "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>\n",
             escaped(status),
-            escaped(text_of(response, "description")),
+            html::inline(text_of(response, "description")),
             bodies.collect::<Vec<_>>().join(", ")
         )
     });
@@ -174,7 +245,7 @@ fn schema_html(schema: &Value, depth: usize) -> String {
             "<tr><td><code>{}</code></td><td>{}{mark}</td><td>{}{inner}</td></tr>\n",
             escaped(name),
             named(property),
-            escaped(text_of(property, "description"))
+            html::inline(text_of(property, "description"))
         )
     });
     let rows: String = rows.collect();
@@ -183,9 +254,22 @@ fn schema_html(schema: &Value, depth: usize) -> String {
     let choices: String = choices.map(|choice| schema_html(choice, depth + 1)).collect();
     let head = format!(
         "<p>{} <span class=\"d\">{}</span></p>\n",
-        escaped(text_of(schema, "description")),
+        html::inline(text_of(schema, "description")),
         escaped(&kind_of(schema))
     );
     let table = if rows.is_empty() { rows } else { format!("<table>{rows}</table>\n") };
     format!("{head}{table}{choices}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RESOURCES;
+
+    #[test]
+    fn the_index_names_what_is_there() {
+        let (_, document) = crate::http::routes().split_for_parts();
+        for (_, path) in RESOURCES {
+            assert!(document.paths.paths.contains_key(path), "{path}");
+        }
+    }
 }

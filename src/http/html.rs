@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 const STYLE: &str = "\
 :root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
 code,pre{font:14px/1.4 ui-monospace,monospace}pre{overflow:auto;padding:.6rem;border:1px solid #8888}\
-h1{font-size:1.6rem}h2{margin-top:2.5rem}h3{margin:1.8rem 0 .3rem}table{border-collapse:collapse;width:100%}\
-td,th{border:1px solid #8888;padding:.25rem .5rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}\
+h1{font-size:1.6rem}h2{margin-top:2.5rem}h3{margin:1.8rem 0 .3rem}table{border-collapse:collapse;display:block;overflow-x:auto}\
+td,th{border:1px solid #8888;padding:.25rem .5rem;text-align:left;vertical-align:top}\
 nav a{margin-right:1rem}summary{cursor:pointer}.m{font-weight:600}.d{opacity:.75}";
 
 /// A whole page; `body` is HTML, `title` is text.
@@ -71,7 +71,8 @@ pub(super) fn rendered(markdown: &str) -> String {
     html
 }
 
-fn inline(text: &str) -> String {
+/// A line of it.
+pub(super) fn inline(text: &str) -> String {
     let code = paired(&escaped(text), "`", "code");
     paired(&code, "**", "strong")
 }

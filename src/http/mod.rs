@@ -239,8 +239,17 @@ mod tests {
             })
             .map(|(path, _)| path.as_str())
             .collect();
-        let known =
-            ["/docs", "/healthz", "/openapi.json", "/problems", "/problems/{slug}", "/readyz", "/version"];
+        let known = [
+            "/",
+            "/docs",
+            "/healthz",
+            "/openapi.json",
+            "/problems",
+            "/problems/{slug}",
+            "/readyz",
+            "/v1",
+            "/version",
+        ];
         assert_eq!(public, known);
     }
 }

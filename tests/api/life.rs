@@ -47,6 +47,7 @@ async fn a_task_goes_from_create_to_its_proof() {
 
     let groups = node.admin.get(&format!("/v1/tasks/{id}/failures/groups")).await.expect(200);
     assert_eq!(groups["items"][0]["code"], "NO_USER", "{groups:#}");
+    failures_say_who(&node, id).await;
     let report = node.admin.get(&format!("/v1/tasks/{id}/report")).await.expect(200);
     assert!(report.to_string().contains("NO_USER"), "{report:#}");
     let audit = node.admin.get(&format!("/v1/tasks/{id}/revisions")).await.expect(200);
@@ -56,6 +57,23 @@ async fn a_task_goes_from_create_to_its_proof() {
         assert!(actions.contains(&action), "{actions:?}");
     }
     assert_eq!(node.stop().await, Some(0));
+}
+
+/// Item 13 failed: each place that names it shows what it carries, where that is wanted.
+async fn failures_say_who(node: &Node, id: &str) {
+    let path = format!("/v1/tasks/{id}");
+    let listed = async |query: &str| {
+        let page = node.admin.get(&format!("{path}/failures{query}")).await.expect(200);
+        page["items"][0]["data"].clone()
+    };
+    assert_eq!(listed("").await, Value::Null, "nobody asked");
+    assert_eq!(listed("?data=*").await, json!({"user": 13}));
+    assert_eq!(listed("?data=name,user").await, json!({"name": null, "user": 13}));
+    let item = node.admin.get(&format!("{path}/items/13")).await.expect(200);
+    assert_eq!((&item["data"], &item["failure"]["data"]), (&json!({"user": 13}), &Value::Null));
+    let exported = node.admin.get(&format!("{path}/export/failures?format=csv&data=user")).await;
+    assert!(exported.text().contains(r#","{""user"":13}",""#), "{}", exported.text());
+    node.admin.get(&format!("{path}/export/log?data=*")).await.problem(400, "invalid-request");
 }
 
 /// The commands that people give, as requests.

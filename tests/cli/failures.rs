@@ -34,6 +34,55 @@ fn failures_are_grouped_and_written_out() {
     assert!(!place.names().iter().any(|name| name.ends_with(".part")), "{:?}", place.names());
 }
 
+/// Abandons a user once.
+const MOODY: &str = r#"
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] != "item":
+        continue
+    seen = "seen-" + str(message["index"])
+    calls = open("calls", "a")
+    print(message["index"], message["key"], message["data"]["id"], file=calls, flush=True)
+    bad = message["index"] % 3 == 1 and not os.path.exists(seen)
+    open(seen, "w").close()
+    answer = {"result": "abandon", "code": "MOOD"} if bad else {"result": "ok"}
+    print(json.dumps({"type": "result", "id": message["id"], **answer}), flush=True)
+"#;
+
+#[test]
+fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
+    let place = Place::new();
+    place.write("moody.py", MOODY);
+    let rows: String = (0..6).map(|row| format!("u{row},name {row}\n")).collect();
+    place.write("users.csv", &format!("id,name\n{rows}"));
+    let job = |more: &[&str]| {
+        let own =
+            ["run", "--csv", "users.csv", "--state", "state", "--failures-out", "-", "--key-column", "id"];
+        let worker = ["--", "python3", "moody.py"];
+        place.windrow(&[&own[..], more, &worker].concat())
+    };
+    job(&["--only-failed"]).refused(3, &["no job of this name has run"]);
+    let first = job(&[]).expect(8);
+    let who: Vec<Value> = first.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&who[0]["index"], &who[0]["data"]), (&json!(1), &json!({"id": "u1"})));
+    assert_eq!((&who[1]["index"], &who[1]["data"]), (&json!(4), &json!({"id": "u4"})));
+    std::fs::remove_file(place.path("seen-4")).unwrap();
+    let second = job(&["--only-failed"]).expect(8);
+    assert!(second.stderr.contains("t2: 2 items that"), "{}", second.stderr);
+    let left: Value = serde_json::from_str(second.stdout.trim()).unwrap();
+    assert_eq!((&left["index"], &left["data"]), (&json!(4), &json!({"id": "u4"})), "as in the first job");
+    let third = job(&["--only-failed"]).expect(0);
+    assert!(third.stderr.contains("t3: 1 items that"), "{}", third.stderr);
+    assert!(job(&["--only-failed"]).expect(0).stderr.contains("is failed any more"));
+    let read = place.read("calls");
+    let mut calls: Vec<&str> = read.lines().collect();
+    assert_eq!(calls.len(), 6 + 2 + 1, "{read}");
+    calls.sort_unstable();
+    calls.dedup();
+    assert_eq!(calls.len(), 6, "the same index, key and row each time: {read}");
+}
+
 #[test]
 fn failures_are_never_written_over_what_the_run_needs() {
     let place = Place::new();

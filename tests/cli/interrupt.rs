@@ -178,3 +178,38 @@ fn sigusr1_prints_the_tree_of_actors() {
     worker.serve();
     job.end().expect(0);
 }
+
+#[test]
+fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let worker = gate.worker();
+    let mut words = vec!["run", "--total", "10", "--name", "mine", "--concurrency", "1", "--"];
+    words.extend(worker.iter().map(String::as_str));
+    let job = place.start(&words);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 3);
+    let listed = place.windrow(&["job", "-o", "json"]).expect(0).json();
+    assert_eq!((&listed["items"][0]["name"], &listed["items"][0]["total"]), (&json!("mine"), &json!(10)));
+    let set = place.windrow(&["job", "set", "mine", "--rate", "7/s", "--timeout", "1m"]).expect(0);
+    assert!(
+        set.stdout.contains("rate unlimited → 7/s") && set.stdout.contains("timeout 10s → 60s"),
+        "{set:?}"
+    );
+    let shown = place.windrow(&["job", "show", "mine", "-o", "json"]).expect(0).json();
+    assert_eq!(shown["settings"]["rate"], "7/s");
+    place.windrow(&["job", "set", "mine"]).refused(2, &["nothing is to be changed"]);
+    place.windrow(&["job", "set", "mine", "--window", "1", "--concurrency", "2"]).refused(7, &["window"]);
+    place.windrow(&["job", "show", "yours"]).refused(3, &["those that run: mine"]);
+    assert!(place.windrow(&["job", "stop", "mine"]).expect(0).stdout.contains("stopping"));
+    worker.answer(OK);
+    let rest = worker.serve();
+    assert!(rest.is_empty(), "{rest:?}");
+    job.end().expect(9);
+    assert!(place.windrow(&["job"]).expect(0).stderr.contains("no job runs"));
+    words.insert(1, "--control=off");
+    let job = place.start(&words);
+    let mut worker = gate.accept();
+    assert_eq!(worker.next(), Some(4));
+    place.windrow(&["job", "show", "mine"]).refused(3, &["doesn't run now"]);
+    drop(job);
+}

@@ -38,7 +38,7 @@ async fn failures_are_shown_by_code_and_by_item() {
     assert!(groups.stderr.contains("windrow task redrive t1"), "{}", groups.stderr);
     assert_eq!(person.windrow("task failures t1 -o name").await.expect(0).stdout, "NO_USER\nBAD\n");
     let items = person.windrow("task failures t1 --items -o csv").await.expect(0).stdout;
-    assert!(items.starts_with("index,code,attempts,last,message,"), "{items}");
+    assert!(items.starts_with("index,code,attempts,data,last,message,"), "{items}");
     assert_eq!(items.lines().count(), 4);
     let of_code = person.windrow("task failures t1 --code NO_USER -o name").await.expect(0).stdout;
     let mut indexes: Vec<&str> = of_code.lines().collect();

@@ -49,7 +49,7 @@ async fn keys_steer_the_task_and_leave_the_terminal_as_it_was() {
     watch.says("no failures").await;
     watch.types("\u{0}24 40").await;
     // The keys need two lines now.
-    watch.says("\r\ne explain").await;
+    watch.says("\r\nf failures").await;
     watch.types("q").await;
     let done = watch.ended().await.expect(0);
     assert!(done.stdout.contains("t1 goes on at the rate that you gave it"), "{}", done.stdout);
@@ -60,7 +60,7 @@ async fn keys_steer_the_task_and_leave_the_terminal_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_stop_needs_a_yes_and_ends_the_watch() {
+async fn a_stop_needs_a_yes_and_the_watch_stays_to_start_it_again() {
     let (_business, node) = long_task().await;
     let person = Person::admin(&node);
     let mut watch = in_terminal(&person, "task watch t1");
@@ -70,9 +70,18 @@ async fn a_stop_needs_a_yes_and_ends_the_watch() {
     watch.types("n").await;
     watch.says("it goes on").await;
     watch.types("sy").await;
-    let done = watch.ended().await.expect(0);
-    assert!(done.stdout.contains("code=9") && done.stdout.contains("■ stopped"), "{}", done.stdout);
+    watch.says("■ stopped").await;
     assert_eq!(node.status("t1", "stopped").await["stop_reason"], "operator");
+    watch.types("g").await;
+    node.status("t1", "running").await;
+    watch.types("r50/s\r").await;
+    node.until("t1", "slower", |task| task["rate"] == "50/s").await;
+    watch.types("sy").await;
+    node.status("t1", "stopped").await;
+    watch.types("q").await;
+    let done = watch.ended().await.expect(0);
+    assert!(done.stdout.contains("code=0"), "{}", done.stdout);
+    assert!(done.stdout.contains("windrow task start t1 lets it go on"), "{}", done.stdout);
 }
 
 #[tokio::test]

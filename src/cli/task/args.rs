@@ -51,6 +51,7 @@ pub enum Verb {
     /// Try recovering tasks now
     Recover(PlainArgs),
     /// Change tasks, also while they run; what was and what is are printed
+    #[command(visible_alias = "edit")]
     Set(Box<SetArgs>),
     /// Make a task like another one, with nothing done yet
     Clone(Box<CloneArgs>),

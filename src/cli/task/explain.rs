@@ -87,7 +87,7 @@ pub(super) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
     let id = link.task(&args.task).await?;
     let path = format!("/v1/tasks/{}", segment(&id));
     let request = Request::get(&format!("{path}/explain")).query_option("seconds", args.seconds);
-    let is_for_people = matches!(link.look.form, Form::Table | Form::Wide);
+    let is_for_people = link.look.form.is_for_people();
     if is_for_people {
         let text = link.send(request.clone().accept("text/plain")).await?.text();
         screen::put(&painted(&text, link.look.paper.colours))?;

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::args::look::ExportArgs;
+use super::args::look::{ExportArgs, Exported};
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
@@ -22,8 +22,11 @@ pub(super) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
     }
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
+    let all = if matches!(args.what, Exported::Log) { None } else { Some("*") };
+    let data = args.key_column.as_deref().or(all);
     let request = Request::get(&format!("/v1/tasks/{}/export/{}", segment(&id), args.what.word()))
         .query("format", args.format.word())
+        .query_option("data", data)
         .accept("*/*");
     let mut download = link.client.download(request).await?;
     let Some(path) = &args.out else {

@@ -34,6 +34,7 @@ const FAILURES: Listing = Listing {
         column("INDEX", Side::Right, Keep::Always, 6, index),
         column("CODE", Side::Left, Keep::Always, 10, |item, _| Cell::member(item, "code").tone(Tone::Bad)),
         column("ATTEMPTS", Side::Right, Keep::Rank(30), 8, |item, _| number(item, "attempts")),
+        column("DATA", Side::Left, Keep::Rank(15), 12, data),
         column("LAST", Side::Left, Keep::Rank(20), 7, |item, times| Cell::time(item, "last_at", times)),
         column("MESSAGE", Side::Left, Keep::Rank(60), 16, |item, _| Cell::member(item, "message")),
         column("FIRST", Side::Left, Keep::Wide, 7, |item, times| Cell::time(item, "first_at", times)),
@@ -94,6 +95,15 @@ fn index(item: &Value, _: &Times) -> Cell {
     }
 }
 
+/// What an item carries; why it can't be told, in brackets.
+fn data(item: &Value, _: &Times) -> Cell {
+    match (&item["data"], item["data_missing"].as_str()) {
+        (Value::Null, Some(why)) => Cell::new(format!("({why})")),
+        (Value::Null, None) => Cell::nothing(),
+        (data, _) => Cell::new(data.to_string()),
+    }
+}
+
 /// Shows failures.
 ///
 /// # Errors
@@ -101,9 +111,10 @@ fn index(item: &Value, _: &Times) -> Cell {
 pub(super) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
-    if args.items || args.code.is_some() {
+    if args.items || args.code.is_some() || args.key_column.is_some() {
         let request = Request::get(&format!("/v1/tasks/{}/failures", segment(&id)))
-            .query_option("code", args.code.as_deref());
+            .query_option("code", args.code.as_deref())
+            .query("data", args.key_column.as_deref().unwrap_or("*"));
         let listed = link.list(request, Some(&args.paging)).await?;
         return link.show_list(&FAILURES, &listed, &listed.things()?);
     }

@@ -52,7 +52,10 @@ fn card(item: &Value, times: &Times) -> Card {
     let failure = &item["failure"];
     let text = |name: &str| failure[name].as_str();
     let origin = text("origin_task").map(|task| format!("#{} of {task}", failure["origin_index"]));
-    card.maybe("next attempt", item["due_at"].as_str().map(|at| times.text(at)))
+    let data = item.get("data").filter(|data| !data.is_null()).map(Value::to_string);
+    let missing = item["data_missing"].as_str().map(|why| format!("not shown: {why}"));
+    card.maybe("data", data.or(missing))
+        .maybe("next attempt", item["due_at"].as_str().map(|at| times.text(at)))
         .maybe("message", text("message"))
         .maybe("output", failure.get("output").filter(|output| !output.is_null()).map(Value::to_string))
         .maybe("origin", origin)

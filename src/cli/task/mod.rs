@@ -29,6 +29,7 @@ pub mod words;
 
 use self::args::{TaskArgs, Verb};
 pub use self::columns::TASKS;
+pub(super) use self::set::difference_but;
 use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;

@@ -123,7 +123,7 @@ pub(super) fn difference(before: &Value, after: &Value) -> String {
 }
 
 /// The same of any two objects, without these members.
-pub(super) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> String {
+pub(in crate::cli) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> String {
     let mut changes = Vec::new();
     for (name, is) in after.as_object().into_iter().flatten() {
         let was = &before[name];

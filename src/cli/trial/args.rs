@@ -20,10 +20,13 @@ Examples:
 
 /// `windrow try`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("handler").required(true).args(["url", "cmd", "worker"])))]
+#[command(group(ArgGroup::new("handler").required(true).args(["url", "address", "cmd", "worker"])))]
 pub struct TryArgs {
     /// The URL to call
     pub url: Option<String>,
+    /// The URL to call, as `windrow run` is given it
+    #[arg(long = "url", value_name = "URL")]
+    pub address: Option<String>,
     /// The command to start, as one text that is split at blanks
     #[arg(long)]
     pub cmd: Option<String>,

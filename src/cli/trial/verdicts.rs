@@ -1,6 +1,5 @@
 //! Reads replies for people, and judges whether the handler keeps the contract.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::super::exit::Exit;
@@ -17,14 +16,23 @@ pub(super) struct Seen {
     pub(super) retry: Option<Option<Duration>>,
     /// The handler answered something that could be understood.
     understood: bool,
+    /// An answer came, whatever it was.
+    answered: bool,
     /// How the contract was broken.
     flaw: Option<Failure>,
 }
 
 /// What a reply says of each item of a call.
 pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<Seen> {
-    let seen =
-        |index: u64, said: String| Seen { index, said, took, retry: None, understood: true, flaw: None };
+    let seen = |index: u64, said: String| Seen {
+        index,
+        said,
+        took,
+        retry: None,
+        understood: true,
+        answered: true,
+        flaw: None,
+    };
     match reply {
         Reply::AllOk => items.iter().map(|index| seen(*index, "✓ succeeded".to_owned())).collect(),
         Reply::Items(replies) => {
@@ -51,7 +59,7 @@ fn item(seen: impl Fn(u64, String) -> Seen, index: u64, verdict: ItemVerdict) ->
             // The platform's own codes mean that there was no answer to this item.
             let understood = !NO_ANSWER.contains(&failure.code.as_ref());
             let said = format!("↻ retry {}{}", told(&failure), wait_text(after));
-            Seen { retry: Some(after), understood, ..seen(index, said) }
+            Seen { retry: Some(after), understood, answered: understood, ..seen(index, said) }
         }
     }
 }
@@ -90,7 +98,9 @@ fn whole(seen: Seen, failure: &CallFailure) -> Seen {
         CallFailure::NotSent => ("✗ not sent".to_owned(), None, None),
     };
     let understood = matches!(failure, CallFailure::Abandoned(_) | CallFailure::BackPressure { .. });
-    Seen { said, flaw, retry, understood, ..seen }
+    let answered = understood
+        || matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with("HTTP_"));
+    Seen { said, flaw, retry, understood, answered, ..seen }
 }
 
 fn told(failure: &Failure) -> String {
@@ -107,6 +117,7 @@ pub(super) struct Tally {
     latencies: Vec<Duration>,
     flaws: Vec<Failure>,
     understood: bool,
+    answered: bool,
     last: Option<String>,
 }
 
@@ -117,6 +128,7 @@ impl Tally {
             self.understood = true;
             self.latencies.push(took);
         }
+        self.answered |= seen.iter().any(|one| one.answered);
         if let Some(one) = seen.last() {
             self.last = Some(one.said.clone());
         }
@@ -127,8 +139,8 @@ impl Tally {
         self.flaws.is_empty() && self.understood
     }
 
-    /// The last line.
-    pub(super) fn summary(&mut self, concurrency: u32, batch: NonZeroU32) -> String {
+    /// The last line. How fast it is with many calls at once isn't said: they came one after the other.
+    pub(super) fn summary(&mut self) -> String {
         if !self.is_kept() {
             return "contract: broken".to_owned();
         }
@@ -136,9 +148,9 @@ impl Tally {
         let sum: Duration = self.latencies.iter().sum();
         let mean = sum.as_secs_f64() / self.latencies.len() as f64;
         let p95 = self.latencies[(self.latencies.len() * 95).div_ceil(100).max(1) - 1];
-        let rate = f64::from(concurrency.max(1)) * f64::from(batch.get()) / mean.max(1e-6);
         format!(
-            "contract: ok · would sustain ≈ {rate:.0}/s at {concurrency} calls at once (p95 {:.1} ms)",
+            "contract: ok · a call takes {:.1} ms, one at a time (p95 {:.1} ms)",
+            mean * 1000.0,
             p95.as_secs_f64() * 1000.0
         )
     }
@@ -151,8 +163,14 @@ impl Tally {
         }
         if !self.understood {
             let because = self.last.as_deref().unwrap_or("nothing was called");
-            return Err(Fault::from_text(Exit::BadHandler, "no call was answered", because)
-                .or_hint("check that it runs and answers within --timeout"));
+            let (what, hint) = match self.answered {
+                true => (
+                    "the handler refuses every call",
+                    "its own log may say why; see what it has to answer: examples/handlers",
+                ),
+                false => ("no call was answered", "check that it runs and answers within --timeout"),
+            };
+            return Err(Fault::from_text(Exit::BadHandler, what, because).or_hint(hint));
         }
         Ok(Exit::Ok)
     }
@@ -173,6 +191,14 @@ mod tests {
         let fault = tally.contract().expect_err("broken");
         assert_eq!(fault.exit, Exit::BadHandler);
         assert!(fault.to_string().contains("an HTML page"), "{fault}");
+    }
+
+    #[test]
+    fn an_answer_that_refuses_is_no_silence() {
+        let mut tally = Tally::default();
+        let refused = Reply::failed(FailureClass::Rejected, Failure::new("HTTP_400", "Bad Request"));
+        tally.on_call(read(&[0], refused, Duration::ZERO), Duration::from_millis(1));
+        assert!(tally.contract().expect_err("refused").to_string().contains("refuses every call"));
     }
 
     #[test]

@@ -13,7 +13,12 @@ pub(super) fn per_second(micros: i64, span: Duration) -> f64 {
 
 /// Items per second as people say it: `312.4/s`, `0.250/s`, `1.0/h`.
 pub fn rate_text(per_second: f64) -> String {
-    match per_second.abs() {
+    rate_like(per_second, per_second)
+}
+
+/// The same in the unit in which another rate is written, so that people can compare the two.
+pub fn rate_like(per_second: f64, like: f64) -> String {
+    match like.abs() {
         size if size < 1e-9 => "0.0/s".to_owned(),
         size if size < 0.01 => format!("{:.1}/h", per_second * 3600.0),
         size if size < 1.0 => format!("{per_second:.3}/s"),

@@ -4,19 +4,27 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::explain::{AdviceJson, ExplanationJson};
+use super::explain::{AdviceJson, CauseJson, ExplanationJson};
 use super::shards::PlaceJson;
-use crate::domain::explain::rate_text;
+use crate::domain::explain::{rate_like, rate_text};
 
-/// A part of what is missing below this is not shown: it would be 0.0.
-const SHOWN_MIN: f64 = 0.0005;
+/// A part of what is missing, or of the rate, below this is noise and not shown.
+const SHOWN_MIN: f64 = 0.001;
 
 /// The text, with a line feed at its end.
 pub(super) fn text(body: &ExplanationJson) -> String {
+    if is_over(body) {
+        return format!("{}; windrow task report {} tells its story\n", body.why, body.task);
+    }
     let mut lines = vec![head(body)];
-    for cause in body.causes.iter().filter(|cause| cause.share.is_none_or(|share| share.abs() >= SHOWN_MIN)) {
+    for cause in body.causes.iter().filter(|cause| is_shown(body, cause)) {
         let share = cause.share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0));
-        let line = format!("  {:<18}{:>10}{share:>7}   {}", cause.title, rate_text(cause.rate), cause.text);
+        let line = format!(
+            "  {:<18}{:>10}{share:>7}   {}",
+            cause.title,
+            rate_like(cause.rate, unit_of(body)),
+            cause.text
+        );
         lines.push(line.trim_end().to_owned());
     }
     for wait in &body.waits {
@@ -61,16 +69,28 @@ fn places(shards: &[PlaceJson]) -> Vec<String> {
     lines
 }
 
+/// Whether there is nothing more to explain: it has ended for good.
+fn is_over(body: &ExplanationJson) -> bool {
+    ["finished", "cancelled"].contains(&body.status)
+}
+
+fn is_shown(body: &ExplanationJson, cause: &CauseJson) -> bool {
+    let of_rate = body.target_rate.filter(|target| *target > 0.0).map_or(1.0, |target| cause.rate / target);
+    cause.share.is_none_or(|share| share.abs() >= SHOWN_MIN) && of_rate.abs() >= SHOWN_MIN
+}
+
+/// All rates of an explanation are written in the unit of this one.
+fn unit_of(body: &ExplanationJson) -> f64 {
+    body.target_rate.unwrap_or(body.actual_rate).max(body.actual_rate)
+}
+
 fn head(body: &ExplanationJson) -> String {
     let span = format!("(last {:.0} s)", body.span_seconds);
-    let actual = rate_text(body.actual_rate);
+    let rate = |rate| rate_like(rate, unit_of(body));
+    let actual = rate(body.actual_rate);
     match (body.target_rate, body.missing_rate) {
         (Some(target), Some(missing)) => {
-            format!(
-                "target {}   actual {actual}   missing {}   {span}",
-                rate_text(target),
-                rate_text(missing)
-            )
+            format!("target {}   actual {actual}   missing {}   {span}", rate(target), rate(missing))
         }
         _ => format!("no rate limit   actual {actual}   {span}"),
     }

@@ -167,6 +167,10 @@ struct LiveJson {
     /// `live`; `partial` when some of its nodes can't be asked; `unreachable` when none can, and the numbers are null.
     #[schema(value_type = String)]
     state: &'static str,
+    /// When its runs were looked at. Without `live`, and of nodes that can't be asked, the numbers are those of the last
+    /// checkpoint: after a take-over they may be lower than what was shown before.
+    #[schema(format = DateTime)]
+    as_of: Option<String>,
     /// The nodes that run it, and were asked.
     nodes: Vec<String>,
     /// Those that can't be asked.
@@ -266,6 +270,7 @@ fn live_json(live: Option<&Live>, silent: &[Silent]) -> Option<LiveJson> {
     };
     Some(LiveJson {
         state,
+        as_of: live.map(|live| rfc3339(live.as_of)),
         nodes: live.map(|live| live.nodes.clone()).unwrap_or_default(),
         unreachable: all_silent(silent),
         high_water: live.map(|live| live.high_water.0),

@@ -18,6 +18,9 @@ pub struct FailuresArgs {
     /// Items instead of codes
     #[arg(long)]
     pub items: bool,
+    /// Of what items carry show these columns only, separated by commas
+    #[arg(long, value_name = "COLUMNS")]
+    pub key_column: Option<String>,
     /// How many items.
     #[command(flatten)]
     pub paging: Paging,
@@ -135,6 +138,9 @@ pub struct ExportArgs {
     /// How it is written
     #[arg(long, value_enum, value_name = "FORM", default_value_t = ExportForm::Ndjson)]
     pub format: ExportForm,
+    /// Of what failed items carry export these columns only, separated by commas
+    #[arg(long, value_name = "COLUMNS")]
+    pub key_column: Option<String>,
     /// The file; without it standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

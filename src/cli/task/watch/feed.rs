@@ -1,7 +1,7 @@
 //! What comes from the node: the stream of events, what is asked once a second, and what keys order.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat};
@@ -58,6 +58,7 @@ pub(super) struct Feed<'a> {
 pub(super) struct Changes {
     rates: AtomicU32,
     stops: AtomicU32,
+    rests: AtomicBool,
 }
 
 impl Changes {
@@ -65,12 +66,20 @@ impl Changes {
         match order {
             Order::Rate(_) => Some(&self.rates),
             Order::Stop => Some(&self.stops),
-            Order::Quit | Order::Failures | Order::Explain | Order::Look => None,
+            Order::Quit | Order::Start | Order::Failures | Order::Explain | Order::Look => None,
         }
+    }
+
+    /// Whether it was stopped when it was seen last.
+    pub(super) fn on_rest(&self, rests: bool) {
+        self.rests.store(rests, Ordering::Relaxed);
     }
 
     /// What is said to whoever leaves while the task isn't over.
     pub(super) fn parting(&self, id: &str) -> String {
+        if self.rests.load(Ordering::Relaxed) {
+            return format!("{id} is stopped; windrow task start {id} lets it go on");
+        }
         if self.stops.load(Ordering::Relaxed) > 0 {
             return format!("{id} stops, as you told it to; windrow task start {id} lets it go on");
         }
@@ -163,6 +172,11 @@ impl Feed<'_> {
                     News::Task(task.json()?),
                     News::Said("stopping: what is in flight may finish".to_owned()),
                 ]
+            }
+            Order::Start => {
+                let task = self.link.client.post(&self.path("/start"), &json!({"reason": REASON})).await?;
+                self.changes.stops.store(0, Ordering::Relaxed);
+                vec![News::Task(task.json()?), News::Said("started".to_owned())]
             }
             Order::Rate(rate) => self.rate(rate).await?,
             Order::Failures => {

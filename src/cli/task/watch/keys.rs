@@ -5,13 +5,20 @@ use std::time::Duration;
 use super::state::{Panel, State};
 use crate::domain::settings::{Rate, RateLimit};
 
+const ESCAPE: u8 = 0x1b;
+/// The longest rate that is typed. Unit: bytes.
+const TYPED_MAX: usize = 20;
+
 /// A key that means something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Quit,
     Stop,
+    Start,
     Faster,
     Slower,
+    /// A rate is to be typed.
+    Type,
     Failures,
     Explain,
     Help,
@@ -27,6 +34,8 @@ pub(super) enum Order {
     Quit,
     /// Stop the task.
     Stop,
+    /// Start it, again.
+    Start,
     /// Give the task this rate.
     Rate(RateLimit),
     /// Look the failures up.
@@ -38,18 +47,17 @@ pub(super) enum Order {
 }
 
 impl Key {
-    /// The keys in what a terminal sent. What begins with an escape, an arrow for instance, is one key.
-    pub(super) fn read(bytes: &[u8]) -> Vec<Key> {
-        if bytes.first() == Some(&0x1b) {
-            return vec![Key::Other];
-        }
-        bytes.iter().map(|byte| Key::of(*byte)).collect()
+    /// The bytes of keys in what a terminal sent. What begins with an escape, an arrow for instance, is one key.
+    pub(super) fn read(bytes: &[u8]) -> Vec<u8> {
+        if bytes.first() == Some(&ESCAPE) { vec![ESCAPE] } else { bytes.to_vec() }
     }
 
     fn of(byte: u8) -> Key {
         match byte {
             b'q' | b'Q' => Key::Quit,
             b's' | b'S' => Key::Stop,
+            b'g' | b'G' => Key::Start,
+            b'r' | b'R' => Key::Type,
             b'+' | b'=' => Key::Faster,
             b'-' | b'_' => Key::Slower,
             b'f' | b'F' => Key::Failures,
@@ -62,7 +70,35 @@ impl Key {
 }
 
 impl State {
-    /// A key was pressed.
+    /// A key was pressed: a letter of a rate while one is typed.
+    pub(super) fn press_byte(&mut self, byte: u8) -> Option<Order> {
+        let Some(mut typed) = self.typed.take() else { return self.press(Key::of(byte)) };
+        match byte {
+            b'\r' | b'\n' => return self.set_typed(&typed),
+            ESCAPE => return None,
+            0x08 | 0x7f => drop(typed.pop()),
+            b' '..=b'~' if typed.len() < TYPED_MAX => typed.push(char::from(byte)),
+            _ => {}
+        }
+        self.typed = Some(typed);
+        None
+    }
+
+    fn set_typed(&mut self, typed: &str) -> Option<Order> {
+        match typed.trim().parse::<RateLimit>() {
+            Ok(rate) => {
+                self.note = Some(format!("rate → {rate} …"));
+                self.wanted = Some(rate);
+                Some(Order::Rate(rate))
+            }
+            Err(error) => {
+                self.note = Some(format!("{typed:?} is no rate: {error}"));
+                None
+            }
+        }
+    }
+
+    /// What a key means while nothing is typed.
     pub(super) fn press(&mut self, key: Key) -> Option<Order> {
         self.note = None;
         if std::mem::take(&mut self.asks) {
@@ -77,6 +113,14 @@ impl State {
             Key::Quit => Some(Order::Quit),
             Key::Stop => {
                 self.asks = true;
+                None
+            }
+            Key::Start => {
+                self.note = Some("starting …".to_owned());
+                Some(Order::Start)
+            }
+            Key::Type => {
+                self.typed = Some(String::new());
                 None
             }
             Key::Faster => self.step(true),
@@ -145,7 +189,7 @@ mod tests {
     }
 
     fn press(state: &mut State, keys: &[u8]) -> Vec<Order> {
-        Key::read(keys).into_iter().filter_map(|key| state.press(key)).collect()
+        Key::read(keys).into_iter().filter_map(|byte| state.press_byte(byte)).collect()
     }
 
     fn rate(text: &str) -> Order {
@@ -174,6 +218,17 @@ mod tests {
         assert_eq!(press(&mut state, b"+"), [rate("11/10m")]);
         state.wanted = None;
         assert_eq!(press(&mut state, b"-"), [rate("9/10m")]);
+    }
+
+    #[test]
+    fn a_rate_is_typed_corrected_and_left() {
+        let mut state = state("500/s");
+        assert_eq!(press(&mut state, b"r25\x7f0/s\r"), [rate("20/s")]);
+        assert_eq!(press(&mut state, b"rquick\r"), [], "letters are no keys meanwhile");
+        assert!(state.note.as_deref().is_some_and(|note| note.contains("no rate")), "{:?}", state.note);
+        assert_eq!(press(&mut state, b"r7"), []);
+        assert_eq!(press(&mut state, b"\x1b"), []);
+        assert_eq!(press(&mut state, b"gq"), [Order::Start, Order::Quit], "keys are keys again");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::feed::Feed;
 use super::frame::frame;
-use super::keys::{Key, Order};
+use super::keys::Order;
 use super::state::{News, State};
 use super::terminal::{Terminal, read_keys};
 use crate::cli::Shell;
@@ -73,7 +73,7 @@ impl Picture<'_> {
     async fn show(
         mut self,
         mut heard: mpsc::Receiver<News>,
-        mut pressed: mpsc::Receiver<Key>,
+        mut pressed: mpsc::Receiver<u8>,
     ) -> Result<Option<Exit>, Fault> {
         let mut ticks = interval(DRAW_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -85,8 +85,8 @@ impl Picture<'_> {
                         return Ok(Some(exit));
                     }
                 }
-                Some(key) = pressed.recv() => {
-                    match self.state.press(key) {
+                Some(byte) = pressed.recv() => {
+                    match self.state.press_byte(byte) {
                         Some(Order::Quit) => return Ok(None),
                         Some(order) => self.order(order),
                         None => {}
@@ -108,7 +108,10 @@ impl Picture<'_> {
         if self.state.task.is_null() {
             return Err(super::gone(self.feed.id));
         }
-        match ended(&self.state.task).filter(|_| is_whole) {
+        let rests = self.state.task["status"] == "stopped";
+        self.feed.changes.on_rest(rests);
+        // Who watches may start it again.
+        match ended(&self.state.task).filter(|_| is_whole && !rests) {
             Some(exit) => {
                 self.state.has_keys = false;
                 self.draw()?;

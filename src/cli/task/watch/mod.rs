@@ -31,11 +31,11 @@ use crate::domain::settings_text::parse_span;
 /// Examples under `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  windrow task watch t42                            # keys: q quit, s stop, + - rate, f failures, e explain, ? help
+  windrow task watch t42                            # keys: q quit, s stop, g start, r rate, f failures, e explain, ? help
   windrow task watch push/black-friday --every 1m > log.txt
   windrow task watch t42 -o ndjson | grep '\"event\":\"failure\"'
 
-It ends with the task. Exit codes: 0 finished, or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
+It ends with the task; a live picture stays while the task is stopped. Exit codes: 0 finished, or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
 Ctrl-C touches the task.";
 
 /// `windrow task watch`
@@ -71,7 +71,8 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     let time = NodeTime::new(link.now_ms(&answer));
     let state = State::new(answer.json()?, time.now_ms(), link.look.style);
     let is_live = is_live(args, &link, shell);
-    if let Some(exit) = ended(&state.task).filter(|_| is_live) {
+    let rests = state.task["status"] == "stopped";
+    if let Some(exit) = ended(&state.task).filter(|_| is_live && !rests) {
         screen::put(&line(&state.task))?;
         return Ok(exit);
     }

@@ -115,6 +115,8 @@ pub(super) struct State {
     pub(super) panel: Panel,
     /// The rate that was asked for and isn't confirmed yet.
     pub(super) wanted: Option<RateLimit>,
+    /// A rate that is being typed.
+    pub(super) typed: Option<String>,
     /// Whether keys can be pressed.
     pub(super) has_keys: bool,
 }
@@ -135,6 +137,7 @@ impl State {
             asks: false,
             panel: Panel::Closed,
             wanted: None,
+            typed: None,
             has_keys: false,
         }
     }

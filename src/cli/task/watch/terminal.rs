@@ -113,7 +113,7 @@ fn is_ascii(shell: &Shell) -> bool {
 }
 
 /// Reads keys until the terminal ends.
-pub(super) async fn read_keys(keys: &mpsc::Sender<Key>) {
+pub(super) async fn read_keys(keys: &mpsc::Sender<u8>) {
     let mut stdin = tokio::io::stdin();
     let mut bytes = [0; 64];
     while let Ok(count @ 1..) = stdin.read(&mut bytes).await {

@@ -9,10 +9,12 @@ use crate::cli::table::{Tone, human};
 /// Lines of what happened that are shown.
 const TAIL_LINES: usize = 6;
 /// The keys, for `?`.
-const HELP: [&str; 7] = [
+const HELP: [&str; 9] = [
     "q    quit; the task goes on",
     "s    stop the task (asks first)",
+    "g    start it again",
     "+ -  rate ten percent up or down",
+    "r    type a rate: 250/s, 30/m, unlimited",
     "f    failures by code",
     "e    why it is as fast as it is",
     "?    these keys",
@@ -43,6 +45,10 @@ pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {
 }
 
 pub(super) fn note(state: &State, sheet: &Sheet) -> Vec<String> {
+    if let Some(typed) = &state.typed {
+        let text = format!("rate: {typed}▏  Enter gives it to the task, Esc leaves it");
+        return wrapped(&text, Tone::Warn, 0, sheet);
+    }
     if state.asks {
         return wrapped("stop the task? It can be started again. [y/N]", Tone::Warn, 0, sheet);
     }
@@ -53,6 +59,6 @@ pub(super) fn foot(state: &State, sheet: &Sheet) -> Vec<String> {
     if !state.has_keys {
         return Vec::new();
     }
-    let keys = ["q quit", "s stop", "+/- rate", "f failures", "e explain", "? help"];
+    let keys = ["q quit", "s stop", "g start", "r +/- rate", "f failures", "e explain", "? help"];
     flow(&keys.map(|key| piece(key, Tone::Dim)), 2, [0, 0], sheet)
 }
