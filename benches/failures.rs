@@ -157,6 +157,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
         seq: CheckpointSeq(seq),
         low_water: ItemIndex(end * 2),
         high_water: ItemIndex(end * 2),
+        reach: ItemIndex(end * 2),
         counters: Counters { succeeded: end, abandoned: end, ..Counters::default() },
         blob: Vec::new(),
         side: side.collect(),

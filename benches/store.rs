@@ -132,6 +132,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64, side: Vec<SideRecord>) -> ShardCheck
         seq: CheckpointSeq(seq),
         low_water: ItemIndex(seq),
         high_water: ItemIndex(seq + 64),
+        reach: ItemIndex(seq + 128),
         counters: Counters { succeeded: seq, ..Counters::default() },
         blob: vec![0xAA; BLOB_BYTES],
         side,
