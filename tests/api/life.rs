@@ -72,7 +72,7 @@ async fn failures_say_who(node: &Node, id: &str) {
     let item = node.admin.get(&format!("{path}/items/13")).await.expect(200);
     assert_eq!((&item["data"], &item["failure"]["data"]), (&json!({"user": 13}), &Value::Null));
     let exported = node.admin.get(&format!("{path}/export/failures?format=csv&data=user")).await;
-    assert!(exported.text().contains(r#","{""user"":13}",""#), "{}", exported.text());
+    assert!(exported.text().contains(r#","{""user"":13}","#), "{}", exported.text());
     node.admin.get(&format!("{path}/export/log?data=*")).await.problem(400, "invalid-request");
 }
 
