@@ -11,7 +11,7 @@ usage() {
 scripts/chaos.sh [--rounds N] [--seed S] [--scenario NAME|all] [--store postgres|mariadb|sqlite]
                  [--witness redis|database] [--nodes 3] [--shards 1] [--ttl-ms 3000] [--rate 250] [--items 2500]
                  [--out FILE]
-scripts/chaos.sh --measure takeover|handover [--rounds 50] [--ttl-ms MS] …
+scripts/chaos.sh --measure takeover|handover [--rounds 50] [--ttl-ms MS] [--db-rtt-ms MS] …
 scripts/chaos.sh --measure redis-outage [--minutes 10] …
 scripts/chaos.sh --measure db-outage|path-outage|cpu [--seconds 60] …
 scripts/chaos.sh --measure limit [--minutes 3] …
@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do
     case "$1" in
     --help | -h) usage && exit 0 ;;
     --release) profile=(--release) && shift ;;
-    --rounds | --seed | --scenario | --store | --witness | --nodes | --shards | --rate | --items | --out | --minutes | --seconds | --ttl-ms | --measure)
+    --rounds | --seed | --scenario | --store | --witness | --nodes | --shards | --rate | --items | --out | --minutes | --seconds | --ttl-ms | --db-rtt-ms | --measure)
         [ $# -ge 2 ] || { printf '%s needs a value\n' "$1" >&2; exit 2; }
         name="${1#--}"
         name="${name//-/_}"

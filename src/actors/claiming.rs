@@ -105,11 +105,14 @@ async fn prepare(
         // Claimed only to commit its end: what it would need to run may be gone.
         return Err(NotClaimed::Unfit(Box::new((shard, RunClose::Released))));
     }
-    let failed = |error| NotClaimed::StoreFailed(error);
-    let task = retrying(|| node.tasks.get(shard.shard.task)).await.map_err(failed)?;
+    // Side by side: where the store is far away, one after the other would take seconds.
+    let read = tokio::try_join!(
+        retrying(|| node.tasks.get(shard.shard.task)),
+        retrying(|| node.runs.control(shard.shard)),
+        read_parked(node, &shard),
+    );
+    let (task, control, parked) = read.map_err(NotClaimed::StoreFailed)?;
     let Some(task) = task else { return Err(NotClaimed::Lost) };
-    let control = retrying(|| node.runs.control(shard.shard)).await.map_err(failed)?;
-    let parked = read_parked(node, &shard).await.map_err(failed)?;
     let restored = match restore(&shard, parked) {
         Ok(restored) => restored,
         Err(text) => {

@@ -340,17 +340,24 @@ impl RunDirectory {
 
     /// The progress of each live shard of a task.
     pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
-        let cells: Vec<Arc<RunCell>> = {
-            let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            cells.values().filter(|cell| cell.shard.task == task).cloned().collect()
-        };
-        cells.into_iter().map(|cell| (cell.shard, cell.progress())).collect()
+        self.of_task(task).into_iter().map(|cell| (cell.shard, cell.progress())).collect()
     }
 
-    /// The window of each live shard of a task, in at most so many cells.
+    /// The same, without the shards that another node may own by now: what is known here of them is old.
+    pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+        let cells = self.of_task(task).into_iter().filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
+        cells.map(|cell| (cell.shard, cell.progress())).collect()
+    }
+
+    fn of_task(&self, task: TaskId) -> Vec<Arc<RunCell>> {
+        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cells.values().filter(|cell| cell.shard.task == task).cloned().collect()
+    }
+
+    /// The window of each live shard of a task that surely is owned here, in at most so many cells.
     pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
-        let cells = self.cells();
-        let of_task = cells.iter().filter(|cell| cell.shard.task == task);
+        let cells = self.of_task(task);
+        let of_task = cells.iter().filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
         let picture = |cell: &RunCell| {
             let now = cell.clock.now();
             cell.peek(|execution| execution.window_picture(cells_max, now))

@@ -106,7 +106,12 @@ impl SupervisorHandle {
         self.node.directory.progress(task)
     }
 
-    /// The window of each shard of a task that runs here, in at most so many cells.
+    /// The same, without the shards that another node may own by now.
+    pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+        self.node.directory.trusted_progress(task)
+    }
+
+    /// The window of each shard of a task that runs here and surely is owned here, in at most so many cells.
     pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
         self.node.directory.windows(task, cells_max)
     }

@@ -40,23 +40,24 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
         if kind_is_missing && !bytes.is_empty() {
             return Err(Problem::new(Slug::UnsupportedMediaType, "the body has no Content-Type"));
         }
-        if bytes.len() <= SMALL_BYTES_MAX {
-            return Ok(Body(parse(&bytes)?));
-        }
-        Ok(Body(aside(move || parse(&bytes)).await??))
+        Ok(Body(worked(bytes, parse).await??))
     }
 }
 
-/// Does what takes long on a thread for such work, one at a time: the threads that requests and calls share go on.
+/// Works on a body. A large one has a thread for such work, one at a time: the threads that requests and calls share go on.
 ///
 /// # Errors
 /// `Internal` when the work panicked.
-pub(super) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
+pub(super) async fn worked<T: Send + 'static>(
+    bytes: Bytes,
+    work: impl FnOnce(&[u8]) -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
+    if bytes.len() <= SMALL_BYTES_MAX {
+        return Ok(work(&bytes));
+    }
     // It is never closed.
     let _turn = TURN.acquire().await;
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = tokio::task::spawn_blocking(move || work(&bytes)).await;
     done.map_err(|error| ServiceError::Internal(format!("a body was not read: {error}")))
 }
 

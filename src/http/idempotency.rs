@@ -9,12 +9,16 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::access::Caller;
+use super::body::worked;
 use super::dry_run;
 use super::problem::{Problem, Slug};
 use super::{App, UPLOADS};
@@ -89,8 +93,10 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
     let place = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     let business = caller.business.as_deref().unwrap_or_default();
     let scope = format!("{}\n{business}\n{place}", caller.subject);
-    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let fingerprint = format!("{}\n{}", kind.unwrap_or_default(), String::from_utf8_lossy(&bytes));
+    let fingerprint = match fingerprint(&parts.headers, bytes.clone()).await {
+        Ok(fingerprint) => fingerprint,
+        Err(error) => return Problem::from(error).into_response(),
+    };
     let answers = &app.service;
     let state = match answers.take_key(&scope, &key, &fingerprint, STALE_AFTER_MS).await {
         Ok(state) => state,
@@ -106,6 +112,13 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
         KeyState::Reused => Problem::from(ServiceError::KeyReused).into_response(),
         KeyState::Answered(answer) => replayed(&answer),
     }
+}
+
+/// What a request said: two bodies of one key must say the same.
+async fn fingerprint(headers: &HeaderMap, bytes: Bytes) -> Result<String, ServiceError> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let hash = worked(bytes, |bytes| URL_SAFE_NO_PAD.encode(Sha256::digest(bytes))).await?;
+    Ok(format!("{kind}\n{hash}"))
 }
 
 /// Remembers an answer that did something; gives the key of any other back.

@@ -103,6 +103,11 @@ impl Gate {
         session.max(lease.min(session.plus(self.alone)))
     }
 
+    /// Whether trust ran out before anybody closed the gate: another node may own the shard by now, and be further.
+    pub fn has_lapsed(&self, now: Moment) -> bool {
+        !self.is_closed() && now >= self.trusted_until()
+    }
+
     /// Whether an item may leave at `now`.
     pub fn is_open(&self, now: Moment) -> bool {
         now < self.trusted_until()
@@ -149,6 +154,9 @@ mod tests {
         let gate = Gate::new(session).lease_alone_for(Duration::from_nanos(5));
         assert!(gate.extend_lease(Moment(100), Moment(9)));
         assert!(gate.is_open(Moment(14)) && !gate.is_open(Moment(15)));
+        assert!(!gate.has_lapsed(Moment(14)) && gate.has_lapsed(Moment(15)));
+        gate.close();
+        assert!(!gate.has_lapsed(Moment(15)), "whoever closed it knows what it was");
     }
 
     #[test]

@@ -51,7 +51,7 @@ async fn a_window_shows_what_holds_it_who_waits_and_who_was_given_up() {
         "start": true});
     let task = node.task("push", 1_000, more).await;
     let path = format!("/v1/tasks/{task}/window");
-    let all = |shard: &Value| cells(shard).starts_with("FSASRS");
+    let all = |shard: &Value| cells(shard).starts_with("FSASKS");
     let answer = until(&node, &path, |shard| all(shard) && shard["high_water"] == 64).await;
     let shard = &answer["shards"][0];
     assert_eq!(

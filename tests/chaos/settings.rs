@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     /// Items per second of a task, and how many it has.
     pub(crate) rate: u64,
     pub(crate) items: u64,
+    /// How long each message to or from the database is under way.
+    pub(crate) database_latency: Duration,
 }
 
 impl fmt::Display for Settings {
@@ -37,7 +39,16 @@ impl Settings {
     pub(crate) fn new(store: StoreKind, has_redis: bool) -> Settings {
         let (nodes, shards) = if store == StoreKind::Sqlite { (1, 1) } else { (3, 1) };
         let ttl = Duration::from_secs(3);
-        Settings { store, has_redis, nodes, shards, ttl, rate: 250, items: 2_500 }
+        Settings {
+            store,
+            has_redis,
+            nodes,
+            shards,
+            ttl,
+            rate: 250,
+            items: 2_500,
+            database_latency: Duration::ZERO,
+        }
     }
 
     /// What may leave at once. Unit: items.
@@ -71,6 +82,7 @@ impl Settings {
         settings.ttl = number("TTL_MS").map_or(settings.ttl, Duration::from_millis);
         settings.rate = number("RATE").unwrap_or(settings.rate);
         settings.items = number("ITEMS").unwrap_or(settings.items);
+        settings.database_latency = Duration::from_millis(number("DB_RTT_MS").unwrap_or(0)) / 2;
         settings
     }
 }

@@ -64,10 +64,15 @@ async fn heartbeats_that_fail_for_longer_than_the_trust_stop_dispatch_until_they
     tokio::time::sleep(Duration::from_secs(16)).await;
     let before = world.handler.calls.lock().expect("ok").len();
     assert!(before < 15_000, "the test is about a task that isn't done");
+    let (known, trusted) = (world.node().progress(task).len(), world.node().trusted_progress(task).len());
+    assert_eq!((known, trusted), (1, 0), "another node may be further");
     // Two more promises.
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(world.handler.calls.lock().expect("ok").len(), before, "no dispatch without trust");
     world.store.faults().let_go(Call::Beat);
+    while world.node().trusted_progress(task).is_empty() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let view = world.until(task, Status::Finished).await;
     assert_eq!(view.counters.succeeded, 15_000);
     assert!(world.handler.deliveries().values().all(|count| *count == 1), "nothing was repeated");

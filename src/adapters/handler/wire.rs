@@ -42,6 +42,8 @@ pub const LOG_LINES_MAX: usize = 1000;
 pub const DEPTH_MAX: usize = 64;
 /// What is quoted of a reply that could not be understood. Unit: characters.
 const QUOTE_CHARS_MAX: usize = 80;
+/// How far the title of a page is looked for. Unit: bytes.
+const TITLE_WITHIN: usize = 4096;
 
 /// Reads the reply about a single item. Plain success becomes [`Reply::AllOk`].
 ///
@@ -98,13 +100,30 @@ pub fn bad_reply(why: impl fmt::Display, bytes: &[u8]) -> Failure {
     Failure::new(BAD_REPLY, format!("the reply {} is no result: {why}; answer {example}", quote(bytes)))
 }
 
-/// The beginning of a reply in quotes, fit for a message.
+/// The beginning of a reply in quotes, fit for a message; of a web page its title.
 pub fn quote(bytes: &[u8]) -> String {
+    if let Some(title) = title(bytes) {
+        return format!("`{}` (the title of a page)", cut(&title, QUOTE_CHARS_MAX * 4));
+    }
     let head = &bytes[..bytes.len().min(QUOTE_CHARS_MAX * 4)];
     let text = String::from_utf8_lossy(head);
     let kept: String = text.trim().chars().take(QUOTE_CHARS_MAX).collect();
     let more = if kept.len() < bytes.trim_ascii().len() { "…" } else { "" };
     format!("`{}{more}`", cut(&kept, QUOTE_CHARS_MAX * 4))
+}
+
+/// What stands between the first `<title>` and the next tag near the beginning of a page.
+fn title(bytes: &[u8]) -> Option<String> {
+    let bytes = bytes.trim_ascii_start();
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(TITLE_WITHIN)]);
+    // Lengths stay as they are: only ASCII letters change.
+    let lower = head.to_ascii_lowercase();
+    let tag = lower.starts_with('<').then(|| lower.find("<title"))??;
+    let from = tag + lower[tag..].find('>')? + 1;
+    let to = from + lower[from..].find('<')?;
+    let words: Vec<&str> = head[from..to].split_whitespace().collect();
+    let title: String = words.join(" ").chars().take(QUOTE_CHARS_MAX).collect();
+    (!title.is_empty()).then_some(title)
 }
 
 /// The four words of `result` and `default`.

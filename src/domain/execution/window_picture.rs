@@ -9,18 +9,20 @@ use serde::{Deserialize, Serialize};
 use super::Execution;
 use crate::domain::ids::{ItemIndex, Moment};
 use crate::domain::run::IndexRun;
-use crate::domain::waiting::Doing;
+use crate::domain::waiting::{Doing, Place, Trouble};
 
 /// What is to be said of an index; of a bucket the last one of this list that an index of it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Cell {
-    /// Settled, or parked and not to be seen as such.
+    /// Settled.
     Settled,
     /// Not given out, or come back without having left.
     Free,
     /// With the handler.
     InFlight,
-    /// It failed and waits for another attempt.
+    /// It failed, or took too long, and waits outside of the window for another attempt.
+    Parked,
+    /// It failed and waits for another attempt; low water waits for it.
     Retry,
     /// It was given up.
     Abandoned,
@@ -89,7 +91,7 @@ impl Execution {
     fn marks(&self, low: ItemIndex, until: ItemIndex, per_cell: u64) -> Vec<(ItemIndex, Cell)> {
         let (mut marks, mut from) = (Vec::new(), low);
         while let Some((index, trouble)) = self.troubles.next_in(from, until) {
-            let cell = cell_of(trouble.doing);
+            let cell = cell_of(trouble);
             marks.push((index, cell));
             // Nothing that is known here is worse than a wait: the rest of its cell says nothing new.
             let past = (index.0 - low.0) / per_cell + 1;
@@ -103,7 +105,7 @@ impl Execution {
         let trouble = self.troubles.get(index);
         let is_free = index >= self.cursor || self.again.iter().any(|run| run.contains(index));
         let cell = match trouble {
-            Some(trouble) => cell_of(trouble.doing),
+            Some(trouble) => cell_of(trouble),
             None if is_free => Cell::Free,
             None => Cell::InFlight,
         };
@@ -116,10 +118,11 @@ fn per_cell(low: ItemIndex, until: ItemIndex, cells_max: NonZeroU32) -> u64 {
     until.0.saturating_sub(low.0).div_ceil(u64::from(cells_max.get())).max(1)
 }
 
-fn cell_of(doing: Doing) -> Cell {
-    match doing {
-        Doing::Waiting(_) | Doing::Held(_) => Cell::Retry,
-        Doing::InFlight => Cell::InFlight,
+fn cell_of(trouble: &Trouble) -> Cell {
+    match (trouble.doing, trouble.place) {
+        (Doing::InFlight, _) => Cell::InFlight,
+        (Doing::Waiting(_) | Doing::Held(_), Place::Window) => Cell::Retry,
+        (Doing::Waiting(_) | Doing::Held(_), Place::Outside) => Cell::Parked,
     }
 }
 

@@ -63,8 +63,8 @@ struct ShardJson {
     /// Indexes of a cell.
     items_per_cell: u64,
     /// What the indexes from low water on are doing, as letters with how many cells in a row have them: `F1S411P3`. `S`
-    /// settled or parked, `P` not given out, `F` with the handler, `R` waiting for another attempt, `A` given up (once
-    /// that is saved). A cell of several indexes has the last one of this list that any of them has.
+    /// settled, `P` not given out, `F` with the handler, `K` parked (waiting outside of the window for another attempt),
+    /// `R` waiting for another attempt, `A` given up (once that is saved). Of what was only saved, `S` is settled or parked. A cell of several indexes has the last one of this list that any of them has.
     cells: String,
     /// The item that low water waits for; null when nothing is given out.
     head: Option<HeadJson>,
@@ -146,7 +146,7 @@ fn head(head: Head) -> HeadJson {
         state: match head.cell {
             Cell::InFlight => "in_flight",
             Cell::Retry => "retry_wait",
-            Cell::Free | Cell::Settled | Cell::Abandoned => "pending",
+            Cell::Free | Cell::Settled | Cell::Parked | Cell::Abandoned => "pending",
         },
     }
 }
@@ -159,6 +159,7 @@ fn run_lengths(cells: &[Cell]) -> String {
             Cell::Settled => 'S',
             Cell::Free => 'P',
             Cell::InFlight => 'F',
+            Cell::Parked => 'K',
             Cell::Retry => 'R',
             Cell::Abandoned => 'A',
         };
@@ -174,9 +175,10 @@ mod tests {
 
     #[test]
     fn cells_in_a_row_are_counted() {
-        use Cell::{Abandoned, Free, InFlight, Retry, Settled};
+        use Cell::{Abandoned, Free, InFlight, Parked, Retry, Settled};
         assert_eq!(run_lengths(&[]), "");
-        assert_eq!(run_lengths(&[InFlight, Settled, Settled, Retry, Abandoned, Free, Free]), "F1S2R1A1P2");
+        let cells = [InFlight, Settled, Settled, Parked, Retry, Abandoned, Free, Free];
+        assert_eq!(run_lengths(&cells), "F1S2K1R1A1P2");
         assert_eq!(run_lengths(&[Settled; 411]), "S411");
     }
 }

@@ -28,9 +28,11 @@ pub struct Lives {
 }
 
 impl Service {
-    /// How the runs of a task stand that are live on this node.
+    /// How the runs of a task stand that are live on this node. One whose trust ran out says nothing: after a cut, another
+    /// node is further.
     pub(in crate::service) fn live_here(&self, task: TaskId) -> Option<LiveTask> {
-        let shards: Vec<LiveShard> = self.supervisor().progress(task).into_iter().map(live_shard).collect();
+        let shards: Vec<LiveShard> =
+            self.supervisor().trusted_progress(task).into_iter().map(live_shard).collect();
         (!shards.is_empty()).then(|| LiveTask { task, shards, actual_rate: self.actual_rate(task) })
     }
 

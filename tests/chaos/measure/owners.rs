@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::print;
 use crate::check::judge;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Link};
 use crate::evidence::now;
 use crate::node::PATIENCE;
+use crate::proxy::Weather;
 use crate::rng::Rng;
 use crate::round::{begin, gather};
 use crate::settings::{Settings, number};
@@ -28,7 +29,8 @@ pub(super) async fn takeover(settings: &Settings) {
             times.push((first_of_another(&cluster, owner, killed).await - killed) / 1000);
             cluster.restart(owner).await;
         }
-        print(&format!("take-over, lease_ttl {ttl} ms, {:?}", settings.store), times);
+        let far = settings.database_latency * 2;
+        print(&format!("take-over, lease_ttl {ttl} ms, {:?} {far:?} away", settings.store), times);
         finish(&mut cluster, task).await;
     }
 }
@@ -57,6 +59,10 @@ async fn flowing(settings: &Settings) -> (Cluster, Rng, i64) {
     let mut cluster = Cluster::start(settings).await;
     let task = begin(&mut cluster, 0).await;
     cluster.business.reaches(50).await;
+    let latency = settings.database_latency;
+    if !latency.is_zero() {
+        cluster.weather("far database", Link::Database, None, Weather { latency, ..Weather::default() });
+    }
     (cluster, Rng(number("SEED").unwrap_or(1)), task)
 }
 

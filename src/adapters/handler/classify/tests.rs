@@ -190,10 +190,15 @@ fn messages_quote_the_answer_and_say_what_to_try() {
     let page = format!("\n<!DOCTYPE html><title>Login</title>{}", "x".repeat(9000));
     let said = message(reply(200, &[("content-type", "text/html")], &page, "", 1));
     assert!(
-        said.contains("`<!DOCTYPE html><title>Login</title>") && said.contains("check the url"),
+        said.contains("`Login` (the title of a page)") && said.contains("check the url"),
         "{said}"
     );
     assert!(said.len() < 400, "{said}");
+    let page = "<html>\r\n<head><TITLE class='x'>502 Bad\n Gateway</TITLE></head><body><hr>nginx</body>";
+    let said = message(reply(502, &[], page, "", 1));
+    assert!(said.contains("Bad Gateway `502 Bad Gateway` (the title of a page): what"), "{said}");
+    let said = message(reply(502, &[], "<html>no title</html>", "", 1));
+    assert!(said.contains("`<html>no title</html>`"), "{said}");
     let said = message(reply(302, &[("location", "https://sso.example/login")], "", "", 1));
     assert!(said.contains("https://sso.example/login") && said.contains("not followed"), "{said}");
     let said = message(reply(401, &[], r#"{"error":"no token"}"#, "", 1));

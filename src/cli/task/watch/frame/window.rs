@@ -13,10 +13,11 @@ const SHARDS_MAX: usize = 4;
 /// From when on an item holds the window. Unit: seconds.
 const HELD_FROM: f64 = 1.0;
 /// A cell of several items shows the last of these that any of them is: letter, sign, word, colour.
-const CELLS: [(char, char, &str, Tone); 5] = [
-    ('S', '█', "settled", Tone::Good),
+const CELLS: [(char, char, &str, Tone); 6] = [
+    ('S', '█', "succeeded", Tone::Good),
     ('P', '░', "free", Tone::Dim),
     ('F', '▓', "in flight", Tone::Wait),
+    ('K', '○', "parked", Tone::Warn),
     ('R', '▒', "retry", Tone::Warn),
     ('A', '✕', "abandoned", Tone::Bad),
 ];
@@ -44,7 +45,11 @@ pub(super) fn legend(state: &State, sheet: &Sheet) -> Vec<String> {
     if state.windows.iter().all(|window| window.cells.is_empty()) {
         return Vec::new();
     }
-    let pieces = CELLS.map(|(_, sign, word, _)| piece(format!("{sign} {word}"), Tone::Dim));
+    let skipped = if state.task["counts"]["skipped"].as_u64() > Some(0) { " or skipped" } else { "" };
+    let pieces = CELLS.map(|(letter, sign, word, _)| {
+        let more = if letter == 'S' { skipped } else { "" };
+        piece(format!("{sign} {word}{more}"), Tone::Dim)
+    });
     flow(&pieces, 2, [1, 1], sheet)
 }
 
@@ -82,7 +87,7 @@ mod tests {
         for room in 1..40 {
             let ranks = scaled(&cells, room);
             assert_eq!(ranks.len(), room.min(cells.len()));
-            assert_eq!(ranks.iter().filter(|rank| **rank == 3).count(), 1, "{room}");
+            assert_eq!(ranks.iter().filter(|rank| **rank == 4).count(), 1, "{room}");
         }
         assert!(scaled(&[], 10).is_empty());
         assert_eq!(scaled(&['Z'], 10), vec![0]);
