@@ -172,9 +172,9 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
     let took = exchanged.moment.since(round.last);
     round.last = exchanged.moment;
     if took < ROUND_SHORT {
-        // Half of this lane's share at most: one that takes all there is leaves the others to park and wake.
+        // This lane's share at most: one that takes all there is leaves the others to park and wake.
         let lanes = u32::try_from(lane.cell.lanes_wanted()).unwrap_or(u32::MAX);
-        let share = (round.fx.concurrency / lanes.saturating_mul(2)).clamp(1, CHUNK_MAX);
+        let share = (round.fx.concurrency / lanes).clamp(1, CHUNK_MAX);
         round.chunk = (round.chunk * 2).min(share);
     } else if took > ROUND_LONG {
         round.chunk = (round.chunk / 2).max(1);

@@ -29,18 +29,20 @@ pub(super) fn unfenced() -> SelectStatement {
 pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
     let transaction = store.write().await?;
     // The task before its shard, as everybody; its status follows from what is claimed.
-    locks::task(&transaction, request.shard.task).await?;
+    let Some(task) = locks::task(&transaction, request.shard.task).await? else {
+        return Ok(ClaimOutcome::Lost);
+    };
     let before = run_history::head(&transaction, request.shard).await?;
     let raised = raise_epoch(&transaction, &request).await?;
     let Some(row) = own_row(&transaction, &request).await? else {
         return Ok(ClaimOutcome::Lost);
     };
     if raised {
-        run_history::begin(&transaction, &request, &row).await?;
+        let heir = run_history::begin(&transaction, &request, &row).await?;
         if let Some(before) = before.filter(|before| before.session_id.is_some()) {
-            run_history::succeed(&transaction, &before, &row, request.now).await?;
+            run_history::succeed(&transaction, &before, heir.as_deref(), request.now).await?;
         }
-        task_record::refresh(&transaction, request.shard.task, request.now, None).await?;
+        task_record::refresh_read(&transaction, task, request.now, None).await?;
     } else if !is_unfenced(&transaction, request.session).await? {
         return Ok(ClaimOutcome::Lost);
     }

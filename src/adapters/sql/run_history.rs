@@ -27,13 +27,14 @@ pub(super) async fn head(
     shard_head::Entity::find_by_id(key).one(transaction).await.map_err(error)
 }
 
-/// Begins the run of a claim that has just raised the epoch.
+/// Begins the run of a claim that has just raised the epoch; says which node's it is.
 pub(super) async fn begin(
     transaction: &Transaction,
     request: &ClaimRequest,
     row: &shard_head::Model,
-) -> Result<(), StoreError> {
+) -> Result<Option<String>, StoreError> {
     let owner = session::Entity::find_by_id(words::session_text(request.session)).one(transaction).await;
+    let node = owner.map_err(error)?.map(|owner| owner.node);
     let run = run::ActiveModel {
         task_id: Set(row.task_id),
         shard_no: Set(row.shard_no),
@@ -49,21 +50,20 @@ pub(super) async fn begin(
         skipped: Set(row.skipped),
         abandoned: Set(row.abandoned),
         parked: Set(row.parked),
-        node: Set(owner.map_err(error)?.map(|owner| owner.node)),
+        node: Set(node.clone()),
     };
     run::Entity::insert(run).exec_without_returning(transaction).await.map_err(error)?;
-    Ok(())
+    Ok(node)
 }
 
-/// Ends the run that a claim found unended: `before` is the shard as it left it, `row` as the claim has made it.
+/// Ends the run that a claim found unended: `before` is the shard as it left it, `heir` the node that goes on.
 pub(super) async fn succeed(
     transaction: &Transaction,
     before: &shard_head::Model,
-    row: &shard_head::Model,
+    heir: Option<&str>,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let heir = find(transaction, row).await?.and_then(|run| run.node);
-    let fate = heir.as_deref().map(Fate::TakenOver);
+    let fate = heir.map(Fate::TakenOver);
     end_row(transaction, (before, LOST), fate, now).await
 }
 

@@ -1,11 +1,12 @@
 //! Runnable shards without a live owner (decision 0020, rule 12).
 //!
-//! One query a state, along the index `shard(state, task_id, shard_no)`: a page costs what is on it. Only what a
+//! One query a state, all side by side, along the index `shard(state, task_id, shard_no)`: a page costs what is on it. Only what a
 //! candidate needs is read, and of the settings only the rate, since thousands of tasks may wait at every scan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use sea_orm::sea_query::SelectStatement;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use serde::Deserialize;
@@ -83,19 +84,18 @@ type Owners = BTreeMap<i64, Arc<str>>;
 /// See [`crate::ports::run_store::RunStore::candidates`].
 pub(super) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, StoreError> {
     let from = hunt.after.map_or(CLAIMABLE[0], |place| place.state);
-    let mut rows: Vec<Row> = Vec::new();
-    let mut next = None;
-    for state in CLAIMABLE.into_iter().skip_while(|state| *state != from) {
+    let pages = CLAIMABLE.into_iter().skip_while(|state| *state != from).map(|state| async move {
         let after = hunt.after.filter(|place| place.state == state).map(|place| place.shard);
-        let limit = u64::from(hunt.limit) - rows.len() as u64;
         let found: Vec<Columns> =
-            page(hunt, state, after, limit).into_tuple().all(&store.readers).await.map_err(error)?;
-        rows.extend(found.into_iter().map(Row::from));
-        if rows.len() as u64 >= u64::from(hunt.limit) {
-            next = rows.last().map(|row| HuntPlace { state, shard: shard(row) });
-            break;
-        }
-    }
+            page(hunt, state, after).into_tuple().all(&store.readers).await.map_err(error)?;
+        Ok::<_, StoreError>(found.into_iter().map(move |columns| (state, Row::from(columns))))
+    });
+    let mut found: Vec<(ShardState, Row)> = try_join_all(pages).await?.into_iter().flatten().collect();
+    let limit = hunt.limit as usize;
+    found.truncate(limit);
+    let last = found.last().filter(|_| found.len() == limit);
+    let next = last.map(|(state, row)| HuntPlace { state: *state, shard: shard(row) });
+    let rows: Vec<Row> = found.into_iter().map(|(_, row)| row).collect();
     let owners = owners(store, &rows).await?;
     let counts = counts(store, &rows).await?;
     let found = rows
@@ -105,12 +105,7 @@ pub(super) async fn candidates(store: &Store, hunt: &Hunt) -> Result<Game, Store
     Ok(Game { found, next })
 }
 
-fn page(
-    hunt: &Hunt,
-    state: ShardState,
-    after: Option<ShardId>,
-    limit: u64,
-) -> sea_orm::Select<shard_head::Entity> {
+fn page(hunt: &Hunt, state: ShardState, after: Option<ShardId>) -> sea_orm::Select<shard_head::Entity> {
     use shard_head::Column as C;
     let alive = hunt.alive.iter().map(|id| words::session_text(*id));
     let owners = unfenced().and_where(session::Column::Id.is_in(alive)).to_owned();
@@ -135,7 +130,7 @@ fn page(
             .filter(C::TaskId.gte(after.task.0))
             .filter(Condition::any().add(C::TaskId.gt(after.task.0)).add(same));
     }
-    query.order_by_asc(C::TaskId).order_by_asc(C::ShardNo).limit(limit)
+    query.order_by_asc(C::TaskId).order_by_asc(C::ShardNo).limit(u64::from(hunt.limit))
 }
 
 /// What is due, of a pool that is served, and of a task that was active (or was told to wait until) not long ago.

@@ -118,8 +118,18 @@ pub(super) async fn refresh(
     now: WallMs,
     note: Option<Note>,
 ) -> Result<(), StoreError> {
-    let mut task = load(transaction, id).await?;
-    let rows = shards(transaction, id).await?;
+    let task = load(transaction, id).await?;
+    refresh_read(transaction, task, now, note).await
+}
+
+/// The same with the task's row as this transaction has read it under its lock.
+pub(super) async fn refresh_read(
+    transaction: &Transaction,
+    mut task: task::Model,
+    now: WallMs,
+    note: Option<Note>,
+) -> Result<(), StoreError> {
+    let rows = shards(transaction, TaskId(task.id)).await?;
     let states = rows.iter().map(words::shard_state).collect::<Result<Vec<_>, _>>()?;
     let before = words::status(&task)?;
     let standing =
