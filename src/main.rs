@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Gives memory back after a burst; that of the C library keeps it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     windrow::cli::main()
 }

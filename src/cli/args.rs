@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueHint};
 
 pub use super::run::args::{IfFinished, Output, RunArgs, Switch, Tunes};
 pub use super::serve::args::ServeArgs;
@@ -141,14 +141,50 @@ pub struct HttpArgs {
     pub secret_file: Option<PathBuf>,
 }
 
+/// The command line with help that is wrapped once: by the terminal that shows it.
+pub fn command() -> clap::Command {
+    flowing(Cli::command())
+}
+
+fn flowing(command: clap::Command) -> clap::Command {
+    let after = command.get_after_help().map(|text| unwrapped(&text.to_string()));
+    let command = match after {
+        Some(text) => command.after_help(text),
+        None => command,
+    };
+    command.mut_subcommands(flowing)
+}
+
+/// Lines of a paragraph become one. What is indented, a heading or an empty line stays as it is.
+fn unwrapped(text: &str) -> String {
+    let mut flowed = String::with_capacity(text.len());
+    let mut is_open = false;
+    for line in text.lines() {
+        let is_prose = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+        if !flowed.is_empty() {
+            flowed.push(if is_open && is_prose { ' ' } else { '\n' });
+        }
+        flowed.push_str(line);
+        is_open = is_prose;
+    }
+    flowed
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_paragraph_is_one_line_and_examples_are_as_they_were() {
+        let text = "Examples:\n  windrow dev\n  windrow run\n\nOne process: a node\nof its own.\nNo more.\n\nKeys:\n  a  b";
+        let flowed = "Examples:\n  windrow dev\n  windrow run\n\nOne process: a node of its own. No more.\n\nKeys:\n  a  b";
+        assert_eq!(unwrapped(text), flowed);
+        let help = command().find_subcommand_mut("dev").expect("there").render_long_help().to_string();
+        assert!(help.contains("is called over HTTP as any other"), "{help}");
     }
 }

@@ -1,8 +1,6 @@
 //! Topics and completions.
 
-use clap::CommandFactory;
-
-use super::args::Cli;
+use super::args;
 use super::exit::Exit;
 use super::fault::Fault;
 use super::{completion, screen};
@@ -35,7 +33,7 @@ fn exit_codes() -> String {
 }
 
 fn command_help(words: &[String]) -> Result<String, Fault> {
-    let mut command = Cli::command();
+    let mut command = args::command();
     command.build();
     let mut found = &mut command;
     for word in words {

@@ -79,7 +79,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use self::args::{Cli, Command, Output, Talk};
 use self::exit::Exit;
@@ -121,7 +121,8 @@ pub fn main() -> ExitCode {
     if completion::answer(std::env::args_os().collect(), quiet_shell) {
         return ExitCode::SUCCESS;
     }
-    let cli = Cli::parse();
+    let read = Cli::from_arg_matches(&args::command().get_matches());
+    let cli = read.unwrap_or_else(|error| error.exit());
     let done = catch_unwind(AssertUnwindSafe(|| execute(cli)));
     done.unwrap_or(Exit::Bug).into()
 }

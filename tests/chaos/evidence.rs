@@ -211,6 +211,8 @@ pub(crate) struct Evidence {
     pub(crate) expected: BTreeMap<String, u64>,
     /// The task as a node shows it at the end.
     pub(crate) view: Value,
+    /// What a node then tells of its runs.
+    pub(crate) runs: Vec<Value>,
 }
 
 impl Evidence {

@@ -116,6 +116,20 @@ fn is_told(cluster: &Cluster, task: i64) -> bool {
     record.hooks.iter().any(|hook| hook.task == task && hook.kind == "task.finished")
 }
 
+/// Every run of a task, as it is told page by page.
+async fn runs(cluster: &Cluster, task: i64) -> Vec<Value> {
+    let (mut runs, mut after) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/v1/tasks/t{task}/runs?limit=100{after}");
+        let page = cluster.ask("GET", &path, None, &Value::Null).await.2;
+        runs.extend(page["items"].as_array().cloned().unwrap_or_default());
+        match page["next_cursor"].as_str() {
+            Some(next) => after = format!("&cursor={next}"),
+            None => return runs,
+        }
+    }
+}
+
 pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidence {
     let accepted = cluster.audit.accepted(task).await;
     let settings = &cluster.settings;
@@ -141,6 +155,7 @@ pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidenc
         effects: cluster.effects.clone(),
         faults: cluster.faults.0.clone(),
         expected: crate::business::expected(settings.items),
+        runs: runs(cluster, task).await,
         view,
     }
 }

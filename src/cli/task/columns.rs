@@ -22,11 +22,22 @@ pub const TASKS: Listing = Listing {
         Column::new("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)),
         Column::new("NODE", Side::Left, Keep::Rank(20), 4, |task, _| Cell::member(task, "node")),
         Column::new("TOTAL", Side::Right, Keep::Wide, 5, |task, _| number(task["total"].as_u64())),
+        Column::new("SUCCEEDED", Side::Right, Keep::Wide, 5, |task, _| count(task, "succeeded")),
+        Column::new("SKIPPED", Side::Right, Keep::Wide, 5, |task, _| count(task, "skipped")),
+        Column::new("IN_FLIGHT", Side::Right, Keep::Wide, 5, |task, _| count(task, "in_flight")),
+        Column::new("PARKED", Side::Right, Keep::Wide, 5, |task, _| count(task, "parked")),
+        Column::new("RESULT", Side::Left, Keep::Wide, 8, |task, _| Cell::member(task, "result")),
         Column::new("POOL", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "pool")),
         Column::new("PARENT", Side::Left, Keep::Wide, 4, |task, _| Cell::member(task, "parent")),
         Column::new("SINCE", Side::Left, Keep::Wide, 7, |task, times| Cell::time(task, "since", times)),
         Column::new("CREATED", Side::Left, Keep::Wide, 7, |task, times| {
             Cell::time(task, "created_at", times)
+        }),
+        Column::new("STARTED", Side::Left, Keep::Wide, 7, |task, times| {
+            Cell::time(task, "started_at", times)
+        }),
+        Column::new("FINISHED", Side::Left, Keep::Wide, 7, |task, times| {
+            Cell::time(task, "finished_at", times)
         }),
     ],
     name: |task| task["id"].as_str().unwrap_or_default().to_owned(),
@@ -74,10 +85,13 @@ fn eta(task: &Value) -> Cell {
     }
 }
 
+fn count(task: &Value, name: &str) -> Cell {
+    number(task["counts"][name].as_u64())
+}
+
 fn failed(task: &Value) -> Cell {
-    let failed = task["counts"]["abandoned"].as_u64();
-    let tone = if failed.is_some_and(|failed| failed > 0) { Tone::Bad } else { Tone::Plain };
-    number(failed).tone(tone)
+    let is_any = task["counts"]["abandoned"].as_u64() > Some(0);
+    count(task, "abandoned").tone(if is_any { Tone::Bad } else { Tone::Plain })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod fences;
 mod gates;
 mod loss;
 mod pace;
+mod records;
 mod repeats;
 mod self_test;
 
@@ -69,6 +70,7 @@ pub(crate) fn judge(evidence: &Evidence) -> Judgement {
     pace::judge(evidence, &mut judgement);
     ends::judge(evidence, &mut judgement);
     ends::judge_effects(evidence, &mut judgement);
+    records::judge(evidence, &mut judgement);
     judgement
 }
 

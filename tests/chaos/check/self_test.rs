@@ -141,7 +141,13 @@ fn sound() -> Evidence {
         faults: vec![Fault { name: "kill".to_owned(), harm: Harm::Node, from: at(110), until: taken }],
         expected: BTreeMap::from([("succeeded".to_owned(), ITEMS), ("abandoned".to_owned(), 0)]),
         view: json!({"status": "finished", "counts": {"succeeded": ITEMS, "abandoned": 0}}),
+        runs: vec![record(100, "n1", "lost"), record(101, "n2", "stopped"), record(102, "n2", "done")],
     }
+}
+
+fn record(epoch: i64, node: &str, end_reason: &str) -> serde_json::Value {
+    let ended_at = "2026-11-20T17:02:11.000Z";
+    json!({"shard": 0, "epoch": epoch, "node": node, "ended_at": ended_at, "end_reason": end_reason})
 }
 
 /// The rules that a spoilt life breaks.
@@ -195,6 +201,15 @@ fn a_lost_item_is_found() {
 fn an_acknowledged_command_without_its_effect_is_found() {
     let lost = |life: &mut Evidence| life.effects[0].found = "0".to_owned();
     assert_eq!(broken(lost), ["what is acknowledged is kept"]);
+}
+
+#[test]
+fn a_run_without_a_record_or_without_its_end_is_found() {
+    assert_eq!(broken(|life| drop(life.runs.remove(0))), ["runs are recorded"]);
+    for member in ["node", "ended_at", "end_reason"] {
+        let open = |life: &mut Evidence| life.runs[0][member] = serde_json::Value::Null;
+        assert_eq!(broken(open), ["runs are recorded"], "{member}");
+    }
 }
 
 #[test]

@@ -189,10 +189,7 @@ fn message(reply: Reply) -> String {
 fn messages_quote_the_answer_and_say_what_to_try() {
     let page = format!("\n<!DOCTYPE html><title>Login</title>{}", "x".repeat(9000));
     let said = message(reply(200, &[("content-type", "text/html")], &page, "", 1));
-    assert!(
-        said.contains("`Login` (the title of a page)") && said.contains("check the url"),
-        "{said}"
-    );
+    assert!(said.contains("`Login` (the title of a page)") && said.contains("check the url"), "{said}");
     assert!(said.len() < 400, "{said}");
     let page = "<html>\r\n<head><TITLE class='x'>502 Bad\n Gateway</TITLE></head><body><hr>nginx</body>";
     let said = message(reply(502, &[], page, "", 1));
