@@ -119,6 +119,12 @@ pub trait UploadStore: Send + Sync {
     /// When the store can't be read.
     async fn stored_by(&self, by: &str) -> Result<u64, StoreError>;
 
+    /// The same of at most so many senders whose names begin so, who take most first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    async fn stored_most(&self, prefix: &str, limit: u32) -> Result<Vec<(String, u64)>, StoreError>;
+
     /// Says that a task takes it: it is kept from now on.
     ///
     /// # Errors

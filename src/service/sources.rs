@@ -81,6 +81,16 @@ impl Service {
         Ok(Some((self.parts.uploads.stored_by(by).await?, quota)))
     }
 
+    /// What the uploads of at most so many businesses take, who take most first.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn uploads_stored(&self, limit: u32) -> Result<Vec<(String, u64)>, ServiceError> {
+        let found = self.parts.uploads.stored_most(BUSINESS, limit).await?;
+        let business = |by: String| by.strip_prefix(BUSINESS).map(str::to_owned).unwrap_or(by);
+        Ok(found.into_iter().map(|(by, bytes)| (business(by), bytes)).collect())
+    }
+
     /// An upload, and what is known of it once it is ready.
     ///
     /// # Errors

@@ -158,6 +158,8 @@ async fn a_business_is_told_what_it_stores_and_warned_before_its_quota_is_full()
     let made = json!({"name": "second", "role": "business", "business": "push"});
     let made = node.admin.post("/v1/tokens", made).await.expect(201);
     send(&Client::new(&node.url, made["token"].as_str()), 3).await.problem(409, "upload-quota");
+    assert_eq!(metric(&node, "windrow_upload_stored_bytes{business=\"push\"}").await, 80.0);
+    assert_eq!(metric(&node, "windrow_upload_quota_bytes").await, 100.0);
     let free = send(&node.admin, 100).await.expect(201);
     assert_eq!(free["quota"], Value::Null, "who is no business has none");
     let gone = push.delete(&format!("/v1/uploads/{}", first["id"].as_str().unwrap())).await;

@@ -143,6 +143,9 @@ async fn a_sender_stores_no_more_than_their_quota() {
     let full = send("ada", b"1\n").await.expect_err("full");
     assert!(full.to_string().contains("http.upload_quota"), "{full}");
     send("bob", b"1\n").await.expect("another has their own");
+    let most = async |prefix, limit| place.uploads.stored_most(prefix, limit).await.expect("read");
+    assert_eq!(most("", 2).await, [("ada".to_owned(), 10), ("bob".to_owned(), 2)]);
+    assert_eq!((most("", 1).await.len(), most("b", 9).await.len()), (1, 1));
     place.uploads.discard(first).await.expect("removed");
     send("ada", b"1\n").await.expect("there is room again");
 }

@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait as _, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+};
 
 use super::entity::{source, source_index, upload, upload_chunk};
 use super::{Store, Transaction, damaged, error, upload_use};
@@ -105,6 +107,30 @@ impl UploadStore for Store {
             .await
             .map_err(error)?;
         Ok(sizes.into_iter().map(i64::cast_unsigned).sum())
+    }
+
+    async fn stored_most(&self, prefix: &str, limit: u32) -> Result<Vec<(String, u64)>, StoreError> {
+        use upload::Column as C;
+        // A sum is a decimal number on servers, and each has its own word for one that isn't.
+        let whole = match self.readers.get_database_backend() {
+            DbBackend::MySql => "signed",
+            _ => "bigint",
+        };
+        let stored = || C::ByteSize.sum().cast_as(whole);
+        let found: Vec<(String, i64)> = upload::Entity::find()
+            .select_only()
+            .column(C::CreatedBy)
+            .column_as(stored(), "stored")
+            .filter(C::CreatedBy.starts_with(prefix))
+            .filter(C::State.ne(GONE))
+            .group_by(C::CreatedBy)
+            .order_by_desc(stored())
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(found.into_iter().map(|(by, bytes)| (by, bytes.cast_unsigned())).collect())
     }
 
     async fn take(&self, id: UploadId, now: WallMs) -> Result<(), StoreError> {
