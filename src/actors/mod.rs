@@ -50,6 +50,7 @@ pub(crate) mod reply_lines;
 pub(crate) mod restorer;
 pub(crate) mod row_feed;
 pub(crate) mod run_cell;
+mod run_directory;
 pub(crate) mod session;
 mod sight;
 pub(crate) mod steward;

@@ -103,7 +103,7 @@ impl From<LockError> for Fault {
                     pid.map_or("?".to_owned(), |pid| pid.to_string()),
                     path.display()
                 ),
-                "wait for it, stop it, or use another --state directory",
+                "`windrow job list` shows it if it is a run, `windrow job stop NAME` stops it; or use another --state directory",
             ),
             LockError::ReadOnly { path, cause } => (
                 Exit::Failed,

@@ -41,12 +41,10 @@ impl Layers {
         Ok(())
     }
 
-    /// Adds the variables that name a key; a name without `__` is none of ours.
+    /// Adds the variables that name a key; one without `__` names none, but may be meant to.
     pub(super) fn add_env(&mut self, env: impl Iterator<Item = (String, String)>) {
         for (name, text) in env {
-            let Some(path) = name.strip_prefix(ENV_PREFIX).filter(|path| path.contains("__")) else {
-                continue;
-            };
+            let Some(path) = name.strip_prefix(ENV_PREFIX) else { continue };
             let key = path.to_ascii_lowercase().replace("__", ".");
             self.entries.insert(key, Entry { value: Value::String(text), origin: Origin::Env(name) });
         }

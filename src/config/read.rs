@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::Value;
 
 use super::fault::{Fault, Origin};
-use super::layers::{Entry, Layers};
+use super::layers::{Entry, Layers, env_name};
 use super::sections::{
     Auth, Cluster, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node, Retention,
     Store, TaskDefaults, Telemetry,
@@ -132,7 +132,18 @@ impl Reader {
     /// The faults, with one for each key that nobody asked for.
     fn finish(mut self) -> Vec<Fault> {
         for (key, entry) in self.layers.into_rest() {
-            let (what, try_) = unknown(&key, &self.known);
+            let (what, try_) = match (&entry.origin, key.contains('.')) {
+                // Other variables of ours have one word, or several: only what a key would become is meant as one.
+                (Origin::Env(_), false) => {
+                    match self.known.keys().find(|known| known.replace('.', "_") == key) {
+                        Some(meant) => {
+                            ("a variable has two underscores behind its section".to_owned(), env_name(meant))
+                        }
+                        None => continue,
+                    }
+                }
+                _ => unknown(&key, &self.known),
+            };
             self.faults.push(Fault { key, origin: entry.origin, what, try_ });
         }
         self.faults

@@ -132,6 +132,7 @@ async fn runs(cluster: &Cluster, task: i64) -> Vec<Value> {
 
 pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidence {
     let accepted = cluster.audit.accepted(task).await;
+    let runs = runs(cluster, task).await;
     let settings = &cluster.settings;
     let record = cluster.business.record();
     let deliveries: Vec<Delivery> =
@@ -155,7 +156,7 @@ pub(crate) async fn gather(cluster: &Cluster, task: i64, view: Value) -> Evidenc
         effects: cluster.effects.clone(),
         faults: cluster.faults.0.clone(),
         expected: crate::business::expected(settings.items),
-        runs: runs(cluster, task).await,
+        runs,
         view,
     }
 }

@@ -213,3 +213,23 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     place.windrow(&["job", "show", "mine"]).refused(3, &["doesn't run now"]);
     drop(job);
 }
+
+#[test]
+fn a_job_with_a_long_name_is_steered_like_any_other() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let worker = gate.worker();
+    // A socket's address has a hundred bytes at most.
+    let name = "a-file-of-customers-".repeat(4);
+    let mut words = vec!["run", "--total", "3", "--name", &name, "--concurrency", "1", "--"];
+    words.extend(worker.iter().map(String::as_str));
+    let job = place.start(&words);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 0);
+    let listed = place.windrow(&["job", "-o", "json"]).expect(0).json();
+    assert_eq!(listed["items"][0]["name"], name.as_str(), "{listed:#}");
+    place.windrow(&["job", "set", &name, "--rate", "7/s"]).expect(0);
+    place.windrow(&["job", "stop", &name]).expect(0);
+    worker.answer(OK);
+    worker.serve();
+    job.end().expect(9);
+}

@@ -11,6 +11,7 @@ use windrow::ports::idempotency::{IdempotencyStore, KeyState};
 use windrow::ports::run_store::{CheckpointAck, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow::ports::session_store::Heartbeat;
 use windrow::ports::task_store::{TaskCommand, TaskStore};
+use windrow::ports::uploads::UploadStore;
 
 use crate::crossing::{Dice, again};
 use crate::engines::{CONNECTIONS, Engine, runtime};
@@ -45,6 +46,7 @@ on_servers! {
     of_parallel_requests_with_one_key_one_is_new,
     texts_are_compared_byte_by_byte,
     long_texts_and_bytes_come_back_whole,
+    who_stores_most_comes_first,
     a_halted_server_makes_nobody_wait_for_ever,
 }
 
@@ -157,6 +159,21 @@ fn more_writers_than_connections_wait_for_one(engine: Engine) {
         for (nth, run) in (0..).zip(&runs) {
             assert_eq!(harness.view(run.shard.task).await.low_water.0, 37 + nth);
         }
+    });
+}
+
+fn who_stores_most_comes_first(engine: Engine) {
+    let runtime = runtime();
+    runtime.block_on(engine.harness());
+    runtime.block_on(async {
+        let store = engine.store().await;
+        for (sender, bytes) in [("business:b", 3), ("business:a", 2), ("business:a", 2), ("ann", 9)] {
+            let upload = store.begin("ndjson", "{}", sender, NOW).await.unwrap();
+            store.append(upload, 0, &vec![b'1'; bytes]).await.unwrap();
+        }
+        let most = [("business:a".to_owned(), 4), ("business:b".to_owned(), 3)];
+        assert_eq!(store.stored_most("business:", 9).await.unwrap(), most);
+        assert_eq!(store.stored_by("business:a").await, Ok(4));
     });
 }
 

@@ -67,8 +67,10 @@ async fn a_crash_on_an_unknown_member_fails() {
 async fn a_handler_that_is_not_there_or_refuses_pings_is_looked_at_no_further() {
     let report = client().check(&business("http://127.0.0.1:1/", json!({}), json!({}))).await;
     assert_eq!(verdicts(&report), [("reachable", CheckResult::Fail)], "{report:#?}");
-    let report = check(|_| answer(404, "no such page"), json!({})).await;
-    assert_eq!(verdicts(&report), [("reachable", CheckResult::Ok), ("ping", CheckResult::Fail)]);
+    for refusal in [(404, "no such page"), (200, "<!doctype html><title>Sign in</title>")] {
+        let report = check(move |_| answer(refusal.0, refusal.1), json!({})).await;
+        assert_eq!(verdicts(&report), [("reachable", CheckResult::Ok), ("ping", CheckResult::Fail)]);
+    }
 }
 
 #[tokio::test]

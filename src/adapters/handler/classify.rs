@@ -198,7 +198,8 @@ fn encoding(answer: &Answer) -> Option<String> {
     (!value.is_empty() && value != "identity").then_some(value)
 }
 
-fn is_page(answer: &Answer) -> bool {
+/// Whether it is a web page, which no handler means as its answer.
+pub(super) fn is_page(answer: &Answer) -> bool {
     let kind = answer.headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
     let says_html = kind.is_some_and(|kind| kind.starts_with(b"text/html"));
     let first = answer.body.trim_ascii_start().first();

@@ -13,7 +13,7 @@ use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::place;
-use crate::cli::run::control::{Ask, Told, socket};
+use crate::cli::run::control::{Address, Ask, Told};
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -47,14 +47,18 @@ fn is_named(shown: Value, name: &str) -> bool {
 /// All jobs of this user that run.
 ///
 /// # Errors
-/// When the place of jobs can't be read, or a run answers nonsense.
+/// When the place of jobs can't be read.
 pub(super) async fn all(shell: &Shell) -> Result<Vec<Value>, Fault> {
     let mut found = Vec::new();
     for place in places(shell)? {
-        let Some(stream) = reach(&place).await? else { continue };
-        match told(stream, &place, &Ask::Show).await {
+        let shown = match reach(&place).await {
+            Ok(Some(stream)) => told(stream, &place, &Ask::Show).await,
+            Ok(None) => continue,
+            Err(fault) => Err(fault),
+        };
+        match shown {
             Ok(shown) => found.push(shown),
-            // It ended between the two.
+            // It ended meanwhile, or can't be asked; the others can.
             Err(fault) => shell.screen.say(&fault.what),
         }
     }
@@ -77,10 +81,14 @@ fn places(shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
 /// The run that holds a directory; none where nobody does.
 async fn reach(place: &Path) -> Result<Option<UnixStream>, Fault> {
     use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
-    match UnixStream::connect(socket(place)).await {
+    let reached = match Address::of(place) {
+        Ok(address) => address.connect().await,
+        Err(error) => Err(error),
+    };
+    match reached {
         Ok(stream) => Ok(Some(stream)),
         Err(error) if [NotFound, ConnectionRefused, NotADirectory].contains(&error.kind()) => Ok(None),
-        Err(error) => Err(unread(&socket(place), &error)),
+        Err(error) => Err(unread(place, &error)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! A run is steered from another terminal through a socket in its state directory: one line of JSON each way, see
 //! [`Ask`]. Whoever may read the directory may steer: nobody but its owner.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +29,8 @@ use crate::service;
 
 /// The socket's name in the state directory.
 const SOCKET: &str = "control.sock";
+/// The longest address that every system takes. (Linux has 107, others 103.) Unit: bytes.
+const ADDRESS_BYTES_MAX: usize = 100;
 /// The longest question. Unit: bytes.
 const ASK_BYTES_MAX: u64 = 16 << 10;
 /// For so long a question may take to come.
@@ -62,8 +66,35 @@ pub(in crate::cli) enum Told {
 }
 
 /// Where the run of a state directory is asked.
-pub(in crate::cli) fn socket(state: &Path) -> PathBuf {
-    state.join(SOCKET)
+#[derive(Debug)]
+pub(in crate::cli) struct Address {
+    path: PathBuf,
+    /// Held open for as long as the address is used.
+    _directory: Option<File>,
+}
+
+impl Address {
+    /// The socket's own path; where that is longer than an address may be, a short one through the open directory.
+    ///
+    /// # Errors
+    /// When the directory can't be opened.
+    pub(in crate::cli) fn of(state: &Path) -> io::Result<Address> {
+        let path = state.join(SOCKET);
+        if path.as_os_str().len() <= ADDRESS_BYTES_MAX {
+            return Ok(Address { path, _directory: None });
+        }
+        let directory = File::open(state)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd()));
+        Ok(Address { path, _directory: Some(directory) })
+    }
+
+    /// Asks the run, if there is one.
+    ///
+    /// # Errors
+    /// As the kernel has it.
+    pub(in crate::cli) async fn connect(&self) -> io::Result<UnixStream> {
+        UnixStream::connect(&self.path).await
+    }
 }
 
 /// What answers know of.
@@ -88,14 +119,14 @@ impl Control {
     /// Begins to answer. One that a `kill -9` left makes way: the directory is held.
     ///
     /// # Errors
-    /// When there can be no socket, such as where the directory's path is too long for one.
+    /// When there can be no socket, such as on a file system that has none.
     pub(super) fn open(state: &Path, steered: Steered) -> io::Result<Control> {
-        let path = socket(state);
+        let path = state.join(SOCKET);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&path)?;
+        let listener = UnixListener::bind(Address::of(state)?.path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
         let answering = tokio::spawn(async move {
             // One after the other: people type slowly, and nobody can pile up questions.

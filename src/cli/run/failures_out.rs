@@ -16,6 +16,7 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::outcome::time_text;
 use crate::domain::ids::{ItemIndex, TaskId};
+use crate::node::sources::OpenedSource;
 use crate::ports::source::Source;
 use crate::ports::task_store::{FailedItem, TaskStore};
 use crate::service::item_data::{ItemData, Lookup, Members};
@@ -104,6 +105,25 @@ fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
 /// The file itself where a link leads to it: the link stays.
 fn named(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Whether the items have the columns that are to be written of them; only a CSV says so beforehand.
+///
+/// # Errors
+/// `Usage` with those that there are.
+pub(super) fn check_columns(wanted: Option<&str>, opened: &OpenedSource) -> Result<(), Fault> {
+    let indexed = opened.indexed.as_ref().filter(|indexed| !indexed.columns.is_empty());
+    let (Some(indexed), Some(Members::These(names))) = (indexed, wanted.map(Members::parse)) else {
+        return Ok(());
+    };
+    match names.iter().find(|name| !indexed.columns.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let because = format!("the items have no column {name:?}");
+            let fault = Fault::new(Exit::Usage, "--key-column can't be used", because);
+            Err(fault.hint(format!("one of those that there are: {}", indexed.columns.join(", "))))
+        }
+    }
 }
 
 /// Writes the failures of a task to a file (or `-`) and says how many they were. The file appears when it is whole.

@@ -159,14 +159,14 @@ impl Tally {
     pub(super) fn contract(&self) -> Result<Exit, Fault> {
         if let Some(flaw) = self.flaws.first() {
             return Err(Fault::from_text(Exit::BadHandler, "the handler breaks the contract", &told(flaw))
-                .or_hint("see what a handler has to answer: examples/handlers"));
+                .or_hint("see what a handler has to answer: `windrow init http` says it, `windrow init python` writes one"));
         }
         if !self.understood {
             let because = self.last.as_deref().unwrap_or("nothing was called");
             let (what, hint) = match self.answered {
                 true => (
                     "the handler refuses every call",
-                    "its own log may say why; see what it has to answer: examples/handlers",
+                    "its own log may say why; `windrow init` writes one that answers as it should",
                 ),
                 false => ("no call was answered", "check that it runs and answers within --timeout"),
             };

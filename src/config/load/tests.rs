@@ -111,6 +111,18 @@ fn all_faults_are_reported_at_once_with_their_origin() {
 }
 
 #[test]
+fn a_variable_with_one_underscore_too_few_is_not_passed_over() {
+    let env = [
+        ("WINDROW_STORE_URL", "postgres://db/windrow"),
+        ("WINDROW_TOKEN_FILE", "t"),
+        ("WINDROW_LOG", "info"),
+    ];
+    let faults = faults_of("", &env);
+    assert_eq!(faults.len(), 1, "{faults:#?}");
+    assert!(faults[0].to_string().contains("WINDROW_STORE__URL"), "{}", faults[0]);
+}
+
+#[test]
 fn a_key_in_the_wrong_place_is_recognised() {
     assert!(fault_of("lease_ttl = \"15s\"\n").ends_with("did you mean cluster.lease_ttl?"));
     assert!(fault_of("[node]\nrestore_scan = \"1s\"\n").ends_with("did you mean cluster.restore_scan?"));

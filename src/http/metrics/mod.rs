@@ -10,6 +10,7 @@ mod process;
 #[cfg(test)]
 mod tests;
 mod text;
+mod uploads;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -37,8 +38,6 @@ use crate::service::actors::ActorView;
 
 /// Between two looks at the live runs.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Businesses whose uploads are told.
-const UPLOADERS_MAX: u32 = 100;
 const REQUESTS: &str = "windrow_http_server_requests_total";
 const DURATION: &str = "windrow_http_server_request_duration_seconds";
 /// Unit: seconds.
@@ -181,14 +180,6 @@ async fn under_way(app: &App) -> Vec<TaskView> {
     }
 }
 
-/// What businesses store; none when the store can't be read.
-async fn uploads_stored(app: &App) -> Vec<(String, u64)> {
-    app.service.uploads_stored(UPLOADERS_MAX).await.unwrap_or_else(|error| {
-        tracing::debug!(%error, "uploads were not read for metrics");
-        Vec::new()
-    })
-}
-
 /// Numbers for Prometheus
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "node", security((), ("bearer" = ["viewer"])),
@@ -202,7 +193,7 @@ async fn scrape(State(app): State<App>) -> Response {
         return Problem::new(Slug::NotFound, "telemetry.metrics is off").into_response();
     }
     look(&app).await;
-    let (under_way, stored) = (under_way(&app).await, uploads_stored(&app).await);
+    let (under_way, stored) = (under_way(&app).await, uploads::stored(&app).await);
     let page = written(&app, &under_way, &stored);
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page).into_response()
 }
@@ -214,7 +205,7 @@ fn written(app: &App, under_way: &[TaskView], stored: &[(String, u64)]) -> Strin
     write_tasks(&mut page, &app.front.meter.board(), under_way);
     inside::write(&mut page, &app.service.parts.meters);
     write_node(&mut page, app);
-    write_uploads(&mut page, app, stored);
+    uploads::write(&mut page, app, stored);
     write_actors(&mut page, app);
     process::write(&mut page);
     page.finish() + &app.front.meter.requests.handle().render()
@@ -246,15 +237,6 @@ fn write_node(page: &mut Page, app: &App) {
     ] {
         page.single(name, Kind::Gauge, help, count as f64);
     }
-}
-
-fn write_uploads(page: &mut Page, app: &App, stored: &[(String, u64)]) {
-    let quota = app.service.config().http.upload_quota.0;
-    let help = "What the uploads of a business may take";
-    page.single("windrow_upload_quota_bytes", Kind::Gauge, help, quota as f64);
-    let help = "What the uploads of a business take, of those who store most";
-    let mut family = page.family("windrow_upload_stored_bytes", Kind::Gauge, help);
-    stored.iter().for_each(|(business, bytes)| family.sample(&[("business", business)], *bytes as f64));
 }
 
 fn write_actors(page: &mut Page, app: &App) {

@@ -63,8 +63,9 @@ struct ShardJson {
     /// Indexes of a cell.
     items_per_cell: u64,
     /// What the indexes from low water on are doing, as letters with how many cells in a row have them: `F1S411P3`. `S`
-    /// settled, `P` not given out, `F` with the handler, `K` parked (waiting outside of the window for another attempt),
-    /// `R` waiting for another attempt, `A` given up (once that is saved). Of what was only saved, `S` is settled or parked. A cell of several indexes has the last one of this list that any of them has.
+    /// settled (where it was only saved: or parked), `P` not given out, `F` with the handler, `K` parked (waiting outside of
+    /// the window for another attempt), `R` waiting for another attempt, `A` given up (once that is saved). A cell of
+    /// several indexes has the last one of this list that any of them has.
     cells: String,
     /// The item that low water waits for; null when nothing is given out.
     head: Option<HeadJson>,

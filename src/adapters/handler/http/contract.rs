@@ -12,8 +12,9 @@ use super::HttpOptions;
 use super::desk;
 use super::fault::Fault;
 use super::hook::{Caller, HookClient, described, sentence};
-use crate::adapters::handler::classify::Answer;
+use crate::adapters::handler::classify::{Answer, is_page};
 use crate::adapters::handler::command::{Environment, Inherit, check_program};
+use crate::adapters::handler::wire::quote;
 use crate::domain::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
 use crate::domain::business_secrets::BusinessSecrets;
 use crate::domain::ids::Moment;
@@ -238,6 +239,14 @@ fn answers_ping(answer: &Answer) -> CheckLine {
     if !answer.status.is_success() {
         let hint = "answer 2xx to a body of type ping, and 204 to any type that you don't know";
         return fail("ping", described(answer), hint);
+    }
+    if is_page(answer) {
+        let seen = format!("a web page, {}", quote(&answer.body));
+        return fail(
+            "ping",
+            seen,
+            "check the url, and whether it shows a login: what it answers is no result",
+        );
     }
     let body = serde_json::from_slice::<Value>(&answer.body).ok();
     let name = body.as_ref().and_then(|body| body.get("name")?.as_str());

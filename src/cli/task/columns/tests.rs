@@ -83,7 +83,7 @@ fn scripts_get_plain_numbers() {
     let csv = TASKS.csv(&tasks()[..1], &times);
     assert_eq!(
         csv.lines().nth(1),
-        Some("t1042,push-campaign,black-friday,running,39.0,498.7,1224,61,n1,1000000,,,,"),
+        Some("t1042,push-campaign,black-friday,running,39.0,498.7,1224,61,n1,1000000,389878,0,0,0,,,,,,,"),
         "{csv}"
     );
 }
