@@ -63,7 +63,8 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
         place.windrow(&[&own[..], more, &worker].concat())
     };
     job(&["--only-failed"]).refused(3, &["no job of this name has run"]);
-    let mistyped = ["run", "--csv", "users.csv", "--key-column", "name,idd", "--", "python3", "moody.py"];
+    let mistyped = ["run", "--csv", "users.csv", "--failures-out", "f", "--key-column", "name,idd"];
+    let mistyped = [&mistyped[..], &["--", "python3", "moody.py"]].concat();
     place.windrow(&mistyped).refused(2, &["no column \"idd\"", "id, name"]);
     let first = job(&[]).expect(8);
     let who: Vec<Value> = first.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -84,7 +84,8 @@ async fn the_past_is_the_same(path: &str, owner: &str, nodes: [&Node; 2]) {
     assert_eq!(theirs["unreachable"], json!([]));
     let rates: Vec<f64> =
         theirs["series"]["rate"].as_array().unwrap().iter().map(|one| one.as_f64().unwrap()).collect();
-    assert!(rates.len() >= 4 && rates[1..].iter().all(|rate| *rate < 80.0), "{rates:?}");
+    // The last one is under way: two items in its first hundredth are a high rate.
+    assert!(rates.len() >= 4 && rates[1..rates.len() - 1].iter().all(|rate| *rate < 80.0), "{rates:?}");
 }
 
 async fn nodes_are_the_same(owner: &str, other: &str, nodes: [&Node; 2]) {

@@ -103,7 +103,13 @@ fn the_number_of_series_is_bounded_whatever_tasks_there_are() {
 
 #[test]
 fn alerts_ask_for_metrics_that_there_are() {
-    let code = [include_str!("mod.rs"), include_str!("calls.rs"), include_str!("inside.rs")].concat();
+    let files = [
+        include_str!("mod.rs"),
+        include_str!("calls.rs"),
+        include_str!("inside.rs"),
+        include_str!("uploads.rs"),
+    ];
+    let code = files.concat();
     for line in include_str!("../../../deploy/alerts.yml").lines().filter(|line| !line.contains("alert:")) {
         for name in line
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))

@@ -126,8 +126,10 @@ impl Probe<'_> {
             let hint = "name the certificate's authority in `ca_pem`";
             report.push(warn("certificate", "any certificate is trusted".to_owned(), hint));
         }
-        report.push(answers_ping(&first));
-        if !first.status.is_success() {
+        let ping = answers_ping(&first);
+        let is_handler = ping.result == CheckResult::Ok;
+        report.push(ping);
+        if !is_handler {
             return;
         }
         report.push(self.unknown_member().await);
