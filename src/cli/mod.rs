@@ -16,6 +16,7 @@
 //! | `ctx` | which node that is |
 //! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
 //! | `table` | lists and cards for people, the same for scripts |
+//! | `misread` | what was meant by words and numbers that clap refuses |
 //! | `help`, `completion` | topics; what a word may become |
 //! | `moment` | times as people say them: `22:00`, `tonight`, `8h` |
 //! | `source`, `handler`, `place` | makes what a job needs from flags |
@@ -56,6 +57,7 @@ mod init;
 pub mod job;
 pub mod limit;
 pub mod log;
+mod misread;
 mod moment;
 pub mod node;
 pub mod openapi;
@@ -121,7 +123,10 @@ pub fn main() -> ExitCode {
     if completion::answer(std::env::args_os().collect(), quiet_shell) {
         return ExitCode::SUCCESS;
     }
-    let read = Cli::from_arg_matches(&args::command().get_matches());
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let matches = args::command().try_get_matches_from(&words);
+    let matches = matches.unwrap_or_else(|error| misread::advised(error, &words).exit());
+    let read = Cli::from_arg_matches(&matches);
     let cli = read.unwrap_or_else(|error| error.exit());
     let done = catch_unwind(AssertUnwindSafe(|| execute(cli)));
     done.unwrap_or(Exit::Bug).into()

@@ -27,7 +27,8 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
     }
     let error = error.filter(|error| now.since(error.at) <= TOLD_FOR || state.held > 0)?;
     let lasting = seconds(error.at.since(error.since));
-    let times = format!("{} calls failed in {lasting}", error.count);
+    let calls = if error.count == 1 { "call" } else { "calls" };
+    let times = format!("{} {calls} failed in {lasting}", error.count);
     Some(format!("{}, the last with {}{}", times, self::said(error), judged(state)))
 }
 
@@ -37,7 +38,11 @@ fn said(error: &LastError) -> String {
 
 fn judged(state: &HandlerState) -> String {
     match (state.held, state.judged_in) {
-        (held @ 1.., Some(wait)) => format!(
+        (1, Some(wait)) => format!(
+            "; 1 item used all attempts and nothing else is left to compare it with: it is tried for {} more",
+            seconds(wait)
+        ),
+        (held @ 2.., Some(wait)) => format!(
             "; {held} items used all attempts and nothing else is left to compare them with: they are tried for {} more",
             seconds(wait)
         ),

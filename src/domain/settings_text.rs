@@ -11,6 +11,8 @@
 //! assert!("fast".parse::<Rate>().is_err());
 //! ```
 
+mod guess;
+
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -20,7 +22,7 @@ use super::settings::{AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhau
 
 /// A text is not the setting that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not {expected}; {}examples: {examples}", guess(.text, .expected))]
+#[error("{text:?} is not {expected}; {}examples: {examples}", guessed(.text, .expected))]
 pub struct TextError {
     /// What was written.
     pub text: String,
@@ -30,10 +32,10 @@ pub struct TextError {
     pub examples: &'static str,
 }
 
-/// A rate without its time is the one that many tools take.
-fn guess(text: &str, expected: &str) -> String {
-    let items = if expected.contains("a rate (") { number::<NonZeroU32>(text.trim()) } else { None };
-    items.map_or_else(String::new, |items| format!("did you mean \"{items}/s\"? "))
+/// What a rate was meant to be.
+fn guessed(text: &str, expected: &str) -> String {
+    let rate = if expected.contains("a rate (") { guess::rate(text) } else { None };
+    rate.map_or_else(String::new, |rate| format!("did you mean {rate:?}? "))
 }
 
 /// What a text form says of itself when it can't be read.

@@ -9,6 +9,7 @@ use super::fates::{FATES_MAX, Fate, REDRIVES_MAX, fate_of};
 use super::task_create::{Defaults, Making, TaskPlan, new_task};
 use super::{FieldFault, Service, ServiceError};
 use crate::domain::ids::{ItemIndex, TaskId};
+use crate::domain::lifecycle::Status;
 use crate::domain::settings::Auto;
 use crate::ports::failure_list::AMONG_MAX;
 use crate::ports::run_store::FAILURE_CODE_OTHER;
@@ -112,10 +113,18 @@ impl Service {
             return Ok(spec.parts);
         }
         if left.is_empty() {
-            return Err(nothing_left(origin, items.iter().map(fate)));
+            return Err(self.nothing_left(origin, &Spoken::of(items.iter().map(fate))).await?);
         }
         let runs = runs_of(left);
         if runs.len() > RUNS_MAX { Err(cant_tell(origin)) } else { Ok(runs) }
+    }
+
+    async fn nothing_left(&self, origin: &TaskView, spoken: &Spoken) -> Result<ServiceError, ServiceError> {
+        let mut leads_on = Vec::new();
+        for id in spoken.under_way.keys().take(NAMED_MAX) {
+            leads_on.extend(self.parts.tasks.get(*id).await?.as_ref().map(leading_on));
+        }
+        Ok(spoken.refusal(origin.id, &leads_on))
     }
 
     /// The redrives that may have the failures of a task. What isn't looked at here is refused by [`Service::fates`].
@@ -241,34 +250,58 @@ fn cant_tell(origin: &TaskView) -> ServiceError {
     ServiceError::unprocessable("/again", text)
 }
 
-/// Every item of the selection is made good or under way: says by which redrives, the first few of them.
-fn nothing_left(origin: &TaskView, fates: impl Iterator<Item = Fate>) -> ServiceError {
-    let (mut good, mut under_way) = (BTreeMap::new(), BTreeMap::new());
-    for fate in fates {
-        match fate {
-            Fate::Failed => {}
-            Fate::MadeGood(by) => *good.entry(by).or_insert(0_u64) += 1,
-            Fate::UnderWay(by) => *under_way.entry(by).or_insert(0_u64) += 1,
+/// Every item of the selection is made good or under way: by which redrives, and how many each.
+#[derive(Debug, Default)]
+struct Spoken {
+    good: BTreeMap<TaskId, u64>,
+    under_way: BTreeMap<TaskId, u64>,
+}
+
+impl Spoken {
+    fn of(fates: impl Iterator<Item = Fate>) -> Spoken {
+        let mut spoken = Spoken::default();
+        for fate in fates {
+            match fate {
+                Fate::Failed => {}
+                Fate::MadeGood(by) => *spoken.good.entry(by).or_insert(0_u64) += 1,
+                Fate::UnderWay(by) => *spoken.under_way.entry(by).or_insert(0_u64) += 1,
+            }
         }
+        spoken
     }
-    let by = |tasks: &BTreeMap<TaskId, u64>, word: &str| {
-        let named: Vec<String> = tasks.keys().take(NAMED_MAX).map(TaskId::to_string).collect();
-        let more = if tasks.len() > NAMED_MAX { " and others" } else { "" };
-        format!("{} {word} {}{more}", tasks.values().sum::<u64>(), named.join(", "))
+
+    /// The first few of the redrives, and what leads on: what is under way is waited for, not taken twice.
+    fn refusal(&self, origin: TaskId, leads_on: &[String]) -> ServiceError {
+        let by = |tasks: &BTreeMap<TaskId, u64>, word: &str| {
+            let named: Vec<String> = tasks.keys().take(NAMED_MAX).map(TaskId::to_string).collect();
+            let more = if tasks.len() > NAMED_MAX { " and others" } else { "" };
+            format!("{} {word} {}{more}", tasks.values().sum::<u64>(), named.join(", "))
+        };
+        let mut said = Vec::new();
+        if !self.good.is_empty() {
+            said.push(by(&self.good, "made good by"));
+        }
+        if !self.under_way.is_empty() {
+            let which = if self.under_way.len() == 1 { "which goes" } else { "which go" };
+            said.push(format!("{}, {which} over them already", by(&self.under_way, "under way in")));
+        }
+        let text = format!("nothing is left to do again of {origin}: {}", said.join("; "));
+        let fault = FieldFault::new("/filter", text);
+        let advice = match leads_on.is_empty() {
+            true => "`again` (on the command line --again), which takes them nevertheless".to_owned(),
+            false => leads_on.join(", "),
+        };
+        ServiceError::Unprocessable(vec![fault.advise(advice)])
+    }
+}
+
+/// The command that leads to the end of what a redrive has under way.
+fn leading_on(redrive: &TaskView) -> String {
+    let verb = match redrive.status {
+        Status::Created | Status::Stopped => "start",
+        _ => "watch",
     };
-    let mut said = Vec::new();
-    if !good.is_empty() {
-        said.push(by(&good, "made good by"));
-    }
-    if !under_way.is_empty() {
-        said.push(by(&under_way, "under way in"));
-    }
-    let text = format!(
-        "nothing is left to do again of {}: {}; `again` (on the command line --again) takes them nevertheless",
-        origin.id,
-        said.join(", ")
-    );
-    ServiceError::unprocessable("/filter", text)
+    format!("`windrow task {verb} {}`", redrive.id)
 }
 
 /// The plan with what the other task has where it says nothing.

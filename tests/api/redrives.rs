@@ -123,6 +123,11 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     let of = |indexes: &str| json!({"filter": {"indexes": indexes}});
     let path = format!("/v1/tasks/{task}/redrives");
     let why = node.admin.post(&path, of("3,13,33")).await.expect(422);
+    let advice = why["errors"][0]["try"].as_str().expect("advised").to_owned();
+    assert!(
+        advice.contains(&format!("windrow task start {second}")) && !advice.contains("again"),
+        "{advice}"
+    );
     let why = why["errors"][0]["detail"].as_str().expect("said").to_owned();
     assert!(why.contains(&format!("1 made good by {first}")), "{why}");
     assert!(why.contains(&format!("2 under way in {first}, {second}")), "{why}");

@@ -49,6 +49,23 @@ async fn a_time_is_understood_in_the_zone_of_whoever_says_it_and_said_back() {
 }
 
 #[tokio::test]
+async fn a_task_that_waits_says_when_it_begins_in_the_zone_of_whoever_asks() {
+    let (_business, _node, person) = in_tokyo().await;
+    let words = ["task", "create", "push", "--total", "3", "--start", "--start-at", "2998-12-31 22:00"];
+    person.run(&words, "").await.expect(0);
+    for (words, part) in [
+        ("task list --time local", "queued (starts 2998-12-31 22:00:00)"),
+        ("task show t1 --time local", "it starts at 2998-12-31 22:00:00"),
+        ("task explain t1 --time local", "it starts at 2998-12-31 22:00:00"),
+        ("task show t1", "queued (starts in "),
+        ("task set t1 --deadline 2999-01-01 --time local", "→ \"2999-01-01 00:00:00\""),
+    ] {
+        let said = person.windrow(words).await.expect(0).stdout;
+        assert!(said.contains(part), "{words}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn logs_and_tokens_take_the_same_times() {
     let (_business, node, person) = in_tokyo().await;
     let since = person.run(&["log", "--since", "yesterday 18:00", "--until", "8h"], "").await.expect(0);

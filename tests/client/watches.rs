@@ -85,6 +85,13 @@ async fn a_stop_needs_a_yes_and_the_watch_stays_to_start_it_again() {
 }
 
 #[tokio::test]
+async fn what_goes_on_has_no_columns() {
+    let (_business, node) = long_task().await;
+    let refused = Person::admin(&node).windrow("task watch t1 -o csv").await;
+    refused.refused(2, &["watched as csv", "-o ndjson"]);
+}
+
+#[tokio::test]
 async fn an_interrupt_leaves_the_task_alone_with_and_without_a_terminal() {
     let (_business, node) = long_task().await;
     let person = Person::admin(&node);

@@ -99,20 +99,16 @@ fn hint(problem: &Problem) -> Option<String> {
         .into_iter()
         .flatten()
         .filter_map(|(node, rate)| Some(format!("--rate {} on {node}", rate.as_str()?)));
-    let allowed = problem.more.get("allowed").and_then(|allowed| allowed.as_array());
-    let allowed = allowed.into_iter().flatten().filter_map(|action| action.as_str().map(verb));
-    let mut allowed: Vec<&str> = allowed.collect();
-    allowed.dedup();
+    let allowed = allowed(problem);
     // The node points to a list in its answer; here it stands already.
     let is_told = |advice: &str| {
-        !allowed.is_empty() && advice.contains("`allowed`")
+        allowed.is_some() && advice.contains("`allowed`")
             || !problem.errors.is_empty() && advice.contains("`errors`")
     };
     let advice: Vec<String> = match list_of(problem) {
         Some(command) => vec![format!("`{command}` shows what there is")],
         None => problem.advice.iter().filter(|advice| !is_told(advice)).cloned().collect(),
     };
-    let allowed = (!allowed.is_empty()).then(|| format!("allowed now: {}", allowed.join(", ")));
     let mut all: Vec<String> = rates.chain(allowed).collect();
     all.extend(advice);
     if all.is_empty() && !problem.errors.is_empty() {
@@ -122,6 +118,26 @@ fn hint(problem: &Problem) -> Option<String> {
         all.push("-v shows the exchange with the node".to_owned());
     }
     Some(all.join("\n  try  "))
+}
+
+/// What a task in its present state may be told, as commands; none where the node doesn't say it.
+fn allowed(problem: &Problem) -> Option<String> {
+    let actions = problem.more.get("allowed")?.as_array()?;
+    let path = problem.more.get("instance").and_then(|path| path.as_str()).unwrap_or_default();
+    let task = path.strip_prefix("/v1/tasks/").and_then(|rest| rest.split('/').next());
+    let mut verbs: Vec<&str> = actions.iter().filter_map(|action| action.as_str().map(verb)).collect();
+    verbs.dedup();
+    let command = |verb: &str| match task {
+        Some(task) => format!("windrow task {verb} {task}"),
+        None => verb.to_owned(),
+    };
+    Some(match verbs.is_empty() {
+        true => format!("{} tells what became of it; nothing more can be done with it now", command("show")),
+        false => {
+            let commands: Vec<String> = verbs.into_iter().map(command).collect();
+            format!("allowed now: {}", commands.join(", "))
+        }
+    })
 }
 
 /// The command that lists what wasn't found among.
@@ -205,6 +221,19 @@ mod tests {
         let hint =
             Fault::from(serde_json::from_value::<Problem>(body).expect("a problem")).hint.expect("a hint");
         assert_eq!(hint, "--rate 888/s on n1\n  try  allowed now: stop, set");
+    }
+
+    #[test]
+    fn what_a_task_may_be_told_is_said_as_commands() {
+        let hint = |allowed: &[&str]| {
+            let body = json!({"title": "T", "status": 409, "allowed": allowed, "instance": "/v1/tasks/t7/finish",
+                "try": ["one of the `allowed` actions"]});
+            Fault::from(serde_json::from_value::<Problem>(body).expect("a problem")).hint.expect("a hint")
+        };
+        let said = hint(&["start", "tune", "edit"]);
+        assert_eq!(said, "allowed now: windrow task start t7, windrow task set t7");
+        let none = hint(&[]);
+        assert!(none.starts_with("windrow task show t7") && !none.contains("`allowed`"), "{none}");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use super::fault::Fault;
 use super::remote::View;
 use super::run::args::Tunes;
 use super::run::control::Ask;
-use super::screen;
 use super::task::difference_but;
+use super::{place, screen};
 use crate::domain::tuning_patch::TuningPatch;
 
 /// Does what the verb says; without one it lists.
@@ -34,7 +34,16 @@ pub(super) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
 }
 
 async fn list(view: &View, shell: &Shell) -> Result<Exit, Fault> {
-    shown::list(&ask::all(shell).await?, view, shell)
+    let jobs = ask::all(shell).await?;
+    let exit = shown::list(&jobs, view, shell)?;
+    let rest = place::readable_names(&shell.env);
+    if jobs.is_empty() && !rest.is_empty() && view.output.is_for_people() {
+        let names = rest.join(", ");
+        shell.screen.say(&format!(
+            "have run here: {names}; `windrow run --resume NAME …` goes on with one that was stopped"
+        ));
+    }
+    Ok(exit)
 }
 
 async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {

@@ -1,6 +1,8 @@
 //! `windrow limit` on the command line.
 
+use std::error::Error;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
@@ -89,14 +91,14 @@ pub struct CreateArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<T>(pub Option<T>);
 
-impl<T: std::str::FromStr<Err: std::fmt::Display>> std::str::FromStr for Bound<T> {
-    type Err = String;
+impl<T: FromStr<Err: Error + Send + Sync + 'static>> FromStr for Bound<T> {
+    type Err = T::Err;
 
-    fn from_str(text: &str) -> Result<Bound<T>, String> {
+    fn from_str(text: &str) -> Result<Bound<T>, T::Err> {
         if text == "none" {
             return Ok(Bound(None));
         }
-        text.parse().map(|value| Bound(Some(value))).map_err(|error: T::Err| error.to_string())
+        text.parse().map(|value| Bound(Some(value)))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::Link;
 use crate::cli::table::times::Times;
-use crate::cli::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use crate::cli::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::client::Request;
 
 /// Limits.
@@ -89,7 +89,8 @@ fn of_node(part: &Value) -> String {
     let rate = part["rate"].as_f64().map(|rate| format!("  {rate}/s"));
     let slots = part["concurrency"].as_u64().map(|slots| format!("  {slots} in flight"));
     let name = part["node"].as_str().unwrap_or_default();
-    format!("{name}  {} runs{}{}", part["runs"], rate.unwrap_or_default(), slots.unwrap_or_default())
+    let runs = human::counted(part["runs"].as_u64().unwrap_or(0), "run");
+    format!("{name}  {runs}{}{}", rate.unwrap_or_default(), slots.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -18,6 +18,12 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// So many of something that has a regular plural: `1 item`, `1,200 items`.
+pub fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number))
+}
+
 /// The share of a whole, in percent; all of nothing is everything.
 pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 100.0 } else { (part as f64 * 100.0 / whole as f64).clamp(0.0, 100.0) }
@@ -90,6 +96,7 @@ mod tests {
     #[test]
     fn numbers_have_separators() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1, 1000].map(|n| counted(n, "item")), ["0 items", "1 item", "1,000 items"]);
         assert_eq!([0.0, 0.249, 7.46, 498.7, 1999.6].map(rate), ["0", "0.25", "7.5", "499", "2,000"]);
         assert_eq!(
             [0, 999, 1000, 41_234_567, 999_999_999].map(bytes),

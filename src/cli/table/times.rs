@@ -7,6 +7,9 @@ use clap::ValueEnum;
 
 use super::human;
 
+/// A time of the API has at least so many: `2026-11-20T17:03:40Z`.
+const LEAST_CHARS: usize = 20;
+
 /// How times are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TimeStyle {
@@ -19,6 +22,22 @@ pub enum TimeStyle {
     Utc,
     /// As the API has them (RFC 3339)
     Iso,
+}
+
+impl TimeStyle {
+    /// A sentence of a node, or a change of a time, with its times as they are wanted. What is relative stays exact
+    /// there: "it starts at in 3h" is no sentence.
+    pub fn within(self, text: &str) -> String {
+        if matches!(self, TimeStyle::Relative | TimeStyle::Iso) {
+            return text.to_owned();
+        }
+        let times = Times { style: self, now_ms: 0 };
+        let word = |word: &str| {
+            let at = word.trim_matches(['(', ')', ',', ';', ':', '"']);
+            if at.len() < LEAST_CHARS { word.to_owned() } else { word.replace(at, &times.text(at)) }
+        };
+        text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// How times are shown now.
@@ -73,5 +92,15 @@ mod tests {
         assert_eq!(times(TimeStyle::Iso, 0).text(at), at);
         assert_eq!(times(TimeStyle::Local, 0).text("soon"), "soon");
         assert_eq!(times(TimeStyle::Local, 0).text(at).len(), "2026-11-20 17:03:40".len());
+    }
+
+    #[test]
+    fn the_times_of_a_sentence_are_as_they_are_wanted() {
+        let said = "it starts (at 2026-11-20T17:03:40.222Z), deadline null → 2026-11-20T18:00:00+01:00";
+        let utc = "it starts (at 2026-11-20 17:03:40Z), deadline null → 2026-11-20 17:00:00Z";
+        assert_eq!(TimeStyle::Utc.within(said), utc);
+        assert_eq!(TimeStyle::Relative.within(said), said);
+        assert_eq!(TimeStyle::Iso.within(said), said);
+        assert!(!TimeStyle::Local.within(said).contains("17:03:40.222Z"));
     }
 }

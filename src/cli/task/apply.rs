@@ -59,7 +59,7 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     };
     let became = async |id: &str, answer: Answer| {
         let line = format!("{id}  {}  {}", words::address(task), difference(task, &answer.json()?));
-        Ok(Told::well(line, answer))
+        Ok(Told::well(link.look.style.within(&line), answer))
     };
     each(&link, &[id], send, became).await
 }

@@ -15,7 +15,7 @@ pub const TASKS: Listing = Listing {
         Column::new("ID", Side::Left, Keep::Always, 4, |task, _| Cell::member(task, "id").tone(Tone::Strong)),
         Column::new("BUSINESS", Side::Left, Keep::Rank(40), 8, |task, _| Cell::member(task, "business")),
         Column::new("NAME", Side::Left, Keep::Rank(60), 12, |task, _| Cell::member(task, "name")),
-        Column::new("STATUS", Side::Left, Keep::Always, 13, |task, _| status(task)),
+        Column::new("STATUS", Side::Left, Keep::Always, 13, status),
         Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| progress(task)),
         Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate),
         Column::new("ETA", Side::Left, Keep::Rank(50), 4, |task, _| eta(task)),
@@ -48,8 +48,8 @@ fn number(number: Option<u64>) -> Cell {
     number.map_or_else(Cell::nothing, |number| Cell::new(human::count(number)).plain(number.to_string()))
 }
 
-fn status(task: &Value) -> Cell {
-    let (text, tone) = words::status(task);
+fn status(task: &Value, times: &Times) -> Cell {
+    let (text, tone) = words::status_at(task, times);
     let short = words::short_status(task);
     Cell::new(text).short(short).plain(task["status"].as_str().unwrap_or_default()).tone(tone)
 }

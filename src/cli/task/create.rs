@@ -39,10 +39,10 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     };
     let task: Value = answer.json()?;
     let line = format!(
-        "created  {}  {}   {} items   {}",
+        "created  {}  {}   {}   {}",
         task["id"].as_str().unwrap_or_default(),
         words::address(&task),
-        human::count(task["total"].as_u64().unwrap_or(0)),
+        human::counted(task["total"].as_u64().unwrap_or(0), "item"),
         words::status(&task).0
     );
     let made = Made { answer, line, begin: args.begin, then: args.canary.then() };
@@ -102,10 +102,10 @@ pub(super) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault
     };
     let task: Value = answer.json()?;
     let line = format!(
-        "created  {}  {}   a clone of {id}, {} items with new keys   {}",
+        "created  {}  {}   a clone of {id}, {} with new keys   {}",
         task["id"].as_str().unwrap_or_default(),
         words::address(&task),
-        human::count(task["total"].as_u64().unwrap_or(0)),
+        human::counted(task["total"].as_u64().unwrap_or(0), "item"),
         words::status(&task).0
     );
     let made = Made { answer, line, begin: args.begin, then: args.canary.then() };

@@ -303,7 +303,8 @@ async fn plan(link: &Link<'_>, operation: Operation, task: &str, request: Reques
     }
     if operation.changes_its_task() {
         let before = until::look(link, task).await?.task;
-        return screen::put(&format!("{task}  {}", difference_but(&before, would, &PASSING)));
+        let change = difference_but(&before, would, &PASSING);
+        return screen::put(&link.look.style.within(&format!("{task}  {change}")));
     }
     screen::put(&show::card(would, &link.times(&answer)).text(link.look.paper))
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::{Danger, Form, Link, Remote, Write};
-use crate::cli::table::times::Times;
+use crate::cli::table::times::{TimeStyle, Times};
 use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, clean};
 use crate::cli::{Shell, screen};
 use crate::client::{Request, segment};
@@ -90,7 +90,7 @@ pub(super) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
     let is_for_people = link.look.form.is_for_people();
     if is_for_people {
         let text = link.send(request.clone().accept("text/plain")).await?.text();
-        screen::put(&painted(&text, link.look.paper.colours))?;
+        screen::put(&painted(&text, link.look.paper.colours, link.look.style))?;
     }
     if is_for_people && !args.apply {
         return Ok(Exit::Ok);
@@ -166,11 +166,11 @@ fn changes(change: &Map<String, Value>, task: &Value) -> String {
     clean(&texts.join(", "))
 }
 
-/// The node's text with its marks in colour; each line stays a line.
-fn painted(text: &str, colours: bool) -> String {
+/// The node's text with its marks in colour and its times as they are wanted; each line stays a line.
+fn painted(text: &str, colours: bool, style: TimeStyle) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
-        let line = clean(line);
+        let line = style.within(&clean(line));
         let mark = [("why:", Tone::Strong), ("try:", Tone::Good), ("target", Tone::Strong)];
         let mark = mark.into_iter().find(|(mark, _)| line.starts_with(mark));
         lines.push(match mark {
@@ -199,9 +199,9 @@ mod tests {
     #[test]
     fn a_nodes_text_keeps_its_lines_and_steers_no_terminal() {
         assert_eq!(
-            painted("target 1/s\n  a\u{1b}[2J\nwhy: b\n", false),
+            painted("target 1/s\n  a\u{1b}[2J\nwhy: b\n", false, TimeStyle::Relative),
             "target 1/s\n  a\u{FFFD}[2J\nwhy: b"
         );
-        assert!(painted("why: b", true).contains("\u{1b}[1mwhy:"));
+        assert!(painted("why: b", true, TimeStyle::Relative).contains("\u{1b}[1mwhy:"));
     }
 }

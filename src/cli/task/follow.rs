@@ -102,7 +102,7 @@ fn print(link: &Link<'_>, answer: &Answer, task: &Value) -> Result<(), Fault> {
 async fn report(link: &Link<'_>, task: &Value, p95: Option<f64>) -> Result<(), Fault> {
     let (done, _) = words::done(task);
     let p95 = p95.map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0)).unwrap_or_default();
-    tell(link, &format!("canary   {} items   {}{p95}", human::count(done), until::counts(task)))?;
+    tell(link, &format!("canary   {}   {}{p95}", human::counted(done, "item"), until::counts(task)))?;
     let id = task["id"].as_str().unwrap_or_default();
     let groups: Value = link.get(&format!("/v1/tasks/{}/failures/groups", segment(id))).await?.json()?;
     for group in groups["items"].as_array().into_iter().flatten() {

@@ -9,6 +9,7 @@ use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::Link;
+use crate::cli::table::times::Times;
 use crate::cli::table::{Cell, Keep, Listing, Side, Tone};
 use crate::client::{Request, segment};
 
@@ -43,7 +44,7 @@ const REVISIONS: Listing = Listing {
         column("ACTION", Side::Left, Keep::Always, 8, |entry, _| {
             Cell::member(entry, "action").tone(Tone::Strong)
         }),
-        column("CHANGE", Side::Left, Keep::Rank(50), 16, |entry, _| change(entry)),
+        column("CHANGE", Side::Left, Keep::Rank(50), 16, change),
         column("REASON", Side::Left, Keep::Rank(55), 10, |entry, _| Cell::member(entry, "reason")),
         column("SOURCE", Side::Left, Keep::Wide, 4, |entry, _| Cell::member(entry, "source")),
         column("REQUEST", Side::Left, Keep::Wide, 8, |entry, _| Cell::member(entry, "request_id")),
@@ -52,12 +53,12 @@ const REVISIONS: Listing = Listing {
     none: "nothing was changed",
 };
 
-fn change(entry: &Value) -> Cell {
+fn change(entry: &Value, times: &Times) -> Cell {
     let (before, after) = (&entry["before"], &entry["after"]);
     if !before.is_object() || !after.is_object() {
         return Cell::nothing();
     }
-    Cell::new(difference_but(before, after, &[]))
+    Cell::new(times.style.within(&difference_but(before, after, &[])))
 }
 
 /// Lists runs.

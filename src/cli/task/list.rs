@@ -36,7 +36,7 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     }
     let exit = link.show_list(&TASKS, &listed, &tasks)?;
     if let Some(hint) = tasks.iter().find_map(waiting) {
-        link.hint(&hint);
+        link.hint(&link.look.style.within(&hint));
     }
     Ok(exit)
 }

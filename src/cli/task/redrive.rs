@@ -44,9 +44,9 @@ pub(super) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
     let left_out =
         if args.all && !args.again { left_out(&link, &origin, total).await? } else { String::new() };
     let line = format!(
-        "created  {} (redrive of {origin}, {} items, {keys}{left_out})   {}",
+        "created  {} (redrive of {origin}, {}, {keys}{left_out})   {}",
         task["id"].as_str().unwrap_or_default(),
-        human::count(total),
+        human::counted(total, "item"),
         words::status(&task).0
     );
     let made = Made { answer, line, begin: args.begin, then: args.canary.then() };

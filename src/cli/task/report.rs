@@ -53,7 +53,7 @@ fn card(story: &Value, times: &Times) -> Card {
         .title(words::address(task), Tone::Strong)
         .title(text("id").unwrap_or_default(), Tone::Plain)
         .title(status, tone)
-        .maybe("because", text("status_text"))
+        .maybe("because", text("status_text").map(|text| times.style.within(text)))
         .line("items", counts(&story["counts"]))
         .maybe("took", took.map(seconds));
     for (label, name) in [("created", "created_at"), ("started", "started_at"), ("finished", "finished_at")] {

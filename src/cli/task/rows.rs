@@ -14,6 +14,7 @@ use crate::cli::args::Items;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
 use crate::cli::remote::Link;
+use crate::cli::run::first_row;
 use crate::cli::table::{clean, human};
 use crate::client::Request;
 
@@ -142,4 +143,39 @@ fn tell(link: &Link<'_>, found: &Value) {
         line += &format!("   first {first}");
     }
     link.say(&line);
+    if let Some(doubt) = doubt(found) {
+        link.must_say(&format!("warning: {doubt}"));
+    }
+}
+
+/// What looks wrong in the rows, as `windrow run` says it.
+fn doubt(found: &Value) -> Option<String> {
+    let columns = found["columns"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let columns: Vec<String> = columns.map(clean).collect();
+    // A long row is shown as its beginning, in a text.
+    let first = match &found["sample"][0] {
+        Value::String(text) => text.clone(),
+        row => row.to_string(),
+    };
+    first_row::doubt(&first, &columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rows_that_were_cut_at_the_wrong_place_are_told() {
+        let table = json!({"rows": 1, "columns": ["id;name"], "sample": [{"id;name": "1;a"}]});
+        assert!(doubt(&table).is_some_and(|said| said.contains("--delimiter ';'")), "a table");
+        let long = format!("[{}", "1,".repeat(3000));
+        for first in [json!([1, 2]), json!(long)] {
+            let lines = json!({"rows": 1, "columns": null, "sample": [first]});
+            assert!(doubt(&lines).is_some_and(|said| said.contains("jq -c")), "lines");
+        }
+        assert_eq!(doubt(&json!({"rows": 1, "columns": ["id"], "sample": [{"id": "1"}]})), None);
+        assert_eq!(doubt(&json!({"rows": 0, "columns": null, "sample": []})), None);
+    }
 }

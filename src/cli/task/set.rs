@@ -57,7 +57,7 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     };
     let became = async |id: &str, (before, answer): (Value, Answer)| {
         let after: Value = answer.json()?;
-        Ok(Told::well(format!("{id}  {}", difference(&before, &after)), answer))
+        Ok(Told::well(link.look.style.within(&format!("{id}  {}", difference(&before, &after))), answer))
     };
     each(&link, &ids, send, became).await
 }

@@ -38,7 +38,7 @@ pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
 /// A task for people.
 pub(super) fn card(task: &Value, times: &Times) -> Card {
     let text = |name: &str| task[name].as_str();
-    let (status, tone) = words::status(task);
+    let (status, tone) = words::status_at(task, times);
     let (done, total) = words::done(task);
     let bar = human::bar(done, total, BAR_CELLS);
     let progress = format!(
@@ -51,7 +51,7 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         .title(words::address(task), Tone::Strong)
         .title(text("id").unwrap_or_default(), Tone::Plain)
         .title(status, tone)
-        .maybe("because", text("status_text"))
+        .maybe("because", text("status_text").map(|text| times.style.within(text)))
         .maybe("since", text("since").map(|at| times.text(at)))
         .maybe("next", next(task, times))
         .line("progress", progress)
@@ -81,7 +81,7 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
     ] {
         card = card.maybe(label, text(name).map(|at| times.text(at)));
     }
-    for warning in warnings::lines(task, text("id").unwrap_or_default()) {
+    for warning in warnings::lines(task, text("id").unwrap_or_default(), times.style) {
         card = card.line("warning", warning);
     }
     card

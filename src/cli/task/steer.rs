@@ -41,6 +41,7 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
     let became = async |id: &str, answer: Answer| {
         let task: Value = answer.json()?;
         let line = format!("{id}  {}{}", words::status(&task).0, because(&task));
+        let line = link.look.style.within(&line);
         if !args.wait {
             return Ok(Told::well(line, answer));
         }
@@ -132,7 +133,8 @@ pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
     let ids = chosen(&link, &args.which, deed).await?;
     let line = |task: &Value| {
         let left = task["counts"]["pending"].as_u64().unwrap_or(0);
-        let next = format!("{} items are left undone", human::count(left));
+        let are = if left == 1 { "is" } else { "are" };
+        let next = format!("{} {are} left undone", human::counted(left, "item"));
         format!("{}   do it after all: windrow task clone {}", standing(task, &next), id_of(task))
     };
     plain(&link, &ids, args, Operation::CANCEL, line).await

@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use crate::cli::remote::Link;
 use crate::cli::table::clean;
+use crate::cli::table::times::TimeStyle;
 
 /// Says them, in an answer about this task; of one that isn't there yet it has its own number.
 pub(super) fn tell(link: &Link<'_>, answer: &Value, task: &str) {
     let id = answer["id"].as_str().unwrap_or(task);
     let whose = if id.is_empty() { String::new() } else { format!("{id}  ") };
-    for line in lines(answer, id) {
+    for line in lines(answer, id, link.look.style) {
         link.must_say(&format!("warning: {whose}{line}"));
     }
 }
@@ -20,7 +21,7 @@ pub(super) fn has(task: &Value, code: &str) -> bool {
 }
 
 /// Each with what to do about it.
-pub(super) fn lines(task: &Value, id: &str) -> Vec<String> {
+pub(super) fn lines(task: &Value, id: &str, style: TimeStyle) -> Vec<String> {
     let line = |warning: &Value| {
         let text = |name: &str| clean(warning[name].as_str().unwrap_or_default());
         let member = text("pointer").trim_start_matches('/').replace('_', " ");
@@ -30,7 +31,7 @@ pub(super) fn lines(task: &Value, id: &str) -> Vec<String> {
             (Some("not_started"), id) => format!("windrow task start {id}, and it waits until then"),
             _ => text("advice"),
         };
-        format!("{member}: {}; try {advice}", text("detail"))
+        style.within(&format!("{member}: {}; try {advice}", text("detail")))
     };
     task["warnings"].as_array().into_iter().flatten().map(line).collect()
 }
@@ -46,11 +47,11 @@ mod tests {
         let task = json!({"id": "t1", "warnings": [
             {"code": "deadline_too_early", "pointer": "/deadline", "detail": "no\u{1b}[2J time", "advice": "more"},
             {"code": "not_started", "pointer": "/start_at", "detail": "it isn't started", "advice": "x"}]});
-        let told = lines(&task, "t1");
+        let told = lines(&task, "t1", TimeStyle::Relative);
         assert_eq!(told[0], "deadline: no\u{FFFD}[2J time; try more");
         assert_eq!(told[1], "start at: it isn't started; try windrow task start t1, and it waits until then");
         assert!(has(&task, "not_started") && !has(&json!({"id": "t1"}), "not_started"));
-        let new = lines(&json!({"id": null, "warnings": [{"code": "not_started"}]}), "");
+        let new = lines(&json!({"id": null, "warnings": [{"code": "not_started"}]}), "", TimeStyle::Relative);
         assert!(new[0].ends_with("try --start, and it waits until then"), "{new:?}");
     }
 }

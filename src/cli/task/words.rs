@@ -18,6 +18,22 @@ pub fn status(task: &Value) -> (String, Tone) {
     }
 }
 
+/// The same with the time at which a task that waits for its time begins.
+pub fn status_at(task: &Value, times: &Times) -> (String, Tone) {
+    let at = task["start_at"].as_str().filter(|_| waits_for_its_time(task));
+    match at.filter(|at| times.since(at).is_some_and(|since| since < 0)) {
+        Some(at) => {
+            let (word, tone) = plain_status(task);
+            (format!("{word} (starts {})", times.text(at)), tone)
+        }
+        None => status(task),
+    }
+}
+
+fn waits_for_its_time(task: &Value) -> bool {
+    task["status"] == "queued" && task["status_reason"] == "start_at"
+}
+
 /// The same without the remark, where there is little room.
 pub fn short_status(task: &Value) -> String {
     plain_status(task).0
@@ -120,4 +136,22 @@ fn per_second(rate: Rate) -> Option<u64> {
     let scaled = u128::from(rate.items()) * SECOND_NS;
     let period = u128::from(rate.period_ns());
     scaled.is_multiple_of(period).then(|| u64::try_from(scaled / period).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::table::times::TimeStyle;
+
+    #[test]
+    fn a_task_that_waits_for_its_time_says_which() {
+        let task =
+            json!({"status": "queued", "status_reason": "start_at", "start_at": "2026-11-20T17:03:40.000Z"});
+        let said = |style, now_ms| status_at(&task, &Times { style, now_ms }).0;
+        assert_eq!(said(TimeStyle::Relative, 1_795_194_206_000), "◌ queued (starts in 14s)");
+        assert_eq!(said(TimeStyle::Utc, 0), "◌ queued (starts 2026-11-20 17:03:40Z)");
+        assert_eq!(said(TimeStyle::Utc, 1_795_194_221_000), "◌ queued (start at)", "its time has come");
+    }
 }

@@ -26,6 +26,12 @@ pub fn rate_like(per_second: f64, like: f64) -> String {
     }
 }
 
+/// So many of something that has a regular plural: `1 node`, `1,205 items`.
+pub(super) fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number))
+}
+
 /// A number with its thousands apart: `1,205`.
 pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();

@@ -132,7 +132,7 @@ fn is_conflict(error: &StoreError) -> bool {
 
 /// What a database error means to its caller.
 pub(super) fn error(cause: DbErr) -> StoreError {
-    let text = cause.to_string();
+    let text = text_of(&cause);
     let runtime = match &cause {
         DbErr::Conn(runtime) | DbErr::Exec(runtime) | DbErr::Query(runtime) => runtime,
         DbErr::ConnectionAcquire(_) => return StoreError::Unavailable(text),
@@ -143,6 +143,23 @@ pub(super) fn error(cause: DbErr) -> StoreError {
         Sort::Conflict => StoreError::Unavailable(format!("{CONFLICT}: {text}")),
         Sort::Transient => StoreError::Unavailable(text),
         Sort::Permanent => StoreError::Refused(text),
+    }
+}
+
+/// What an error says. PostgreSQL adds a line of its own source, which people take for one of a file of theirs.
+fn text_of(cause: &DbErr) -> String {
+    let text = cause.to_string();
+    let (DbErr::Conn(RuntimeErr::SqlxError(inner))
+    | DbErr::Exec(RuntimeErr::SqlxError(inner))
+    | DbErr::Query(RuntimeErr::SqlxError(inner))) = cause
+    else {
+        return text;
+    };
+    let line = inner.as_database_error().and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+    let line = line.and_then(|error| error.line()).map(|line| format!(" at line {line}"));
+    match line {
+        Some(line) => text.strip_suffix(&line).unwrap_or(&text).to_owned(),
+        None => text,
     }
 }
 

@@ -7,8 +7,10 @@
 //! - sqlx sets `CLIENT_FOUND_ROWS`: an update that changes nothing still counts its row.
 
 use futures_util::future::BoxFuture;
-use sea_orm::sqlx::mysql::{MySql, MySqlConnection, MySqlDatabaseError, MySqlPoolOptions};
-use sea_orm::sqlx::{self, Executor, Row};
+use sea_orm::sqlx::mysql::{
+    MySql, MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPoolOptions,
+};
+use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use super::server::{Limits, ServerAddress, nonce, tested};
@@ -22,13 +24,22 @@ const UNKNOWN_VARIABLE: u16 = 1193;
 /// Sets what every connection of a pool has: the password, which is in no URL, and the limits of its statements.
 pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {
     let password = address.password().map(str::to_owned);
-    options.map_sqlx_mysql_opts(move |mysql| match &password {
-        Some(password) => mysql.password(password),
-        None => mysql,
-    });
+    options.map_sqlx_mysql_opts(move |mysql| signed(mysql, password.as_deref()));
     options.map_sqlx_mysql_pool_opts(move |pool: sqlx::pool::PoolOptions<MySql>| -> MySqlPoolOptions {
         tested(pool, is_whole).after_connect(move |connection, _| Box::pin(begin_session(connection, limits)))
     });
+}
+
+fn signed(mysql: MySqlConnectOptions, password: Option<&str>) -> MySqlConnectOptions {
+    match password {
+        Some(password) => mysql.password(password),
+        None => mysql,
+    }
+}
+
+/// One connection outside of any pool, closed at once: its error is the server's own, which a pool would wait out.
+pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
+    signed(url.parse()?, address.password()).connect().await?.close().await
 }
 
 async fn begin_session(connection: &mut MySqlConnection, limits: Limits) -> Result<(), sqlx::Error> {

@@ -1,8 +1,8 @@
 //! PostgreSQL, 13 and later.
 
 use futures_util::future::BoxFuture;
-use sea_orm::sqlx::postgres::{PgConnection, PgPoolOptions, Postgres};
-use sea_orm::sqlx::{self, Executor, Row};
+use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, Postgres};
+use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use super::server::{Limits, ServerAddress, nonce, tested};
@@ -13,13 +13,7 @@ use crate::ports::StoreError;
 /// Sets what every connection of a pool has: the password, which is in no URL, and the limits of its statements.
 pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {
     let password = address.password().map(str::to_owned);
-    options.map_sqlx_postgres_opts(move |postgres| {
-        let postgres = postgres.application_name("windrow");
-        match &password {
-            Some(password) => postgres.password(password),
-            None => postgres,
-        }
-    });
+    options.map_sqlx_postgres_opts(move |postgres| signed(postgres, password.as_deref()));
     let session = session(limits);
     options.map_sqlx_postgres_pool_opts(move |pool: sqlx::pool::PoolOptions<Postgres>| -> PgPoolOptions {
         let session = session.clone();
@@ -28,6 +22,19 @@ pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, lim
             Box::pin(async move { connection.execute(sqlx::AssertSqlSafe(session)).await.map(drop) })
         })
     });
+}
+
+fn signed(postgres: PgConnectOptions, password: Option<&str>) -> PgConnectOptions {
+    let postgres = postgres.application_name("windrow");
+    match password {
+        Some(password) => postgres.password(password),
+        None => postgres,
+    }
+}
+
+/// One connection outside of any pool, closed at once: its error is the server's own, which a pool would wait out.
+pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
+    signed(url.parse()?, address.password()).connect().await?.close().await
 }
 
 /// Outside of a transaction a statement begins its own, at its own time; within one the two times differ.

@@ -1,12 +1,14 @@
 //! Connections to database servers: which, with what limits, and what is said when they can't be had.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sea_orm::sqlx;
 use sea_orm::sqlx::pool::PoolOptions;
-use sea_orm::{ConnectOptions, Database, DatabaseConnection};
+use sea_orm::{ConnectOptions, Database, DatabaseConnection, DbErr, RuntimeErr};
+use tokio::time::Instant;
 
 use super::{mysql, postgres};
 use crate::adapters::sql::error;
@@ -106,7 +108,48 @@ pub(in crate::adapters::sql) async fn open(address: &ServerAddress) -> Result<Po
 pub(in crate::adapters::sql) async fn open_one(
     address: &ServerAddress,
 ) -> Result<DatabaseConnection, StoreError> {
+    reach(address, CONNECT_TIMEOUT).await?;
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
+}
+
+/// Between two knocks at a server that isn't there yet.
+const KNOCK_EVERY: Duration = Duration::from_millis(500);
+/// How long the first one may take, so that it is told soon; and each later one, for servers that are far away.
+const FIRST_KNOCK_MAX: Duration = Duration::from_secs(2);
+const KNOCK_MAX: Duration = Duration::from_secs(10);
+
+/// Waits until the server lets somebody in. A pool would wait too, but in silence, and then only say that it waited.
+async fn reach(address: &ServerAddress, patience: Duration) -> Result<(), StoreError> {
+    let end = Instant::now() + patience;
+    let mut is_told = false;
+    loop {
+        let within = if is_told { KNOCK_MAX } else { FIRST_KNOCK_MAX };
+        let why = match knock(address, within).await {
+            Ok(()) => return Ok(()),
+            Err(StoreError::Unavailable(why)) if Instant::now() < end => why,
+            Err(refused) => return Err(unreachable(address, refused)),
+        };
+        if !is_told {
+            let url = &address.url;
+            tracing::warn!(why, "can't connect to {url} yet; it is tried for {} s", patience.as_secs());
+            is_told = true;
+        }
+        tokio::time::sleep(KNOCK_EVERY).await;
+    }
+}
+
+async fn knock(address: &ServerAddress, within: Duration) -> Result<(), StoreError> {
+    let url = url(address);
+    let knocked = async {
+        match address.kind {
+            ServerKind::Postgres => postgres::knock(&url, address).await,
+            ServerKind::MySql => mysql::knock(&url, address).await,
+        }
+    };
+    let late =
+        || sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "it didn't answer in time"));
+    let knocked = tokio::time::timeout(within, knocked).await.unwrap_or_else(|_| Err(late()));
+    knocked.map_err(|cause| error(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(cause)))))
 }
 
 /// How long a connection may take to say that it is whole.
@@ -192,5 +235,24 @@ fn unreachable(address: &ServerAddress, cause: StoreError) -> StoreError {
         StoreError::Unavailable(text) => StoreError::Unavailable(told(text)),
         StoreError::Refused(text) => StoreError::Refused(told(text)),
         newer => newer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_told_by_its_own_reason() {
+        // A port that was free a moment ago.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        let port = port.expect("a port").port();
+        for (kind, scheme) in [(ServerKind::Postgres, "postgres"), (ServerKind::MySql, "mariadb")] {
+            let url = format!("{scheme}://windrow@127.0.0.1:{port}/windrow");
+            let address = ServerAddress::new(kind, url, None, 2);
+            let error = reach(&address, Duration::from_millis(700)).await.expect_err("nobody is there");
+            let said = error.to_string();
+            assert!(said.contains("refused") && !said.contains("pool timed out"), "{said}");
+        }
     }
 }

@@ -64,6 +64,7 @@ fn every(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// As [`Link::send`]; `Unreachable` only when the node is away for longer than a request may take.
 pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault> {
+    refuse_form(args.remote.view.output)?;
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
@@ -95,6 +96,15 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
             Ok(Exit::Interrupted)
         }
     }
+}
+
+/// What goes on has no columns.
+fn refuse_form(form: Form) -> Result<(), Fault> {
+    if form != Form::Csv {
+        return Ok(());
+    }
+    Err(Fault::new(Exit::Usage, "it can't be watched as csv", "what goes on has no columns")
+        .hint("-o ndjson, an event a line; or windrow task list -o csv for one look"))
 }
 
 /// Whether there is a terminal for a live picture, and nothing else is wanted of it.

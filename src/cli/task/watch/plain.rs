@@ -109,7 +109,7 @@ impl Lines<'_> {
     fn say(&mut self) -> Result<(), Fault> {
         self.status = words::status(&self.state.task).0;
         let look = &self.feed.link.look;
-        if look.is_quiet || !matches!(look.form, Form::Table | Form::Wide | Form::Csv) {
+        if look.is_quiet || !look.form.is_for_people() {
             return Ok(());
         }
         let rate = self.state.task["actual_rate"].as_f64().filter(|_| self.state.task["status"] == "running");

@@ -1,0 +1,73 @@
+//! What a rate that can't be read was probably meant to be: `500`, `0.5/s`, `500/sec`, `500 rps`.
+
+/// Units of time as people and other tools write them, ours, and its seconds.
+const UNITS: [(&[&str], &str, f64); 4] = [
+    (&["s", "sec", "secs", "second", "seconds"], "s", 1.0),
+    (&["m", "min", "mins", "minute", "minutes"], "m", 60.0),
+    (&["h", "hr", "hrs", "hour", "hours"], "h", 3600.0),
+    (&["d", "day", "days"], "d", 86_400.0),
+];
+/// Words for "a second" without a unit.
+const PER_SECOND: [&str; 3] = ["rps", "qps", "tps"];
+
+/// The rate in the first unit in which it is a whole number. A rate without its time is of a second, as many tools take it.
+pub(super) fn rate(text: &str) -> Option<String> {
+    let text = text.trim().to_ascii_lowercase();
+    let (amount, unit) = halves(&text);
+    let at = UNITS.iter().position(|(words, ..)| words.contains(&unit))?;
+    let items = number(amount)?;
+    UNITS[at..].iter().find_map(|(_, unit, seconds)| {
+        let items = items * seconds / UNITS[at].2;
+        let is_whole = items > 0.5 && (items - items.round()).abs() < 1e-6;
+        let rate = format!("{}/{unit}", items.round());
+        (is_whole && super::rate(&rate).is_some()).then_some(rate)
+    })
+}
+
+fn halves(text: &str) -> (&str, &str) {
+    if let Some((amount, unit)) = text.split_once('/').or_else(|| text.split_once(" per ")) {
+        return (amount.trim(), unit.trim());
+    }
+    let amount = PER_SECOND.iter().find_map(|word| text.strip_suffix(word));
+    (amount.unwrap_or(text).trim(), "s")
+}
+
+/// `0.5`, `1_000`, `1.5k`, `2m`.
+fn number(text: &str) -> Option<f64> {
+    let (digits, factor) = match text.strip_suffix(['k', 'm']) {
+        Some(digits) if text.ends_with('k') => (digits, 1e3),
+        Some(digits) => (digits, 1e6),
+        None => (text, 1.0),
+    };
+    let digits = digits.trim().replace('_', "");
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
+        && !digits.contains(|c: char| !c.is_ascii_digit() && c != '.');
+    digits.parse::<f64>().ok().filter(|_| is_number).map(|number| number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_guessed_as_it_would_be_written_here() {
+        for (text, meant) in [
+            ("500", "500/s"),
+            ("1k", "1000/s"),
+            ("0.5/s", "30/m"),
+            ("0.01/s", "36/h"),
+            ("2.5/sec", "150/m"),
+            ("500/sec", "500/s"),
+            ("500 / Second", "500/s"),
+            ("30/min", "30/m"),
+            ("500 per second", "500/s"),
+            ("500rps", "500/s"),
+            ("1.5k/s", "1500/s"),
+        ] {
+            assert_eq!(rate(text).as_deref(), Some(meant), "{text}");
+        }
+        for text in ["", "fast", "0", "-1/s", "1/fortnight", "1e9/s", ".5.5/s", "0.0001/d"] {
+            assert_eq!(rate(text), None, "{text}");
+        }
+    }
+}
