@@ -2,14 +2,18 @@
 //! person can run at the same time, and the same job can't.
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::exit::Exit;
 use super::fault::Fault;
+use crate::node::StateDir;
 
 /// The longest readable part of a directory's name. Unit: characters.
 const READABLE_CHARS_MAX: usize = 48;
+/// Jobs that are named to whoever looks for one.
+const NAMED_MAX: usize = 10;
 
 /// The directory of a job, by its name; jobs fed by a pipe and without a name share one, since their identity is known
 /// only after the pipe was read into it.
@@ -38,6 +42,20 @@ pub(super) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     Ok(base.join("windrow"))
 }
 
+/// The jobs that have run without `--state`, as their directories name them; the latest first. None where nothing can be read.
+pub(super) fn readable_names(env: &[(String, String)]) -> Vec<String> {
+    let Some(listed) = of_jobs(env).ok().and_then(|base| base.read_dir().ok()) else { return Vec::new() };
+    let named = listed.flatten().filter_map(|entry| {
+        let written = StateDir::database_in(&entry.path()).metadata().ok()?.modified().ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        let (readable, _hash) = name.strip_prefix("job-")?.rsplit_once('-')?;
+        Some((written, readable.to_owned()))
+    });
+    let mut named: Vec<(SystemTime, String)> = named.collect();
+    named.sort_unstable_by(|one, other| other.cmp(one));
+    named.into_iter().map(|(_, name)| name).take(NAMED_MAX).collect()
+}
+
 /// Readable, safe in any file system, and different for different names.
 fn directory(name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
@@ -61,6 +79,21 @@ mod tests {
         let path = of_job(None, &env(&[("HOME", "/h"), ("XDG_STATE_HOME", "")])).expect("a place");
         assert_eq!(path, PathBuf::from("/h/.local/state/windrow/stdin"));
         assert_eq!(of_job(None, &env(&[("HOME", "relative")])).expect_err("no home").exit, Exit::Config);
+    }
+
+    #[test]
+    fn jobs_that_have_run_are_named() {
+        let home = tempfile::tempdir().expect("a directory");
+        let env = [("XDG_STATE_HOME".to_owned(), home.path().display().to_string())];
+        assert_eq!(readable_names(&env), Vec::<String>::new());
+        for (name, has_run) in [("push-1", true), ("never", false)] {
+            let place = of_job(Some(name), &env).expect("a place");
+            std::fs::create_dir_all(&place).expect("made");
+            if has_run {
+                std::fs::write(StateDir::database_in(&place), "").expect("written");
+            }
+        }
+        assert_eq!(readable_names(&env), ["push-1"]);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 pub(super) mod args;
 pub(super) mod control;
+mod ending;
 mod failures_out;
-mod first_row;
+pub(super) mod first_row;
 mod only_failed;
 mod outcome;
 pub(super) mod picture;
@@ -42,7 +43,6 @@ use crate::ports::handler::HandlerFactory;
 use crate::ports::provision::{Provider, Provision, ProvisionError};
 use crate::ports::source::Source;
 use crate::ports::task_store::{Actor, TaskView};
-use crate::service::item_data::Members;
 use crate::service::{self, Found, Job, JobError};
 
 /// The business that all jobs of `run` belong to.
@@ -113,8 +113,10 @@ impl Desk<'_> {
             Found::Ended(task) => self.tell_ended(task).await,
             Found::New(task) => {
                 self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
-                for line in first_row::lines(&opened).await {
-                    self.say(&line);
+                let looks = first_row::look(&opened).await;
+                looks.lines.iter().for_each(|line| self.say(line));
+                if let Some(doubt) = looks.doubt {
+                    self.shell.screen.must_say(&format!("warning: {doubt}"));
                 }
                 self.tell_of_others(&task).await?;
                 self.drive(task, opened.source, signals).await
@@ -135,7 +137,7 @@ impl Desk<'_> {
                 self.shell
                     .screen
                     .must_say(&format!("no item of {of} is failed any more; nothing was done now"));
-                return self.tell(&Outcome::gather(&*self.store, *last, None).await?).await;
+                return self.tell(Outcome::gather(&*self.store, *last, None).await?).await;
             }
         };
         let (Found::New(task) | Found::Resumed(task) | Found::Ended(task)) = self.begin(&next).await?;
@@ -200,20 +202,6 @@ impl Desk<'_> {
         }
     }
 
-    /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that
-    /// runs it again and again would never know.
-    async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
-        self.shell.screen.must_say(&outcome::already(&task, self.args.resume.is_some()));
-        let is_finished = task.status == Status::Finished;
-        let outcome = Outcome::gather(&*self.store, task, None).await?;
-        let exit = self.tell(&outcome).await?;
-        Ok(match self.args.if_finished.filter(|_| is_finished) {
-            Some(IfFinished::Ok) => Exit::Ok,
-            Some(IfFinished::Error) => Exit::Conflict,
-            Some(IfFinished::Restart) | None => exit,
-        })
-    }
-
     async fn drive(
         &self,
         task: TaskView,
@@ -250,7 +238,7 @@ impl Desk<'_> {
                 let took = self.clock.now().since(begun);
                 let settled = task.counters.settled().saturating_sub(settled_before);
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
-                self.tell(&outcome).await
+                self.tell(outcome).await
             }
             End::Stopped(_) | End::Cut => {
                 let because = "calls in flight were ended and will be repeated";
@@ -334,30 +322,6 @@ impl Desk<'_> {
     /// Calls under way may take their whole time; only a handler that hangs is cut off.
     fn drain_timeout(&self, task: &TaskView) -> Duration {
         self.prepared.config.node.drain_timeout.max(task.tuning.timeout + Duration::from_secs(5))
-    }
-
-    async fn tell(&self, outcome: &Outcome) -> Result<Exit, Fault> {
-        if let Some(stop) = outcome.stop_note() {
-            self.shell.screen.must_say(&stop);
-        }
-        let mut onto_stdout = false;
-        if let Some(path) = &self.args.failures_out {
-            onto_stdout = path.as_os_str() == "-";
-            let of = failures_out::Failed {
-                tasks: &*self.store,
-                task: outcome.task().id,
-                source: self.source_of(outcome.task()).await,
-                members: &self.args.key_column.as_deref().map_or(Members::All, Members::parse),
-            };
-            let written = failures_out::write(of, path).await?;
-            self.say(&format!("{written} failed items written to {}", path.display()));
-        }
-        match self.args.output {
-            Output::Json => screen::print(&outcome.json().to_string())?,
-            Output::Table if onto_stdout => self.say(&outcome.table(false)),
-            Output::Table => screen::print(&outcome.table(self.args.failures_out.is_none()))?,
-        }
-        Ok(outcome.exit())
     }
 
     fn say(&self, line: &str) {

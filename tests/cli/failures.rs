@@ -67,6 +67,8 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
     let mistyped = [&mistyped[..], &["--", "python3", "moody.py"]].concat();
     place.windrow(&mistyped).refused(2, &["no column \"idd\"", "id, name"]);
     let first = job(&[]).expect(8);
+    assert!(first.stderr.contains("  {\"id\":\"u1\"}\n"), "{}", first.stderr);
+    assert!(job(&[]).expect(8).stderr.contains("--only-failed goes over what it abandoned"));
     let who: Vec<Value> = first.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&who[0]["index"], &who[0]["data"]), (&json!(1), &json!({"id": "u1"})));
     assert_eq!((&who[1]["index"], &who[1]["data"]), (&json!(4), &json!({"id": "u4"})));
@@ -75,6 +77,7 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
     assert!(second.stderr.contains("t2: 2 items that"), "{}", second.stderr);
     let left: Value = serde_json::from_str(second.stdout.trim()).unwrap();
     assert_eq!((&left["index"], &left["data"]), (&json!(4), &json!({"id": "u4"})), "as in the first job");
+    assert!(second.stderr.contains("  {\"id\":\"u4\"}\n"), "{}", second.stderr);
     let third = job(&["--only-failed"]).expect(0);
     assert!(third.stderr.contains("t3: 1 items that"), "{}", third.stderr);
     assert!(job(&["--only-failed"]).expect(0).stderr.contains("is failed any more"));

@@ -63,6 +63,14 @@ fn an_api_that_answers_400_to_everything_is_told_and_ends_the_job() {
 }
 
 #[test]
+fn a_worker_that_prints_what_it_is_sent_is_told_at_once() {
+    let place = Place::new();
+    let done = place.windrow(&["run", "--total", "3", "--", "cat"]);
+    assert!(!done.stderr.contains("startup_timeout"), "{}", done.stderr);
+    done.refused(7, &["prints the lines that it is sent"]);
+}
+
+#[test]
 fn a_worker_that_answers_an_id_that_no_item_has_is_named_before_the_timeout_that_follows() {
     let place = Place::new();
     let script = r#"while read -r l; do case $l in *'"type":"item"'*) echo '{"type":"result","id":999999,"result":"ok"}';; esac; done"#;

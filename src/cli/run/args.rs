@@ -28,7 +28,15 @@ A worker reads a line for each item and answers a line for each; flush them, std
   out  {\"type\":\"result\",\"id\":17,\"result\":\"retry\",\"code\":\"BUSY\",\"message\":\"…\"}
   end  of stdin: it is to end. `windrow init` writes one, `windrow try` checks it
 
-Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing.
+A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
+  in   {\"type\":\"item.process\",\"item\":{\"index\":3817,\"attempt\":1,\"key\":\"…\",\"data\":{…}},…}
+  out  any 2xx without a body: done; or {\"result\":\"retry\",\"code\":\"BUSY\"}, also skip and abandon
+  out  422 abandons the item, 429 pauses for its Retry-After, 5xx and timeouts are tried again
+
+Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget 10/s
+
+Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
+or a kill -9 it does too; items that were in flight are done again, under the same keys.
 What a pipe brought is kept: --resume NAME goes on with it, also where the pipe would bring other items now.
 Exit codes: windrow help exit-codes";
 
@@ -161,8 +169,8 @@ pub struct RunArgs {
     /// Write every failed item to this file as NDJSON when the run ends
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub failures_out: Option<PathBuf>,
-    /// Of what failed items carry write these columns only, separated by commas
-    #[arg(long, value_name = "COLUMNS", requires = "failures_out", help_heading = "Output")]
+    /// Of what failed items carry show and write these columns only, separated by commas
+    #[arg(long, value_name = "COLUMNS", help_heading = "Output")]
     pub key_column: Option<String>,
     /// How the outcome is printed on standard output
     #[arg(short, long, value_enum, default_value_t = Output::Table, help_heading = "Output")]
@@ -215,7 +223,25 @@ fn job_name(text: &str) -> Result<String, String> {
 mod tests {
     use clap::Parser;
 
+    use super::EXAMPLES;
     use crate::cli::args::Cli;
+    use crate::config::TaskDefaults;
+    use crate::domain::settings_text::span_text;
+
+    #[test]
+    fn the_help_has_the_defaults() {
+        let tuning = TaskDefaults::default().tuning;
+        let flags = format!(
+            "--batch {} --concurrency {} --timeout {} --max-attempts {} --backoff '{}' --error-budget {}",
+            tuning.batch,
+            tuning.concurrency,
+            span_text(tuning.timeout),
+            tuning.max_attempts,
+            tuning.backoff,
+            tuning.error_budget
+        );
+        assert!(EXAMPLES.contains(&flags), "{flags}");
+    }
 
     #[test]
     fn a_run_needs_one_source_and_one_handler() {

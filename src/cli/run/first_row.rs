@@ -11,21 +11,29 @@ const ITEM_CHARS_MAX: usize = 100;
 /// What tables are separated by.
 const SEPARATORS: [(char, &str); 3] = [(';', "';'"), ('\t', "$'\\t'"), ('|', "'|'")];
 
-/// Lines about the first item; none where items are only counted. A row that can't be read is told when it is wanted.
-pub(super) async fn lines(opened: &OpenedSource) -> Vec<String> {
+/// How the items look.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// Columns and the first item.
+    pub(super) lines: Vec<String>,
+    /// What looks like a mistake.
+    pub(super) doubt: Option<String>,
+}
+
+/// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
+pub(super) async fn look(opened: &OpenedSource) -> Looks {
     if !opened.source.has_data() || opened.source.total().0 == 0 {
-        return Vec::new();
+        return Looks::default();
     }
-    let Ok(chunk) = opened.source.read(ItemIndex(0)).await else { return Vec::new() };
-    let Some(row) = chunk.row(ItemIndex(0)) else { return Vec::new() };
+    let Ok(chunk) = opened.source.read(ItemIndex(0)).await else { return Looks::default() };
+    let Some(row) = chunk.row(ItemIndex(0)) else { return Looks::default() };
     let columns = opened.indexed.as_ref().map(|indexed| indexed.columns.as_slice()).unwrap_or_default();
     let mut lines = Vec::new();
     if !columns.is_empty() {
         lines.push(format!("columns: {}", shown(&columns.join(", "), COLUMNS_CHARS_MAX)));
     }
     lines.push(format!("item 0: {}", shown(row, ITEM_CHARS_MAX)));
-    lines.extend(doubts(row, columns).map(|doubt| format!("warning: {doubt}")));
-    lines
+    Looks { lines, doubt: doubt(row, columns) }
 }
 
 fn shown(text: &str, chars_max: usize) -> String {
@@ -33,8 +41,8 @@ fn shown(text: &str, chars_max: usize) -> String {
     truncate_str(&text, chars_max, "…").into_owned()
 }
 
-/// What looks wrong.
-fn doubts(row: &str, columns: &[String]) -> Option<String> {
+/// What looks wrong in the first row of a file, and in its columns where it has some.
+pub(in crate::cli) fn doubt(row: &str, columns: &[String]) -> Option<String> {
     if let Some(first) = columns.first().filter(|first| first.starts_with('\u{feff}')) {
         let name = first.trim_start_matches('\u{feff}');
         return Some(format!(
@@ -44,7 +52,7 @@ fn doubts(row: &str, columns: &[String]) -> Option<String> {
     if let [only] = columns {
         let found = SEPARATORS.iter().find(|(separator, _)| only.contains(*separator));
         return found.map(|(_, flag)| {
-            format!("there is one column, {only:?}; if it is several, run it with --delimiter {flag}")
+            format!("there is one column, {only:?}; if it is several, give --delimiter {flag}")
         });
     }
     (columns.is_empty() && row.starts_with('[')).then(|| {
@@ -58,17 +66,17 @@ mod tests {
 
     #[test]
     fn a_table_that_was_cut_at_the_wrong_character_is_told() {
-        let one = |name: &str| doubts("{}", &[name.to_owned()]);
+        let one = |name: &str| doubt("{}", &[name.to_owned()]);
         assert!(one("id;name").is_some_and(|said| said.contains("--delimiter ';'")));
         assert!(one("id\tname").is_some_and(|said| said.contains("--delimiter $'\\t'")));
         assert_eq!(one("user_id"), None);
-        assert_eq!(doubts("{}", &["a;b".to_owned(), "c".to_owned()]), None);
-        assert!(doubts("{}", &["\u{feff}id".to_owned(), "b".to_owned()]).is_some());
+        assert_eq!(doubt("{}", &["a;b".to_owned(), "c".to_owned()]), None);
+        assert!(doubt("{}", &["\u{feff}id".to_owned(), "b".to_owned()]).is_some());
     }
 
     #[test]
     fn an_array_in_a_line_is_told() {
-        assert!(doubts("[{\"a\":1}]", &[]).is_some_and(|said| said.contains("jq -c")));
-        assert_eq!(doubts("{\"a\":[1]}", &[]), None);
+        assert!(doubt("[{\"a\":1}]", &[]).is_some_and(|said| said.contains("jq -c")));
+        assert_eq!(doubt("{\"a\":[1]}", &[]), None);
     }
 }

@@ -3,20 +3,28 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use console::truncate_str;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
-use crate::domain::ids::WallMs;
+use crate::domain::ids::{ItemIndex, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult};
+use crate::ports::source::Source;
 use crate::ports::task_store::{FailureGroup, TaskStore, TaskView};
+use crate::service::item_data::{ItemData, Lookup, Members};
+
+/// What is shown of an item's data beside its failure. Unit: characters.
+const WHO_CHARS_MAX: usize = 60;
 
 /// See the module.
 pub(super) struct Outcome {
     task: TaskView,
     groups: Vec<FailureGroup>,
+    /// What the example of each group is and carries, as far as it is known.
+    examples: Vec<ItemData>,
     /// How long this process drove the task, and how many items it settled; none when it only looked.
     driven: Option<(Duration, u64)>,
 }
@@ -31,7 +39,21 @@ impl Outcome {
         // Again: a run's last checkpoint may have come after the status that ended the watch.
         let task = tasks.get(task.id).await?.unwrap_or(task);
         let groups = tasks.failure_groups(task.id).await?;
-        Ok(Outcome { task, groups, driven })
+        let examples = vec![ItemData::default(); groups.len()];
+        Ok(Outcome { task, groups, examples, driven })
+    }
+
+    /// The same, with what its examples carry.
+    pub(super) async fn naming(mut self, source: &dyn Source, members: &Members) -> Outcome {
+        let mut lookup = Lookup::new(source, members);
+        for (example, group) in self.examples.iter_mut().zip(&self.groups) {
+            *example = lookup.item(group.example_index).await;
+        }
+        self
+    }
+
+    pub(super) fn has_failures(&self) -> bool {
+        !self.groups.is_empty()
     }
 
     pub(super) fn task(&self) -> &TaskView {
@@ -97,7 +119,7 @@ impl Outcome {
             "rate": task.tuning.rate.to_string(),
             "actual_rate": self.mean_rate(),
             "duration_seconds": self.seconds(),
-            "failures": self.groups.iter().map(group_json).collect::<Vec<_>>(),
+            "failures": self.examples().map(group_json).collect::<Vec<_>>(),
         })
     }
 
@@ -145,20 +167,27 @@ impl Outcome {
             text.write_fmt(line).expect("a string takes any text");
         };
         add(format_args!("\n{:<wide$}  {:>9}  {:<20}  {:<20}  EXAMPLE", "CODE", "COUNT", "FIRST", "LAST"));
-        for group in &self.groups {
+        for (group, example) in self.examples() {
             add(format_args!(
-                "{:<wide$}  {:>9}  {:<20}  {:<20}  #{} {}",
+                "{:<wide$}  {:>9}  {:<20}  {:<20}  #{} {}{}",
                 group.code,
                 grouped(group.count),
                 second_text(group.first_at),
                 second_text(group.last_at),
-                group.example_index.0,
-                group.example
+                index(group, example).0,
+                group.example,
+                example.data.as_ref().map(|data| who(data.get())).unwrap_or_default()
             ));
         }
         if hint {
-            add(format_args!("hint: the same command with --failures-out FILE writes every failed item"));
+            add(format_args!(
+                "hint: the same command with --only-failed goes over them again, with --failures-out FILE it writes them all"
+            ));
         }
+    }
+
+    fn examples(&self) -> impl Iterator<Item = (&FailureGroup, &ItemData)> {
+        self.groups.iter().zip(&self.examples)
     }
 
     /// What to say of a task that did not finish.
@@ -191,7 +220,8 @@ pub(super) fn already(task: &TaskView, is_resumed: bool) -> String {
             "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
         }
     };
-    format!("{} {} already{when}, nothing was done now; {again}", task.id, task.status)
+    let failed = if task.counters.abandoned > 0 { "--only-failed goes over what it abandoned, " } else { "" };
+    format!("{} {} already{when}, nothing was done now; {failed}{again}", task.id, task.status)
 }
 
 /// What to try when a task stopped by itself.
@@ -223,13 +253,25 @@ fn hint(reason: StopReason) -> &'static str {
     }
 }
 
-fn group_json(group: &FailureGroup) -> Value {
+/// The row that people know: of what goes over failures of another job, that job's.
+fn index(group: &FailureGroup, example: &ItemData) -> ItemIndex {
+    example.origin.unwrap_or(group.example_index)
+}
+
+/// An item's data behind its failure.
+fn who(data: &str) -> String {
+    let one_line: String = data.chars().filter(|c| !c.is_control()).collect();
+    format!("  {}", truncate_str(&one_line, WHO_CHARS_MAX, "…"))
+}
+
+fn group_json((group, example): (&FailureGroup, &ItemData)) -> Value {
     json!({
         "code": group.code,
         "count": group.count,
         "first_at": time_text(group.first_at),
         "last_at": time_text(group.last_at),
-        "example_index": group.example_index.0,
+        "example_index": index(group, example).0,
+        "example_data": example.data,
         "example": group.example,
     })
 }

@@ -45,9 +45,13 @@ pub(super) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) 
     let found = places.iter().find(|place| StateDir::database_in(place).is_file());
     found.cloned().ok_or_else(|| {
         let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-        unknown(name, &format!("nothing is kept in {}", looked.join(" or "))).hint(
-            "the first line of a run names its job, `t1: 200 items (NAME)`; --state DIR if it ran with one",
-        )
+        let kept = place::readable_names(env);
+        let names = match kept.as_slice() {
+            [] => "the first line of a run names its job, `t1: 200 items (NAME)`".to_owned(),
+            names => format!("one that has run here: {}", names.join(", ")),
+        };
+        unknown(name, &format!("nothing is kept in {}", looked.join(" or ")))
+            .hint(format!("{names}; --state DIR if it ran with one"))
     })
 }
 

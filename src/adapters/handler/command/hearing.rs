@@ -4,6 +4,7 @@ use super::BAD_REPLY_PATIENCE;
 use super::answer::{Answer, Judged};
 use super::life::{Fate, Life};
 use super::lines::Line;
+use super::program::COMMAND_NOT_STARTED;
 use super::protocol::{self, Said};
 use crate::adapters::handler::wire;
 use crate::domain::verdict::Failure;
@@ -45,6 +46,7 @@ impl Life<'_> {
             Said::Command => self.on_command(line),
             Said::Bye => self.on_bye(),
             Said::Pong | Said::Nothing => None,
+            Said::Echo => self.on_echo(line),
             Said::Garbage(why) => {
                 self.on_garbage(&why, line);
                 None
@@ -131,6 +133,20 @@ impl Life<'_> {
             Err(why) => self.notes.warn(&self.with_line(&why).message),
         }
         None
+    }
+
+    /// Whoever prints the hello as it came would print the items too, and never say how one went.
+    fn on_echo(&mut self, line: &[u8]) -> Option<Fate> {
+        if self.greeting.has_begun() {
+            self.on_garbage("it is what the worker was sent", line);
+            return None;
+        }
+        let message = format!(
+            "worker {} ({}) prints the lines that it is sent; print ok, skip, retry or abandon for each item instead",
+            self.worker + 1,
+            self.shared.program.describe(),
+        );
+        Some(Fate::Kill(Failure::new(COMMAND_NOT_STARTED, message), true))
     }
 
     /// It gets no more items, and may take the usual grace to go.

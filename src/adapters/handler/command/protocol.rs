@@ -165,6 +165,8 @@ pub(super) enum Said {
     Pong,
     /// It is going.
     Bye,
+    /// A line that only a worker is sent.
+    Echo,
     /// An empty line, or a type of a later protocol.
     Nothing,
     /// Anything else, and why.
@@ -215,6 +217,7 @@ fn of_head(head: &Head) -> Said {
         Some("pong") => Said::Pong,
         Some("bye") => Said::Bye,
         // A worker may be newer than this program.
+        Some("hello" | "item" | "ping" | "cancel" | "drain" | "shutdown") => Said::Echo,
         Some(_) => Said::Nothing,
         None if head.result => Said::Result { id: head.id },
         None => Said::Garbage("it has neither a type nor a result".to_owned()),

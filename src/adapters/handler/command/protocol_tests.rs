@@ -79,7 +79,7 @@ fn an_item_without_data_has_no_data_member() {
 
 #[test]
 fn lines_of_a_worker_are_told_apart() {
-    let kinds: [(&str, Said); 13] = [
+    let kinds: [(&str, Said); 15] = [
         ("ok", Said::Word(r#"{"result":"ok"}"#)),
         (" skip ", Said::Word(r#"{"result":"skip"}"#)),
         ("", Said::Nothing),
@@ -92,6 +92,8 @@ fn lines_of_a_worker_are_told_apart() {
         (r#"{"type":"command","command":"stop","reason":"x"}"#, Said::Command),
         (r#"{"type":"pong","n":4}"#, Said::Pong),
         (r#"{"type":"bye"}"#, Said::Bye),
+        (r#"{"type":"hello","protocol":1}"#, Said::Echo),
+        (r#"{"type":"item","id":1,"index":0}"#, Said::Echo),
         (r#"{"type":"of the future"}"#, Said::Nothing),
     ];
     for (line, said) in kinds {

@@ -81,7 +81,8 @@ fn report(worker: usize, end: &End) {
     match end {
         End::Left => tracing::debug!(worker, "worker left"),
         End::Ended(Failure { message, .. }) => tracing::warn!(worker, %message, "worker ended"),
-        End::Crashed(Failure { message, .. }) => tracing::warn!(worker, %message, "worker died"),
+        // The items that it fails say so to whoever follows the job.
+        End::Crashed(Failure { message, .. }) => tracing::info!(worker, %message, "worker died"),
     }
 }
 

@@ -61,8 +61,8 @@ impl Fault {
         }
         let deepest = causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
         let rustls = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>());
-        if let Some(rustls::Error::InvalidCertificate(_)) = rustls {
-            return Fault::Certificate(deepest);
+        if let Some(rustls::Error::InvalidCertificate(why)) = rustls {
+            return Fault::Certificate(certificate_words(why).unwrap_or(deepest));
         }
         if error.is_connect() {
             return Fault::Tls(deepest);
@@ -97,22 +97,19 @@ impl From<Fault> for CallFailure {
             Fault::Unconnected(why @ ConnectError::Unresolved(..)) => unreached("DNS", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Unreachable(..)) => unreached("CONNECT", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Proxy(..)) => unreached("PROXY", why.to_string()),
-            Fault::Tls(why) => {
-                let plain = if why.contains("InvalidContentType") {
-                    "what listens there speaks no TLS: http instead of https?"
-                } else {
-                    "check the url's host and port"
-                };
-                unreached("TLS", format!("no secure connection: {why}; {plain}"))
-            }
+            Fault::Tls(why) => unreached("TLS", no_tls(&why)),
             Fault::Certificate(why) => {
-                let hint = "check the url's host, or name the certificate's authority in `ca_file`";
+                let hint = "check the url's host, or name the certificate's authority in `ca_file` (for `windrow run`: \
+                            WINDROW_HANDLER__HTTP__CA_FILE=FILE)";
                 let message = format!("the handler's certificate is refused: {why}; {hint}");
                 unreached("TLS", message)
             }
             Fault::Reset(why) => {
-                let hint = "did the handler crash, or close a connection that it promised to keep? does it want https?";
-                let message = format!("the connection broke before the reply was complete: {why}; {hint}");
+                // The questions first: a line that is cut keeps its beginning.
+                let message = format!(
+                    "the connection broke before the reply was complete; does it want https? did the handler crash, or close \
+                     a connection that it promised to keep? ({why})"
+                );
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::Garbled(why) => {
@@ -130,6 +127,36 @@ impl From<Fault> for CallFailure {
             }
         }
     }
+}
+
+fn no_tls(why: &str) -> String {
+    let plain = if why.contains("InvalidContentType") {
+        "what listens there speaks no TLS: http instead of https?"
+    } else {
+        "check the url's host and port"
+    };
+    format!("no secure connection: {why}; {plain}")
+}
+
+/// What is wrong with a certificate, for those who have to mend it; none for what is rare.
+fn certificate_words(why: &rustls::CertificateError) -> Option<String> {
+    use rustls::CertificateError::{
+        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet, NotValidYetContext,
+        Other, UnknownIssuer,
+    };
+    let words = match why {
+        UnknownIssuer => "it was issued by an authority that is not trusted here",
+        Expired | ExpiredContext { .. } => "it has expired",
+        NotValidYet | NotValidYetContext { .. } => "it is not valid yet; is this machine's clock right?",
+        NotValidForName | NotValidForNameContext { .. } => "it is for another host",
+        // (webpki has no public name for it in rustls.)
+        Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is an authority's certificate, not a server's; make one with openssl's -addext \
+             basicConstraints=critical,CA:FALSE"
+        }
+        _ => return None,
+    };
+    Some(words.to_owned())
 }
 
 /// The error and what caused it, outermost first; looks into `io::Error`, whose `source` leaves its own cause out.

@@ -215,7 +215,7 @@ pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
     };
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(bad(
-            "it has a user or password in it; set `authorization` in the handler's headers instead",
+            "it has a user or password in it; send them in a header instead, --header 'authorization: Basic …'",
         ));
     }
     let host = uri.host().unwrap_or_default();

@@ -1,0 +1,66 @@
+//! What is said when a job is over: by now, or by an earlier run.
+
+use super::super::args::{IfFinished, Output};
+use super::super::exit::Exit;
+use super::super::fault::Fault;
+use super::super::screen;
+use super::outcome::{self, Outcome};
+use super::{Desk, failures_out};
+use crate::domain::lifecycle::Status;
+use crate::ports::task_store::TaskView;
+use crate::service::item_data::Members;
+
+impl Desk<'_> {
+    /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that
+    /// runs it again and again would never know.
+    pub(super) async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
+        self.shell.screen.must_say(&outcome::already(&task, self.args.resume.is_some()));
+        let is_finished = task.status == Status::Finished;
+        let outcome = Outcome::gather(&*self.store, task, None).await?;
+        let exit = self.tell(outcome).await?;
+        Ok(match self.args.if_finished.filter(|_| is_finished) {
+            Some(IfFinished::Ok) => Exit::Ok,
+            Some(IfFinished::Error) => Exit::Conflict,
+            Some(IfFinished::Restart) | None => exit,
+        })
+    }
+
+    /// Says what came of the job; writes its failures where they are wanted.
+    pub(super) async fn tell(&self, outcome: Outcome) -> Result<Exit, Fault> {
+        let source = if outcome.has_failures() || self.args.failures_out.is_some() {
+            Some(self.source_of(outcome.task()).await)
+        } else {
+            None
+        };
+        let outcome = match &source {
+            Some(Ok(source)) => outcome.naming(&**source, &self.members()).await,
+            _ => outcome,
+        };
+        if let Some(stop) = outcome.stop_note() {
+            self.shell.screen.must_say(&stop);
+        }
+        let mut onto_stdout = false;
+        if let (Some(path), Some(source)) = (&self.args.failures_out, source) {
+            onto_stdout = path.as_os_str() == "-";
+            let of = failures_out::Failed {
+                tasks: &*self.store,
+                task: outcome.task().id,
+                source,
+                members: &self.members(),
+            };
+            let written = failures_out::write(of, path).await?;
+            self.say(&format!("{written} failed items written to {}", path.display()));
+        }
+        match self.args.output {
+            Output::Json => screen::print(&outcome.json().to_string())?,
+            Output::Table if onto_stdout => self.say(&outcome.table(false)),
+            Output::Table => screen::print(&outcome.table(self.args.failures_out.is_none()))?,
+        }
+        Ok(outcome.exit())
+    }
+
+    /// What of an item's data says who it is.
+    fn members(&self) -> Members {
+        self.args.key_column.as_deref().map_or(Members::All, Members::parse)
+    }
+}
