@@ -5,6 +5,7 @@ mod shown;
 
 use std::path::{Path, PathBuf};
 
+use self::args::FileArgs;
 use super::Shell;
 use super::args::{ConfigArgs, ConfigVerb};
 use super::exit::Exit;
@@ -25,8 +26,8 @@ const FILE_DEFAULT: &str = "config.toml";
 /// `Config` with every fault of the configuration.
 pub(super) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> {
     let text = match &args.verb {
-        ConfigVerb::Check { file } => {
-            let file = chosen(file.as_deref());
+        ConfigVerb::Check(args) => {
+            let file = chosen(args);
             // What the service manager asks before a start must be what the start itself will find.
             let config =
                 serviceable(load(file.as_deref(), shell)?).map_err(|faults| Fault::of_config(&faults))?;
@@ -41,9 +42,10 @@ pub(super) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> 
 }
 
 /// The file that is meant: the one that is named, else the one that a node would read.
-fn chosen(file: Option<&Path>) -> Option<PathBuf> {
+fn chosen(args: &FileArgs) -> Option<PathBuf> {
     let here = Path::new(FILE_DEFAULT);
-    file.map(Path::to_owned).or_else(|| here.exists().then(|| here.to_owned()))
+    let file = args.file.as_ref().or(args.named.as_ref());
+    file.cloned().or_else(|| here.exists().then(|| here.to_owned()))
 }
 
 /// Whether a start would refuse what the configuration names; whether its port is free now.

@@ -22,7 +22,7 @@ use super::settings::{AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhau
 
 /// A text is not the setting that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not {expected}; {}examples: {examples}", guessed(.text, .expected))]
+#[error("{text:?} is not {expected}; {}examples: {examples}", guess::told(.text, .expected))]
 pub struct TextError {
     /// What was written.
     pub text: String,
@@ -30,12 +30,6 @@ pub struct TextError {
     pub expected: &'static str,
     /// Some texts that would do.
     pub examples: &'static str,
-}
-
-/// What a rate was meant to be.
-fn guessed(text: &str, expected: &str) -> String {
-    let rate = if expected.contains("a rate (") { guess::rate(text) } else { None };
-    rate.map_or_else(String::new, |rate| format!("did you mean {rate:?}? "))
 }
 
 /// What a text form says of itself when it can't be read.

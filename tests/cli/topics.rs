@@ -51,7 +51,7 @@ fn the_default_configuration_is_the_documented_one_and_sound() {
     place.write("shown.toml", &shown.stdout);
     let again = place.windrow(&["config", "show", "shown.toml"]).expect(0);
     assert_eq!(again.stdout, shown.stdout);
-    place.windrow(&["config", "check", "shown.toml"]).expect(0);
+    place.windrow(&["config", "check", "--config", "shown.toml"]).expect(0);
 }
 
 #[test]

@@ -10,6 +10,8 @@ Examples:
   windrow cluster status
   windrow cluster status -o json
 
+Nodes are a cluster when they have the same database server: 'windrow help serve' says how one joins.
+
 Exit: 0 when all is well, 1 when something isn't.";
 
 /// `windrow cluster`

@@ -18,7 +18,11 @@ writes a token for an administrator to a file and prints which (auth.bootstrap_t
 Without --config, ./config.toml is read if there is one; else defaults and the environment hold (WINDROW_NODE__DATA_DIR
 is node.data_dir). The API is described at /docs of the address that is printed, with the file of the first token.
 SIGTERM or Ctrl-C drains: no new work, calls under way end, progress is saved; a second one ends at once.
-SIGHUP reads the configuration anew, SIGUSR1 prints the tree of actors.";
+SIGHUP reads the configuration anew, SIGUSR1 prints the tree of actors.
+
+Nodes with the same store.url (PostgreSQL or MariaDB) and copies of one auth.key_file are a cluster; each needs a name of its
+own (node.name) and an address that the others reach (http.advertise). 'windrow db migrate' makes the tables once for all;
+'windrow cluster' shows them, docs/operations.md says the rest.";
 
 /// `windrow serve`
 #[derive(Debug, Args)]

@@ -51,7 +51,7 @@ const KEYS: Listing = Listing {
 /// # Errors
 /// `Config` with every fault of the configuration.
 pub(super) fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let file = chosen(args.file.as_deref());
+    let file = chosen(&args.file);
     let all = config::shown(file.as_deref(), shell.env.iter().cloned());
     let all = all.map_err(|faults| Fault::of_config(&faults))?;
     let look = Look::new(&args.view, shell);

@@ -10,6 +10,13 @@ const UNITS: [(&[&str], &str, f64); 4] = [
 /// Words for "a second" without a unit.
 const PER_SECOND: [&str; 3] = ["rps", "qps", "tps"];
 
+/// The question behind a text that isn't what was expected; empty where nothing is guessed.
+pub(super) fn told(text: &str, expected: &str) -> String {
+    let is_rate = [super::RATE.expected, super::RATE_LIMIT.expected].contains(&expected);
+    let rate = if is_rate { rate(text) } else { None };
+    rate.map_or_else(String::new, |rate| format!("did you mean {rate:?}? "))
+}
+
 /// The rate in the first unit in which it is a whole number. A rate without its time is of a second, as many tools take it.
 pub(super) fn rate(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
