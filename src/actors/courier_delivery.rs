@@ -22,7 +22,7 @@ use crate::ports::data_log::{DataLogLine, LogOrigin};
 use crate::ports::handler::{LogLevel, LogLine};
 use crate::ports::hook::{HookCall, HookReply};
 use crate::ports::outbox::{Delivery, Settlement};
-use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit};
+use crate::ports::task_store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit};
 
 /// The wait before another try, doubled with each one up to the longest.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
@@ -185,7 +185,8 @@ impl Delivering {
 
 /// Whether an answer came too late to matter.
 fn is_over(error: &CommandError) -> bool {
-    matches!(error, CommandError::NotFound(_) | CommandError::Refused(_) | CommandError::StaleStart { .. })
+    use CommandRefusal::{StaleStart, Status};
+    matches!(error, CommandError::NotFound(_) | CommandError::Refused(Status(_) | StaleStart { .. }))
 }
 
 /// What a ready business changes: `total`, `skip_first` and `params` of its reply; all else is its own affair.

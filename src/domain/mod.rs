@@ -30,6 +30,7 @@ pub mod histogram;
 pub mod ids;
 pub mod invariants;
 pub mod latency;
+pub mod life;
 pub mod lifecycle;
 pub mod limit;
 pub mod meaning;

@@ -1,7 +1,6 @@
 //! Ownership and progress of shards: claims and fenced checkpoints.
 
 use std::cmp::Reverse;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +12,13 @@ use crate::domain::abandonment::Abandonments;
 use crate::domain::counters::Counters;
 use crate::domain::execution::{Reach, Shared};
 use crate::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
-use crate::domain::lifecycle::{ShardState, StopReason, TASK_RECOVERS, Wish};
+use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::settings::RateLimit;
 use crate::domain::shards::{Pause, Share, Slow, Told};
 use crate::domain::task::ShardRange;
 use crate::domain::verdict::{ItemTrouble, Outage, ParkedItem, SideRecord};
+
+pub use crate::domain::life::{MOVE_PATIENCE, RunClose};
 
 /// Shards in one call of [`RunStore::checkpoint`]: bounds how long the write lock is held.
 pub const CHECKPOINT_SHARDS_MAX: usize = 100;
@@ -25,9 +26,6 @@ pub const CHECKPOINT_SHARDS_MAX: usize = 100;
 pub const FAILURE_CODES_MAX: usize = 100;
 /// The group of all codes past the first [`FAILURE_CODES_MAX`].
 pub const FAILURE_CODE_OTHER: &str = "OTHER";
-
-/// How long a shard that was moved is left to the node that it was moved to, from its release on.
-pub const MOVE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The states of shards that may be claimed, in the order in which a hunt looks through them; a `running` one only
 /// from a dead owner.
@@ -166,55 +164,6 @@ pub enum ClaimOutcome {
     Lost,
     /// Its checkpoint has this version, which this program does not read: nothing was changed, a newer node may.
     Newer(u8),
-}
-
-/// How a run gives its shard back, with its last checkpoint, in the same transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunClose {
-    /// Still to be run: claimable at once by anyone (drain, hand-over).
-    Released,
-    /// Everything is settled.
-    Done,
-    /// The task stopped.
-    Stopped {
-        /// Why.
-        reason: StopReason,
-        /// The sentence shown to people.
-        text: String,
-    },
-    /// To be tried again by itself, not before a time.
-    Recovering {
-        /// When.
-        not_before: WallMs,
-        /// A machine slug.
-        reason: String,
-        /// The sentence shown to people.
-        text: String,
-        /// Which recovery in a row this is; none leaves the count as it is.
-        nth: Option<u32>,
-    },
-}
-
-impl RunClose {
-    /// Whether it says nothing of a crash loop: the run ended in order, or because too much failed.
-    pub fn is_calm(&self) -> bool {
-        match self {
-            RunClose::Released | RunClose::Stopped { .. } => true,
-            RunClose::Recovering { reason, .. } => reason == TASK_RECOVERS,
-            RunClose::Done => false,
-        }
-    }
-}
-
-impl fmt::Display for RunClose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunClose::Released => f.write_str("handed over: any node may take it"),
-            RunClose::Done => f.write_str("done"),
-            RunClose::Stopped { reason, text } => write!(f, "stopped ({reason}): {text}"),
-            RunClose::Recovering { reason, text, .. } => write!(f, "recovers ({reason}): {text}"),
-        }
-    }
 }
 
 /// Log lines that came with replies, on their way with the checkpoint that holds what the replies said.

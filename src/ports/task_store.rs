@@ -15,7 +15,7 @@ use crate::domain::task::{Canary, Tuning};
 
 pub use super::actor::Actor;
 pub use super::shard_view::ShardView;
-pub use super::task_command::{CommandError, MoveRefusal, TaskCommand, TaskEdit};
+pub use super::task_command::{CommandError, CommandRefusal, MoveRefusal, TaskCommand, TaskEdit};
 pub use super::task_create::{CreateError, Family};
 
 /// A task to be made.
@@ -145,9 +145,7 @@ pub struct TaskView {
     pub recoveries: u32,
 }
 
-/// The reason of a task whose owner is silent, and whose lease nobody can look at: it is told also of a running task,
-/// since its shard isn't released.
-pub const COORDINATOR_DOWN: &str = "coordinator_down";
+pub use crate::domain::life::COORDINATOR_DOWN;
 
 /// Why a queued task waits.
 #[derive(Clone, Debug, PartialEq, Eq)]

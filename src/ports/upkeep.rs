@@ -6,9 +6,7 @@ use super::StoreError;
 use crate::domain::elsewhere::Reaching;
 use crate::domain::ids::{SessionId, ShardId, TaskId, WallMs};
 
-/// What a task says that waits because its owner is gone.
-pub const OWNER_GONE: &str =
-    "the node that ran it is gone; it goes on from its last checkpoint as soon as a node takes it";
+pub use crate::domain::life::OWNER_GONE;
 
 /// Rows that one transaction of a sweep removes, at most.
 pub const SWEEP_MAX: u64 = 2_000;

@@ -8,7 +8,7 @@ use crate::ports::StoreError;
 use crate::ports::business_store::BusinessError;
 use crate::ports::named_limit_store::{LimitUsers, NamedLimitError};
 use crate::ports::peers::Silent;
-use crate::ports::task_store::{CommandError, CreateError, MoveRefusal};
+use crate::ports::task_store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
 
 /// One thing that is wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,18 +176,26 @@ impl From<CommandError> for ServiceError {
     fn from(error: CommandError) -> ServiceError {
         match error {
             CommandError::NotFound(id) => ServiceError::no_task(id),
-            CommandError::Refused(refusal) => ServiceError::WrongState(refusal),
-            CommandError::Fields(refusals) => ServiceError::FieldsRefused(fields(refusals)),
-            CommandError::Codes(_) => ServiceError::unprocessable("/code", error.to_string()),
-            CommandError::StaleStart { .. } => ServiceError::StaleStart(error.to_string()),
+            CommandError::Refused(refusal) => refusal.into(),
             CommandError::Changed { .. } => ServiceError::EtagMismatch(error.to_string()),
-            CommandError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
             CommandError::Move(refusal) => moved(&refusal),
             CommandError::HasRedrive(child) => ServiceError::Conflict {
                 detail: error.to_string(),
                 advice: format!("wait for {child} to end, or cancel it"),
             },
             CommandError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<CommandRefusal> for ServiceError {
+    fn from(refusal: CommandRefusal) -> ServiceError {
+        match refusal {
+            CommandRefusal::Status(refusal) => ServiceError::WrongState(refusal),
+            CommandRefusal::Fields(refusals) => ServiceError::FieldsRefused(fields(refusals)),
+            CommandRefusal::Codes(_) => ServiceError::unprocessable("/code", refusal.to_string()),
+            CommandRefusal::StaleStart { .. } => ServiceError::StaleStart(refusal.to_string()),
+            CommandRefusal::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
         }
     }
 }

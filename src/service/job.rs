@@ -8,7 +8,9 @@ use crate::domain::lifecycle::{Status, StopReason};
 use crate::domain::settings::Auto;
 use crate::domain::task::Tuning;
 use crate::ports::StoreError;
-use crate::ports::task_store::{Actor, CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView};
+use crate::ports::task_store::{
+    Actor, CommandError, CommandRefusal, CreateError, NewTask, TaskCommand, TaskStore, TaskView,
+};
 
 /// A job as a command describes it. Its identity is its name; what it means must not change under the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +191,7 @@ pub async fn stop(
     let stop = TaskCommand::Stop { reason: StopReason::Operator };
     let command = if at_once { TaskCommand::StopNow } else { stop };
     match tasks.command(id, &command, actor, now).await {
-        Ok(_) | Err(CommandError::Refused(_)) => Ok(()),
+        Ok(_) | Err(CommandError::Refused(CommandRefusal::Status(_))) => Ok(()),
         Err(error) => Err(error),
     }
 }

@@ -8,7 +8,7 @@ use super::{Service, ServiceError};
 use crate::domain::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::domain::lifecycle::{DORMANT, Status, StopReason, Wish};
 use crate::domain::tuning_patch::TuningPatch;
-use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskEdit, TaskView};
+use crate::ports::task_store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView};
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,7 +229,7 @@ impl Service {
                 }
                 Ok(Told { task, is_new: true })
             }
-            Err(CommandError::Refused(refusal)) => {
+            Err(CommandError::Refused(CommandRefusal::Status(refusal))) => {
                 let task = self.task(id).await?;
                 if is_there(&task) {
                     return Ok(Told { task, is_new: false });

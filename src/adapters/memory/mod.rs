@@ -4,7 +4,6 @@
 //! around everything makes each call a transaction; an effect checks before it changes, so a refusal leaves nothing.
 
 mod commands;
-mod control;
 mod data_log;
 mod failures;
 mod faults;
@@ -13,6 +12,7 @@ mod history;
 mod hooks;
 mod items;
 mod leases;
+mod life;
 mod limits;
 mod moves;
 mod outbox;

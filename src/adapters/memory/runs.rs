@@ -205,7 +205,7 @@ fn take(state: &mut State, request: &ClaimRequest) {
     if let (Some(past), Some(heir)) = (past, &heir) {
         past.tell(state, request.shard.task, Fate::TakenOver(heir), request.now);
     }
-    progress::refresh(state, request.shard.task, request.now, None);
+    progress::refresh(state, request.shard.task, request.now);
 }
 
 fn claimed(state: &State, request: &ClaimRequest) -> ClaimOutcome {

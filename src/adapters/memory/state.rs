@@ -98,6 +98,7 @@ pub(super) struct Task {
     pub(super) status_reason: Option<String>,
     pub(super) status_text: Option<String>,
     pub(super) since: WallMs,
+    pub(super) next_at: Option<WallMs>,
     pub(super) wish: Wish,
     pub(super) tuning: Tuning,
     pub(super) control_rev: u64,
@@ -249,15 +250,5 @@ impl State {
             after: change.1,
         };
         self.audit.push((task, entry));
-    }
-}
-
-impl Task {
-    pub(super) fn states(&self) -> Vec<ShardState> {
-        self.shards.iter().map(|shard| shard.state).collect()
-    }
-
-    pub(super) fn is_owned(&self) -> bool {
-        self.shards.iter().any(|shard| shard.state == ShardState::Running)
     }
 }

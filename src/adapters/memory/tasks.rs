@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 
-use super::progress::status_json;
 use super::state::{Shard, State, Task};
-use super::{Call, MemoryStore, commands, moves, shards, shown};
+use super::{Call, MemoryStore, commands, life, moves, shown};
 use crate::adapters::start_token;
 use crate::domain::abandonment::Abandonments;
 use crate::domain::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
+use crate::domain::life::{ShardLife, status_json};
 use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::limit::key::LimitKey;
 use crate::domain::task::ShardRange;
@@ -240,6 +240,7 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         status_reason: None,
         status_text: None,
         since: now,
+        next_at: None,
         wish: Wish::Rest,
         tuning: new.tuning.clone(),
         control_rev: 1,
@@ -266,5 +267,5 @@ fn made(new: &NewTask, now: WallMs) -> Task {
 
 fn shard(new: &NewTask, now: WallMs) -> Shard {
     let (start, end) = (ItemIndex(new.skip_first.0.min(new.total.0)), ItemIndex(new.total.0));
-    shards::shard(0, ShardRange { start, end }, now)
+    life::shard(&ShardLife::new(0, ShardRange { start, end }, Wish::Rest, now))
 }

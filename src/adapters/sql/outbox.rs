@@ -3,19 +3,50 @@
 use std::collections::{BTreeSet, HashMap};
 
 use async_trait::async_trait;
+use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{business, outbox, task};
-use super::{Store, error};
+use super::entity::{business, meta, outbox, task};
+use super::{Store, Transaction, error};
 use crate::domain::business::HookKind;
-use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::ids::{StoreId, TaskId, WallMs};
+use crate::domain::life::HookCall;
 use crate::ports::StoreError;
 use crate::ports::outbox::{Delivery, OutboxStore, Settlement};
 
 pub(super) const DUE: &str = "due";
 pub(super) const DONE: &str = "done";
 pub(super) const DEAD: &str = "dead";
+
+/// Leaves a call to be delivered, with the change that causes it.
+pub(super) async fn leave(
+    transaction: &Transaction,
+    task: TaskId,
+    call: &HookCall,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let store = meta::Entity::find_by_id("store_id".to_owned()).one(transaction).await.map_err(error)?;
+    let store = StoreId(store.map(|fact| fact.val).unwrap_or_default());
+    // At most one of a kind in a start: the same id for every attempt to deliver it.
+    let delivery = format!("{}-{task}-s{}-{}", store.0, call.start_no, call.kind.as_str());
+    let call = outbox::ActiveModel {
+        id: NotSet,
+        task_id: Set(task.0),
+        start_no: Set(call.start_no.cast_signed()),
+        kind: Set(call.kind.as_str().to_owned()),
+        payload: Set(call.body.to_string()),
+        state: Set(DUE.to_owned()),
+        due_at: Set(now.0),
+        attempts: Set(0),
+        created_at: Set(now.0),
+        delivery_id: Set(Some(delivery)),
+        last_error: Set(None),
+        expires_at: Set(Some(call.expires_at.0)),
+    };
+    outbox::Entity::insert(call).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
 
 /// The business of each task.
 type Owners = HashMap<i64, String>;

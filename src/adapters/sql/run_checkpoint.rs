@@ -6,7 +6,8 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, UpdateMany};
 
 use super::entity::{shard, shard_head};
-use super::{Store, Transaction, data_log, error, items, locks, run_close, shards, task_record, words};
+use super::task_life::Held;
+use super::{Store, Transaction, data_log, error, items, locks, run_close, words};
 use crate::domain::ids::{CheckpointSeq, TaskId};
 use crate::domain::lifecycle::ShardState;
 use crate::domain::verdict::SideRecord;
@@ -73,25 +74,19 @@ async fn write(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Resul
     data_log::note_replies(transaction, checkpoint, stored).await?;
     items::apply(transaction, checkpoint).await?;
     if checkpoint.canary_passed {
-        pass_canary(transaction, checkpoint).await?;
+        let mut held = Held::find(transaction, checkpoint.shard.task).await?;
+        held.life.pass_canary(checkpoint.now);
+        held.keep(transaction, (&[], None), checkpoint.now).await?;
     }
     if !checkpoint.told.is_empty() {
-        shards::tell(transaction, checkpoint.shard.task, checkpoint.told, checkpoint.now).await?;
+        let mut held = Held::find(transaction, checkpoint.shard.task).await?;
+        held.life.tell(checkpoint.told, checkpoint.now);
+        held.keep(transaction, (&[], None), checkpoint.now).await?;
     }
     if let Some(close) = &checkpoint.close {
-        run_close::close(transaction, checkpoint, close).await?;
+        run_close::finish(transaction, checkpoint.shard, close, checkpoint.now).await?;
     }
     Ok(CheckpointAck::Stored)
-}
-
-/// The task has no canary any more. Its owner knows, so the revision of its settings stays.
-async fn pass_canary(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Result<(), StoreError> {
-    let mut task = task_record::load(transaction, checkpoint.shard.task).await?;
-    if task.canary.take().is_some() {
-        task_record::save(transaction, &task, checkpoint.now).await?;
-        shards::let_go(transaction, task.id, checkpoint.now).await?;
-    }
-    Ok(())
 }
 
 /// A repeat of the number that is stored was a success; all else isn't believed.

@@ -4,7 +4,8 @@ use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, Query, SelectStatement
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::entity::{item, session, shard, shard_head};
-use super::{Store, Transaction, error, items, locks, run_history, task_record, words};
+use super::task_life::Held;
+use super::{Store, Transaction, error, items, locks, run_history, words};
 use crate::domain::checkpoint;
 use crate::domain::execution::{REACH_OF_CLAIM, Reach};
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
@@ -42,7 +43,9 @@ pub(super) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
         if let Some(before) = before.filter(|before| before.session_id.is_some()) {
             run_history::succeed(&transaction, &before, heir.as_deref(), request.now).await?;
         }
-        task_record::refresh_read(&transaction, task, request.now, None).await?;
+        let mut held = Held::of(&transaction, task).await?;
+        let deeds = held.refresh(&transaction, None, request.now).await?;
+        held.keep(&transaction, (&[deeds], None), request.now).await?;
     } else if !is_unfenced(&transaction, request.session).await? {
         return Ok(ClaimOutcome::Lost);
     }

@@ -5,10 +5,12 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Quer
 
 use super::dialect::{CHECKPOINT_MAX, settled};
 use super::entity::{item, shard_head, task};
-use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, shards, words};
+use super::{Store, error, items, run_checkpoint, run_claim, run_close, run_hunt, words};
 use crate::domain::execution::Shared;
 use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
+use crate::domain::lifecycle::ShardState;
 use crate::domain::shards::Share;
+use crate::domain::task::ShardRange;
 use crate::domain::verdict::{ItemTrouble, ParkedItem};
 use crate::ports::StoreError;
 use crate::ports::run_store::{
@@ -68,7 +70,7 @@ impl RunStore for Store {
         // The only shard has no share; the last one that is left has all, and still others beside it.
         let (abandoned_elsewhere, all_down) = match own.rate_share {
             None => (0, true),
-            Some(_) => shards::elsewhere(&self.readers, &own).await?,
+            Some(_) => elsewhere(self, &own).await?,
         };
         Ok(Control {
             wish: words::wish(&row.wish)?,
@@ -76,7 +78,7 @@ impl RunStore for Store {
             tuning: words::tuning(&row.tuning)?,
             finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
             canary: words::canary(row.canary.as_deref())?,
-            shared: Shared { share, items: shards::whole(&row).len(), abandoned_elsewhere, all_down },
+            shared: Shared { share, items: whole(&row).len(), abandoned_elsewhere, all_down },
             abandonments: words::abandonments(row.abandonments.as_deref())?,
             pause: words::pause(&row)?,
             slow: words::slow(&row),
@@ -99,4 +101,28 @@ fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
     let due_at = WallMs(row.due_at);
     let ItemTrouble { index, attempts, charged, failure, at, history } = items::trouble(row)?;
     Ok(ParkedItem { index, attempts, charged, failure, at, due_at, history })
+}
+
+/// The indexes of a task that are not left out at its head.
+fn whole(task: &task::Model) -> ShardRange {
+    ShardRange { start: words::index(task.skip_first.min(task.total)), end: words::index(task.total) }
+}
+
+/// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.
+async fn elsewhere(store: &Store, own: &shard_head::Model) -> Result<(u64, bool), StoreError> {
+    use shard_head::Column as C;
+    let others: Vec<(i64, String, Option<i64>)> = shard_head::Entity::find()
+        .select_only()
+        .columns([C::Abandoned, C::State, C::CircuitSince])
+        .filter(C::TaskId.eq(own.task_id))
+        .filter(C::ShardNo.ne(own.shard_no))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let abandoned = others.iter().map(|(abandoned, _, _)| abandoned).sum::<i64>().cast_unsigned();
+    let is_up = |(_, state, since): &(i64, String, Option<i64>)| {
+        since.is_none() && state != ShardState::Done.as_str()
+    };
+    Ok((abandoned, !others.iter().any(is_up)))
 }

@@ -1,14 +1,15 @@
-//! Obeys commands: the transition table decides, one transaction writes task, shards, audit and outbox.
+//! Obeys commands: the task's life decides what they do, one transaction writes it.
 
-use super::entity::task;
-use super::task_record::{self, Change, Note};
-use super::{
-    Store, Transaction, keep, locks, task_edit, task_finish, task_hooks, task_start, task_view, words,
-};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use super::entity::{session, task};
+use super::task_life::Held;
+use super::task_record::{self, Change};
+use super::{Store, Transaction, error, keep, locks, session_store, task_view};
+use crate::adapters::start_token;
 use crate::domain::ids::{TaskId, WallMs};
-use crate::domain::lifecycle::{
-    DORMANT, ShardState, Standing, Status, StopReason, Verb, decide, note_of_command,
-};
+use crate::domain::life::{Circumstances, Deeds, Listener, StartToken};
+use crate::domain::shards::Nodes;
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CommandError, TaskCommand, TaskView};
 
@@ -21,25 +22,15 @@ pub(super) async fn command(
     now: WallMs,
 ) -> Result<TaskView, CommandError> {
     let transaction = store.write().await?;
-    let mut row = find(&transaction, id).await?;
+    let row = locks::task(&transaction, id).await?.ok_or(CommandError::NotFound(id))?;
     locks::shards(&transaction, id).await?;
-    check_version(&row, expected)?;
-    let standing = standing(&transaction, &row).await?;
-    let settings = obey(&transaction, &mut row, command, standing, now).await?;
-    task_record::save(&transaction, &row, now).await?;
-    let status = words::status(&row)?;
-    let statuses = || (task_record::status_json(standing.status), task_record::status_json(status));
-    let (before, after) = settings.unwrap_or_else(statuses);
-    let action = command.action().to_owned();
-    let change = Change { task: Some(id), business: None, action, before: Some(before), after: Some(after) };
-    task_record::audit(&transaction, actor, change, now).await?;
-    if status == Status::Stopped && standing.status != Status::Stopped {
-        task_hooks::announce(&transaction, &row, Status::Stopped, now).await?;
+    let mut held = Held::of(&transaction, row).await?;
+    check_version(&held, expected)?;
+    let mut deeds = vec![obey(&transaction, &mut held, command, now).await?];
+    if held.life.must_refresh(command) {
+        deeds.push(held.refresh(&transaction, None, now).await?);
     }
-    if matches!(command, TaskCommand::Finish { .. }) || status == Status::Finalizing {
-        // It may have left nothing to do, or its end may add up by now.
-        task_record::refresh(&transaction, id, now, None).await?;
-    }
+    held.keep(&transaction, (&deeds, Some(actor)), now).await?;
     let row = task_record::load(&transaction, id).await?;
     let view = task_view::view_with_owners(&transaction, row).await?;
     keep(transaction, actor).await?;
@@ -49,137 +40,79 @@ pub(super) async fn command(
 /// Starts a task that was made in this transaction, or never started.
 pub(super) async fn start_new(
     transaction: &Transaction,
-    mut row: task::Model,
+    row: task::Model,
     actor: &Actor,
     now: WallMs,
 ) -> Result<task::Model, StoreError> {
-    let standing = Standing { wish: words::wish(&row.wish)?, status: words::status(&row)?, owned: false };
-    match task_start::start(transaction, &mut row, standing, None, now).await {
-        Ok(()) => {}
+    let id = TaskId(row.id);
+    let mut held = Held::of(transaction, row).await?;
+    let deeds = match obey(transaction, &mut held, &TaskCommand::Start, now).await {
+        Ok(deeds) => deeds,
         Err(CommandError::Store(error)) => return Err(error),
         Err(refusal) => return Err(StoreError::Refused(refusal.to_string())),
-    }
-    task_record::save(transaction, &row, now).await?;
-    let (id, status) = (TaskId(row.id), words::status(&row)?);
-    let action = TaskCommand::Start.action().to_owned();
-    let (before, after) =
-        (Some(task_record::status_json(standing.status)), Some(task_record::status_json(status)));
-    let change = Change { task: Some(id), business: None, action, before, after };
-    task_record::audit(transaction, actor, change, now).await?;
+    };
+    held.keep(transaction, (&[deeds], Some(actor)), now).await?;
     task_record::load(transaction, id).await
 }
 
-async fn find(transaction: &Transaction, id: TaskId) -> Result<task::Model, CommandError> {
-    locks::task(transaction, id).await?.ok_or(CommandError::NotFound(id))
-}
-
-fn check_version(row: &task::Model, expected: Option<u64>) -> Result<(), CommandError> {
-    let found = row.version.cast_unsigned();
+fn check_version(held: &Held, expected: Option<u64>) -> Result<(), CommandError> {
+    let found = held.version();
     match expected {
         Some(expected) if expected != found => Err(CommandError::Changed { expected, found }),
         _ => Ok(()),
     }
 }
 
-async fn standing(transaction: &Transaction, row: &task::Model) -> Result<Standing, StoreError> {
-    let shards = task_record::shards(transaction, TaskId(row.id)).await?;
-    let owned = shards.iter().any(|shard| shard.state == ShardState::Running.as_str());
-    Ok(Standing { wish: words::wish(&row.wish)?, status: words::status(row)?, owned })
-}
-
-/// Changes the row and the shards; says what was and what is where that isn't the status.
+/// Changes the task's life, with what the command needs to know around it.
 async fn obey(
     transaction: &Transaction,
-    row: &mut task::Model,
+    held: &mut Held,
     command: &TaskCommand,
-    standing: Standing,
     now: WallMs,
-) -> Result<Option<(String, String)>, CommandError> {
-    match command {
-        TaskCommand::Recover if row.status_reason.as_deref() == Some(DORMANT) => {
-            task_start::wake(transaction, row, standing, None, now).await?;
-        }
-        TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_) => {
-            return start(transaction, row, command, standing, now).await;
-        }
-        TaskCommand::Stop { reason } => {
-            end(transaction, row, (Verb::Stop, *reason), standing, now).await?;
-        }
-        TaskCommand::StopNow => {
-            end(transaction, row, (Verb::StopNow, StopReason::Operator), standing, now).await?;
-        }
-        TaskCommand::Cancel => {
-            end(transaction, row, (Verb::Cancel, StopReason::Operator), standing, now).await?;
-        }
-        TaskCommand::Tune(tuning) => {
-            decide(Verb::Tune, standing)?;
-            return Ok(Some(task_edit::tune(transaction, row, tuning).await?));
-        }
-        TaskCommand::Edit(edit) => {
-            task_edit::check(transaction, row, edit, standing).await?;
-            return Ok(Some(task_edit::apply(transaction, row, edit).await?));
-        }
-        TaskCommand::Finish { end } => {
-            task_finish::finish(transaction, row, standing, *end, now).await?;
-        }
-        TaskCommand::Abandon { code } => {
-            decide(Verb::Abandon, standing)?;
-            return Ok(Some(task_edit::abandon(transaction, row, code, now).await?));
-        }
-        TaskCommand::Recover => task_finish::recover(transaction, row, standing, now).await?,
-        TaskCommand::Ready { start_no, edit } => {
-            task_start::ready(transaction, row, standing, (*start_no, edit), now).await?;
-        }
-        TaskCommand::NotReady { start_no, text } => {
-            task_start::not_ready(transaction, row, standing, (*start_no, text), now).await?;
-        }
-    }
-    Ok(None)
-}
-
-/// Starts, or lets go on; says what was and is where that isn't the status alone.
-async fn start(
-    transaction: &Transaction,
-    row: &mut task::Model,
-    command: &TaskCommand,
-    standing: Standing,
-    now: WallMs,
-) -> Result<Option<(String, String)>, CommandError> {
-    let judging = matches!(command, TaskCommand::StartJudging(_));
-    let tuned = match judging {
-        true => Some(task_edit::tune(transaction, row, &words::tuning(&row.tuning)?.judging_items()).await?),
-        false => None,
+) -> Result<Deeds, CommandError> {
+    let plain = start_token::make()?;
+    let token = StartToken { hash: start_token::hash(&plain), plain };
+    let listener = match command.begins() {
+        true => held.listener(transaction).await?,
+        false => Listener::default(),
     };
-    let at = command.start_at();
-    if row.status_reason.as_deref() == Some(DORMANT) {
-        task_start::wake(transaction, row, standing, at, now).await?;
-    } else {
-        task_start::start(transaction, row, standing, at, now).await?;
-    }
-    Ok(tuned)
+    let nodes = match command.cuts() {
+        true => nodes(transaction, held.pool()).await?,
+        false => Nodes::default(),
+    };
+    let name_holder = name_holder(transaction, held, command).await?;
+    let around = Circumstances { now, listener: &listener, nodes, token: &token, name_holder };
+    Ok(held.life.obey(command, &around)?)
 }
 
-/// Stop and cancel.
-async fn end(
+/// The live nodes that take tasks of a pool.
+async fn nodes(transaction: &Transaction, pool: Option<&str>) -> Result<Nodes, StoreError> {
+    let rows = session::Entity::find().filter(session::Column::Fenced.eq(false)).all(transaction).await;
+    let mut nodes = Nodes { count: 0, capacity_micros: Some(0) };
+    for row in rows.map_err(error)? {
+        if !session_store::serves(&row, pool)? {
+            continue;
+        }
+        nodes.count += 1;
+        let offered = row.capacity.map(|micros| u128::from(micros.unsigned_abs()));
+        nodes.capacity_micros = nodes.capacity_micros.zip(offered).map(|(most, other)| most.max(other));
+    }
+    Ok(nodes)
+}
+
+/// The other task of the business that has the name which the command wants.
+async fn name_holder(
     transaction: &Transaction,
-    row: &mut task::Model,
-    (verb, reason): (Verb, StopReason),
-    standing: Standing,
-    now: WallMs,
-) -> Result<(), CommandError> {
-    let decision = decide(verb, standing)?;
-    row.wish = decision.wish.as_str().to_owned();
-    if decision.wish != standing.wish {
-        task_record::copy_wish(transaction, TaskId(row.id), decision.wish, now).await?;
-    }
-    // The first reason to stop is the one that is shown.
-    row.stop_reason.get_or_insert_with(|| reason.as_str().to_owned());
-    if decision.status != standing.status {
-        let said = note_of_command(verb, reason);
-        let note = said.map(|said| Note { reason: said.reason, text: said.text, next_at: None });
-        task_record::enter(row, decision.status, note, now);
-    }
-    Ok(())
+    held: &Held,
+    command: &TaskCommand,
+) -> Result<Option<TaskId>, StoreError> {
+    let Some(name) = command.wanted_name() else { return Ok(None) };
+    let holder = task::Entity::find()
+        .filter(task::Column::BusinessId.eq(held.business_id()))
+        .filter(task::Column::Name.eq(name))
+        .filter(task::Column::Id.ne(held.life.id.0))
+        .one(transaction);
+    Ok(holder.await.map_err(error)?.map(|holder| TaskId(holder.id)))
 }
 
 /// See [`crate::ports::task_store::TaskStore::release_name`].
@@ -190,7 +123,7 @@ pub(super) async fn release_name(
     now: WallMs,
 ) -> Result<(), CommandError> {
     let transaction = store.write().await?;
-    let mut row = find(&transaction, id).await?;
+    let mut row = locks::task(&transaction, id).await?.ok_or(CommandError::NotFound(id))?;
     let Some(name) = row.name.take() else { return Ok(()) };
     task_record::save(&transaction, &row, now).await?;
     let before = Some(serde_json::json!({ "name": name }).to_string());

@@ -7,10 +7,11 @@ use super::entity::{business, idempotency, shard, task};
 use super::task_delete::DELETING;
 use super::task_record::{self, Change};
 use super::{
-    Store, Transaction, error, keep, locks, named_limit_store, shards, task_command, task_view, upload_use,
-    words,
+    Store, Transaction, error, keep, locks, named_limit_store, task_command, task_life, task_view,
+    upload_use, words,
 };
 use crate::domain::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
+use crate::domain::life::{ShardLife, status_json};
 use crate::domain::lifecycle::{Status, Wish};
 use crate::domain::task::ShardRange;
 use crate::ports::StoreError;
@@ -108,7 +109,7 @@ async fn make(
     }
     let id = insert(transaction, owner, new, now).await?;
     remember_key(transaction, id, new, now).await?;
-    let after = Some(task_record::status_json(Status::Created));
+    let after = Some(status_json(Status::Created));
     let change =
         Change { task: Some(id), business: None, action: "task.create".to_owned(), before: None, after };
     task_record::audit(transaction, actor, change, now).await?;
@@ -240,7 +241,7 @@ async fn insert(
     let id = task::Entity::insert(row).exec(transaction).await.map_err(error)?.last_insert_id;
     let first = new.skip_first.0.min(new.total.0);
     let range = ShardRange { start: ItemIndex(first), end: ItemIndex(new.total.0) };
-    let row = shards::row(id, 0, range, now);
+    let row = task_life::new_shard(id, &ShardLife::new(0, range, Wish::Rest, now), 1, now);
     shard::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
     Ok(TaskId(id))
 }

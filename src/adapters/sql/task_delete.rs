@@ -7,6 +7,7 @@ use super::entity::{data_log, data_log_drop, failure_group, item, outbox, run, s
 use super::task_record::{self, Change};
 use super::{Store, Transaction, error, keep, locks, upload_use, words};
 use crate::domain::ids::{TaskId, WallMs};
+use crate::domain::life::{CommandRefusal, status_json};
 use crate::domain::lifecycle::{Refusal, Status};
 use crate::ports::StoreError;
 use crate::ports::task_store::{Actor, CommandError};
@@ -63,7 +64,7 @@ async fn deletable(transaction: &Transaction, id: TaskId) -> Result<task::Model,
     let row = locks::task(transaction, id).await?.ok_or(CommandError::NotFound(id))?;
     let status = words::status(&row)?;
     if !status.is_terminal() {
-        return Err(Refusal { verb: "delete", status, allowed: vec!["cancel"] }.into());
+        return Err(CommandRefusal::from(Refusal { verb: "delete", status, allowed: vec!["cancel"] }).into());
     }
     let ended = [Status::Finished, Status::Cancelled].map(Status::as_str);
     let child = task::Entity::find()
@@ -134,7 +135,7 @@ async fn last(store: &Store, id: TaskId, actor: &Actor, now: WallMs) -> Result<(
     shard::Entity::delete_many().filter(shard::Column::TaskId.eq(id.0)).exec(db).await.map_err(error)?;
     task::Entity::delete_by_id(id.0).exec(db).await.map_err(error)?;
     upload_use::give_up(db, row.source_id, id.0).await?;
-    let before = task_record::status_json(words::status(&row)?);
+    let before = status_json(words::status(&row)?);
     let action = "task.delete".to_owned();
     let change = Change { task: Some(id), business: None, action, before: Some(before), after: None };
     task_record::audit(db, actor, change, now).await?;

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{audit, business, failure_group, item, task};
+use super::entity::{audit, business, failure_group, item, start_token, task};
 use super::{
-    Store, error, items, settled, task_command, task_create, task_delete, task_move, task_start, task_view,
-    task_wait,
+    Store, error, items, settled, task_command, task_create, task_delete, task_move, task_view, task_wait,
 };
+use crate::adapters::start_token as tokens;
 use crate::domain::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use crate::ports::StoreError;
 use crate::ports::task_store::{
@@ -107,7 +107,7 @@ impl TaskStore for Store {
     }
 
     async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
-        task_start::of_token(self, token).await
+        of_token(self, token).await
     }
 
     async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
@@ -185,4 +185,17 @@ pub(super) fn entry(row: audit::Model) -> AuditEntry {
         before: row.before_json,
         after: row.after_json,
     }
+}
+
+async fn of_token(store: &Store, token: &str) -> Result<Option<TokenStart>, StoreError> {
+    let hash = tokens::hash(token);
+    let found = start_token::Entity::find_by_id(hash.clone()).one(&store.readers).await.map_err(error)?;
+    let Some(found) = found else { return Ok(None) };
+    let live = task::Entity::find_by_id(found.task_id)
+        .filter(task::Column::StartTokenHash.eq(hash))
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    let (task, start_no) = (TaskId(found.task_id), found.start_no.cast_unsigned());
+    Ok(Some(TokenStart { task, start_no, is_live: live.is_some() }))
 }

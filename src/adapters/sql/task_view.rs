@@ -7,7 +7,7 @@ use super::{damaged, error, words};
 use crate::domain::business::POOL_DEFAULT;
 use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, StopReason, TaskResult};
+use crate::domain::lifecycle::ShardState;
 use crate::domain::shards::Share;
 use crate::ports::StoreError;
 use crate::ports::task_store::{ShardView, TaskView};
@@ -65,8 +65,8 @@ pub(super) fn together(
         shards: shards.iter().map(shard).collect::<Result<_, _>>()?,
         shards_wanted: words::shards_wanted(row.shards_wanted),
         tuning: words::tuning(&row.tuning)?,
-        result: row.result.as_deref().map(result).transpose()?,
-        stop_reason: row.stop_reason.as_deref().map(stop_reason).transpose()?,
+        result: words::result(&row)?,
+        stop_reason: words::stop_reason(&row)?,
         name: row.name,
         status_reason: row.status_reason,
         status_text: row.status_text,
@@ -139,12 +139,4 @@ fn low_water(shards: &[shard_head::Model]) -> ItemIndex {
 fn next_at(shards: &[shard_head::Model]) -> Option<WallMs> {
     let waiting = shards.iter().filter(|shard| shard.state == ShardState::Recovering.as_str());
     waiting.map(|shard| WallMs(shard.not_before)).min()
-}
-
-fn result(text: &str) -> Result<TaskResult, StoreError> {
-    TaskResult::parse(text).ok_or_else(|| damaged("a result", text))
-}
-
-fn stop_reason(text: &str) -> Result<StopReason, StoreError> {
-    StopReason::parse(text).ok_or_else(|| damaged("a stop reason", text))
 }

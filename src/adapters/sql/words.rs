@@ -11,8 +11,8 @@ use super::damaged;
 use super::entity::{shard_head, task};
 use crate::domain::abandonment::Abandonments;
 use crate::domain::counters::Counters;
-use crate::domain::ids::{ClaimId, SessionId, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::{ShardState, Status, Wish};
+use crate::domain::ids::{ClaimId, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use crate::domain::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
 use crate::domain::settings::{Auto, Rate};
 use crate::domain::shards::{Pause, PauseReason, Slow};
 use crate::domain::task::{Canary, Tuning};
@@ -50,6 +50,20 @@ pub(super) fn wish(text: &str) -> Result<Wish, StoreError> {
 
 pub(super) fn status(row: &task::Model) -> Result<Status, StoreError> {
     Status::parse(&row.status).ok_or_else(|| damaged("a status", &row.status))
+}
+
+pub(super) fn stop_reason(row: &task::Model) -> Result<Option<StopReason>, StoreError> {
+    let read = |text: &str| StopReason::parse(text).ok_or_else(|| damaged("a stop reason", text));
+    row.stop_reason.as_deref().map(read).transpose()
+}
+
+pub(super) fn result(row: &task::Model) -> Result<Option<TaskResult>, StoreError> {
+    let read = |text: &str| TaskResult::parse(text).ok_or_else(|| damaged("a result", text));
+    row.result.as_deref().map(read).transpose()
+}
+
+pub(super) fn index(column: i64) -> ItemIndex {
+    ItemIndex(column.max(0).cast_unsigned())
 }
 
 pub(super) fn shard_state(row: &shard_head::Model) -> Result<ShardState, StoreError> {
@@ -157,4 +171,10 @@ pub(super) fn slow(row: &task::Model) -> Option<Slow> {
     let (until, micros) = row.slow_until.zip(row.slow_rate)?;
     let rate = Rate::new(micros.max(1).cast_unsigned(), Duration::from_secs(1_000_000))?;
     Some(Slow { rate, until: WallMs(until) })
+}
+
+/// The columns of a lower rate.
+pub(super) fn slow_columns(slow: Option<Slow>) -> Option<(i64, i64)> {
+    let micros = |slow: Slow| i64::try_from(slow.rate.micros_per_second()).unwrap_or(i64::MAX);
+    slow.map(|slow| (slow.until.0, micros(slow)))
 }

@@ -41,13 +41,6 @@ pub struct Model {
     pub reach_before: i64,
 }
 
-impl Model {
-    /// One past the highest index that a run which is over may have sent: an older program's writes high water alone.
-    pub fn may_have_left(&self) -> i64 {
-        self.reach.max(self.high_water)
-    }
-}
-
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
 pub enum Relation {}
 

@@ -1,0 +1,200 @@
+//! The life of a task, written once: what each command, each end of a run and each answer of a hook makes of a task and its
+//! shards, with the audit entries and hook calls that follow.
+//!
+//! A store reads a task into a [`Life`] under the task's lock, has it changed here, and writes what is different. It decides
+//! nothing itself. What is legal in which status stands in `lifecycle::transitions`; this is what a legal verb does.
+
+mod command;
+mod edit;
+mod hooks;
+mod obey;
+mod parts;
+mod run_end;
+mod shard;
+mod start;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+pub use command::{CommandRefusal, TaskCommand, TaskEdit};
+pub use hooks::{HookCall, Listener};
+pub use obey::Circumstances;
+pub use run_end::{MOVE_PATIENCE, OWNER_GONE, RunClose};
+pub use shard::ShardLife;
+pub use start::StartToken;
+pub use status::{COORDINATOR_DOWN, Evidence};
+
+use super::abandonment::Abandonments;
+use super::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use super::lifecycle::{Note, Standing, Status, StopReason, TaskResult, Wish};
+use super::settings::Auto;
+use super::shards::{Pause, Slow};
+use super::task::{Canary, ShardRange, Tuning};
+
+/// A task and its shards, as far as its life depends on them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Life {
+    /// Which task.
+    pub id: TaskId,
+    /// The name.
+    pub name: Option<String>,
+    /// The labels.
+    pub labels: BTreeMap<String, String>,
+    /// Higher goes first.
+    pub priority: i32,
+    /// When it is stopped.
+    pub deadline: Option<WallMs>,
+    /// Parameters as JSON text.
+    pub params: Option<String>,
+    /// How many items.
+    pub total: ItemCount,
+    /// Items before this index are excluded.
+    pub skip_first: ItemIndex,
+    /// The source's description as JSON text.
+    pub source: String,
+    /// A hash of what the source means.
+    pub meaning: u64,
+    /// Into how many shards it is cut when it starts.
+    pub shards_wanted: Auto<NonZeroU32>,
+    /// The live settings.
+    pub tuning: Tuning,
+    /// The first items, until they have passed.
+    pub canary: Option<Canary>,
+    /// Codes that people gave up.
+    pub abandonments: Abandonments,
+    /// What it wants.
+    pub wish: Wish,
+    /// What it is.
+    pub status: Status,
+    /// Since when it is that.
+    pub since: WallMs,
+    /// What is said beside the status.
+    pub note: Option<Note>,
+    /// When something happens by itself.
+    pub next_at: Option<WallMs>,
+    /// Why it is stopping or stopped.
+    pub stop_reason: Option<StopReason>,
+    /// How it finished.
+    pub result: Option<TaskResult>,
+    /// The number of its newest start; 0 before the first.
+    pub start_no: u32,
+    /// It doesn't run before.
+    pub start_at: Option<WallMs>,
+    /// Since when it waits in line.
+    pub queued_at: WallMs,
+    /// The first start.
+    pub started_at: Option<WallMs>,
+    /// The end for good.
+    pub finished_at: Option<WallMs>,
+    /// Until when the business may answer that it is ready.
+    pub awaiting_until: Option<WallMs>,
+    /// The hash of the present start's token; none once that start is over.
+    pub start_token: Option<String>,
+    /// Goes up with all that owners have to read again.
+    pub control_rev: u64,
+    /// Where it was ended early.
+    pub finish_at: Option<ItemIndex>,
+    /// A pause of all shards, which may be over.
+    pub pause: Option<Pause>,
+    /// A lower rate of all shards, which may be over.
+    pub slow: Option<Slow>,
+    /// The shards in the order of their numbers.
+    pub shards: Vec<ShardLife>,
+}
+
+/// What a change leaves beside the task and its shards, to be kept in the same transaction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Deeds {
+    /// Audit entries, in their order.
+    pub records: Vec<Record>,
+    /// The call by which the business is asked to prepare a start.
+    pub call: Option<HookCall>,
+    /// Whether a start took the token that it was given ([`Circumstances::token`]).
+    pub takes_token: bool,
+    /// Whether a start has ended, of which the business may want to hear ([`Life::announcement`]).
+    pub ends_start: bool,
+}
+
+/// An audit entry, but for when it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Who did it.
+    pub by: Author,
+    /// What was done.
+    pub action: String,
+    /// What was, as JSON text.
+    pub before: String,
+    /// What is, as JSON text.
+    pub after: String,
+}
+
+/// Who made a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// Whoever gave the command.
+    Caller,
+    /// Windrow itself, for this reason.
+    Windrow(Option<StopReason>),
+}
+
+impl Life {
+    /// Where it stands.
+    pub fn standing(&self) -> Standing {
+        let owned = self.shards.iter().any(ShardLife::is_running);
+        Standing { wish: self.wish, status: self.status, owned }
+    }
+
+    /// The indexes that are not left out at its head.
+    pub fn whole(&self) -> ShardRange {
+        let end = ItemIndex(self.total.0);
+        ShardRange { start: self.skip_first.min(end), end }
+    }
+
+    /// Whether a run ever owned a shard of it, so that items may have left.
+    fn has_run(&self) -> bool {
+        self.shards.iter().any(|shard| shard.has_run)
+    }
+
+    /// Whether it was finished early.
+    fn is_cut(&self) -> bool {
+        self.finish_at.is_some() || self.shards.iter().any(|shard| shard.end < shard.range_end)
+    }
+
+    /// Tells owners that they have something to read.
+    fn bump_control(&mut self) {
+        self.control_rev += 1;
+    }
+
+    /// Sets what it wants; shards that nobody owns follow at once.
+    fn set_wish(&mut self, wish: Wish, now: WallMs) {
+        self.wish = wish;
+        self.shards.iter_mut().for_each(|shard| shard.follow(wish, now));
+    }
+
+    /// Sets a status with what belongs to it. Nothing that belonged to the old one stays.
+    fn enter(&mut self, status: Status, (note, next_at): (Option<Note>, Option<WallMs>), now: WallMs) {
+        (self.status, self.since) = (status, now);
+        (self.note, self.next_at) = (note, next_at);
+        if !matches!(status, Status::Stopping | Status::Stopped) {
+            self.stop_reason = None;
+        }
+        if status != Status::AwaitingBusiness {
+            self.awaiting_until = None;
+        }
+        if status == Status::Stopped || status.is_terminal() {
+            // The start is over, and with it what its token was for.
+            self.start_token = None;
+        }
+        if status.is_terminal() {
+            self.finished_at = Some(now);
+        }
+    }
+}
+
+/// A status as the audit shows it.
+pub fn status_json(status: Status) -> String {
+    format!("{{\"status\":\"{status}\"}}")
+}

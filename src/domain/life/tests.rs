@@ -1,0 +1,1 @@
+//! What commands make of a task, without a store.
