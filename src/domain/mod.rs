@@ -4,7 +4,8 @@
 //! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `business_secrets`,
 //! `access`, `lifecycle`, `abandonment`, `meaning`, `network`, `shards`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
-//! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them.
+//! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them into a run, `life` what a task goes
+//! through over all of its runs.
 //! For people who watch: `handler_text`, `handler_sight`, `handler_journal`, `failed_calls`, `latency`, `histogram`, `tally`,
 //! `permits`, `series`, `explain`, `deadline`.
 

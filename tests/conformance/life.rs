@@ -10,7 +10,9 @@ use windrow::domain::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow::domain::task::{Canary, CanaryThen};
 use windrow::ports::run_store::{Hunt, RunClose};
-use windrow::ports::task_store::{CommandError, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote};
+use windrow::ports::task_store::{
+    CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote,
+};
 
 use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, task, tuning, with};
 
@@ -46,7 +48,9 @@ async fn is_candidate(harness: &Harness, shard: ShardId, now: WallMs) -> bool {
 
 fn fields(error: &CommandError) -> Vec<&'static str> {
     match error {
-        CommandError::Fields(refusals) => refusals.iter().map(|refusal| refusal.field).collect(),
+        CommandError::Refused(CommandRefusal::Fields(refusals)) => {
+            refusals.iter().map(|refusal| refusal.field).collect()
+        }
         other => panic!("{other}"),
     }
 }
@@ -97,7 +101,10 @@ pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harne
     let run = harness.claimed(shard, Epoch(0), session).await;
     assert_eq!((run.range.start, run.range.end), (ItemIndex(5), ItemIndex(20)), "shards are cut after it");
     let again = TaskCommand::Ready { start_no: 1, edit: Box::default() };
-    assert!(matches!(refused(&harness, shard, again).await, CommandError::Refused(_)), "it is ready already");
+    assert!(
+        matches!(refused(&harness, shard, again).await, CommandError::Refused(CommandRefusal::Status(_))),
+        "it is ready already"
+    );
 }
 
 pub async fn an_answer_to_an_earlier_start_is_stale(harness: Harness) {
@@ -108,7 +115,7 @@ pub async fn an_answer_to_an_earlier_start_is_stale(harness: Harness) {
     assert!(!start.is_live, "a stop ends the start");
     harness.command(shard.task, TaskCommand::Start).await;
     let old = TaskCommand::Ready { start_no: 1, edit: Box::default() };
-    let stale = CommandError::StaleStart { given: 1, present: 2 };
+    let stale = CommandError::Refused(CommandRefusal::StaleStart { given: 1, present: 2 });
     assert_eq!(refused(&harness, shard, old).await, stale);
     let start = harness.store.start_of_token(&first).await.unwrap().unwrap();
     assert_eq!((start.start_no, start.is_live), (1, false), "it is known for what it was");
@@ -208,7 +215,10 @@ pub async fn a_recovering_task_is_tried_at_once_when_told(harness: Harness) {
     let view = harness.command(run.shard.task, TaskCommand::Recover).await;
     assert_eq!((view.status, view.next_at, view.recoveries), (Status::Queued, None, 2));
     assert!(is_candidate(&harness, run.shard, NOW).await);
-    assert!(matches!(refused(&harness, run.shard, TaskCommand::Recover).await, CommandError::Refused(_)));
+    assert!(matches!(
+        refused(&harness, run.shard, TaskCommand::Recover).await,
+        CommandError::Refused(CommandRefusal::Status(_))
+    ));
 }
 
 pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) {
@@ -231,7 +241,7 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
     assert_eq!(view.source, r#"{"kind":"range","total":8}"#, "the source says the same");
     let taken =
         refused(&harness, shard, edit(TaskEdit { name: Some("taken".to_owned()), ..no_edit() })).await;
-    assert_eq!(taken, CommandError::NameTaken("taken".to_owned(), other.id));
+    assert_eq!(taken, CommandError::Refused(CommandRefusal::NameTaken("taken".to_owned(), other.id)));
     harness.command(made.id, TaskCommand::Start).await;
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
@@ -285,7 +295,7 @@ pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
     let run = harness.running(3).await;
     let id = run.shard.task;
     let early = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
-    assert!(matches!(early, CommandError::Refused(_)), "{early}");
+    assert!(matches!(early, CommandError::Refused(CommandRefusal::Status(_))), "{early}");
     harness.stored(with(closing(&run, 1, 3, RunClose::Done), vec![abandoned(1, "BAD")])).await;
     let child = harness.created(&NewTask { parent: Some(id), ..task(1) }).await;
     let kept = harness.store.delete(id, &actor(), NOW).await.unwrap_err();
@@ -333,7 +343,7 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
         harness.command(id, abandon(&format!("C{no}"))).await;
     }
     let one_more = harness.store.command(id, &abandon("D"), &actor(), NOW).await;
-    assert!(matches!(one_more, Err(CommandError::Codes(_))), "{one_more:?}");
+    assert!(matches!(one_more, Err(CommandError::Refused(CommandRefusal::Codes(_)))), "{one_more:?}");
 }
 
 pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Harness) {

@@ -9,7 +9,7 @@ use windrow::domain::settings::{Auto, Rate, RateLimit};
 use windrow::domain::shards::{Pause, PauseReason, Share, Slow, Told};
 use windrow::domain::task::{Canary, CanaryThen};
 use windrow::ports::run_store::{Candidate, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
-use windrow::ports::task_store::{CommandError, NewTask, TaskCommand, TaskEdit};
+use windrow::ports::task_store::{CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit};
 
 use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, hunt, request, task, tuning, with};
 
@@ -79,7 +79,9 @@ pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harnes
     let stop = || TaskCommand::Stop { reason: StopReason::Operator };
     let id = harness.created(&split(12, 3)).await.id;
     let refused = async |shards| match harness.store.command(id, &cut_into(shards), &actor(), NOW).await {
-        Err(CommandError::Fields(fields)) if fields.len() == 1 => fields[0].to_string(),
+        Err(CommandError::Refused(CommandRefusal::Fields(fields))) if fields.len() == 1 => {
+            fields[0].to_string()
+        }
         other => panic!("{other:?}"),
     };
     let view = harness.command(id, cut_into(2)).await;

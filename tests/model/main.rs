@@ -2,6 +2,7 @@
 
 mod capacity;
 mod checkpoint;
+mod life;
 mod lifecycle;
 
 /// Whether generated files are to be written anew (`UPDATE=1`).

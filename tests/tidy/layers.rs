@@ -18,7 +18,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("main", &["config", "telemetry", "node", "cli"]),
 ];
 
-/// What every module of `domain` may import: words. Only `execution` imports mechanisms.
+/// The modules of `domain` that put its mechanisms together: a run, and a task's life over its runs.
+const COMPOSERS: &[&str] = &["execution", "life"];
+
+/// What every module of `domain` may import: words. Only those that compose import mechanisms.
 const VOCABULARY: &[&str] = &[
     "ids",
     "run",
@@ -113,11 +116,12 @@ pub(crate) fn import_fault(from: &[String], to: &[String]) -> Option<String> {
 
 fn mechanism_fault(from: &[String], to: &[String]) -> Option<String> {
     let (module, target) = (from.get(1)?, to.get(1)?);
-    let is_free = module == "execution" || module == target || VOCABULARY.contains(&target.as_str());
+    let is_free =
+        COMPOSERS.contains(&module.as_str()) || module == target || VOCABULARY.contains(&target.as_str());
     // A type or function that `domain/mod.rs` re-exports is no module.
     let is_module = target.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     (!is_free && is_module)
-        .then(|| format!("inside domain only execution composes; {module} may not name {target}"))
+        .then(|| format!("inside domain only execution and life compose; {module} may not name {target}"))
 }
 
 /// Why a file may not name a crate; none when it may.

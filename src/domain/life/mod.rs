@@ -13,8 +13,6 @@ mod run_end;
 mod shard;
 mod start;
 mod status;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -2,7 +2,7 @@
 //! have in common is here.
 //!
 //! - SQLite has one writer: a transaction that writes holds the lock of the whole file from its beginning.
-//! - Servers lock rows. A transaction that reads and then writes locks what it read (`task_record::lock`), tasks before
+//! - Servers lock rows. A transaction that reads and then writes locks what it read (`locks`), tasks before
 //!   shards, both in ascending order; at READ COMMITTED each statement sees what was committed before it.
 //! - A statement that was a victim of other writers is a conflict: nothing of its transaction was kept, so the store
 //!   begins it again by itself ([`settled`]) before anybody hears of it.

@@ -1,1 +1,0 @@
-//! What commands make of a task, without a store.
