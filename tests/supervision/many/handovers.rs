@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::domain::ids::{ClaimId, ShardId};
 use windrow::domain::lifecycle::Status;
-use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow::ports::session_store::SessionStore;
 use windrow::ports::task_store::{CommandError, MoveRefusal, TaskStore};
 
@@ -46,11 +44,9 @@ async fn a_node_that_ends_has_given_its_leases_back_however_slow_their_store_is(
     };
     let (drained, ()) = tokio::join!(leaving.handle.drain(Duration::from_secs(60)), slow);
     assert!(drained, "everything ended in time");
-    let key = LeaseKey { shard: ShardId { task, no: 0 }, claim: ClaimId(uuid::Uuid::new_v4()) };
-    let leases = cluster.leases.as_ref().expect("with leases");
-    assert_eq!(leases.acquire(&[key], TTL).await, Ok(vec![LeaseReply::Held]), "nobody holds it");
-    leases.release(&[key]).await.expect("memory");
-    cluster.until_works("b").await;
+    // A lease that is held would keep the other one out until it ends.
+    let after = cluster.until_works("b").await;
+    assert!(after < TTL / 2, "nobody holds it: {after:?}");
     finishes(&cluster, task, 0).await;
 }
 
