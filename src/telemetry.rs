@@ -22,8 +22,9 @@ impl std::str::FromStr for Filter {
     type Err = BadFilter;
 
     fn from_str(text: &str) -> Result<Filter, BadFilter> {
-        // Each start would tell of a dozen migrations; whoever wants to hear of them names them.
-        EnvFilter::try_new(format!("sea_orm_migration=warn,{text}"))
+        // Each start would tell of a dozen migrations, and each line of an actor would begin with its number in ractor;
+        // whoever wants to hear of them names them.
+        EnvFilter::try_new(format!("sea_orm_migration=warn,ractor=warn,{text}"))
             .map(Filter)
             .map_err(|error| BadFilter(error.to_string()))
     }
