@@ -83,3 +83,16 @@ pub fn start_log<W: Write + 'static>(
 fn control<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> LogControl {
     LogControl(Box::new(move |filter| handle.reload(filter.0).is_ok()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_actors_have_no_span_unless_somebody_asks_for_it() {
+        let filter = |text: &str| text.parse::<Filter>().expect("a filter").0.to_string();
+        assert!(filter("debug").contains("ractor=warn"), "{}", filter("debug"));
+        let asked = filter("info,ractor=debug");
+        assert!(asked.contains("ractor=debug") && !asked.contains("ractor=warn"), "{asked}");
+    }
+}

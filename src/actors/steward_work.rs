@@ -181,7 +181,8 @@ fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {
     let serves = |session: &&SessionView| {
         session.face.pools.as_ref().is_none_or(|pools| pools.iter().any(|served| served == pool))
     };
-    let text = match drained.iter().find(serves) {
+    // One that ends drains, too, and nobody can undrain it.
+    let text = match drained.iter().filter(|session| session.drain).find(serves) {
         Some(one) => format!(
             "every node that serves its pool {pool} is drained; `windrow node undrain {}` lets one take tasks again",
             one.node

@@ -206,6 +206,7 @@ async fn a_task_at_its_rate_without_a_rate_and_without_a_run_is_explained_too() 
     let answer = rig.explain(5).await;
     assert_eq!((&answer["status"], &answer["advice"][0]["about"]), (&json!("stopped"), &json!("stopped")));
     assert!(answer["why"].as_str().is_some_and(|why| why.starts_with("the task is stopped")), "{answer:#}");
+    assert_eq!((&answer["target_rate"], &answer["causes"]), (&Value::Null, &json!([])), "nothing is missed");
 }
 
 #[tokio::test]
