@@ -94,10 +94,12 @@ async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
     }
 }
 
-/// Removes an upload that no task took. The node would do it a day later.
+/// Removes an upload that no task took. The node would do it a day later; until then it keeps one that a task was to take.
 async fn discard(link: &Link<'_>, upload: &Upload) {
     let path = format!("/v1/uploads/{}", segment(&upload.id));
-    if let Err(fault) = link.send(Request::delete(&path)).await {
+    if let Err(fault) = link.send(Request::delete(&path)).await
+        && fault.exit != Exit::Conflict
+    {
         link.say(&format!("the upload {} stays for a day: {}", upload.id, fault.because.join("; ")));
     }
 }

@@ -53,7 +53,8 @@ async fn a_node_that_ends_in_order_takes_what_is_left_of_its_earlier_lives_with_
         assert!(cluster.store.fence(died, heartbeat, cluster.clock_now()).await.expect("memory"));
     }
     cluster.boot("a").await;
-    assert!(cluster.node("a").handle.drain(Duration::from_secs(60)).await, "it ended in time");
+    let leaving = cluster.nodes.remove("a").expect("it runs");
+    assert!(leaving.handle.drain(Duration::from_secs(60)).await, "it ended in time");
     let left: Vec<String> =
         cluster.store.list().await.expect("memory").into_iter().map(|one| one.node).collect();
     assert_eq!(left, [cluster.name("b")], "only the one that died is shown");

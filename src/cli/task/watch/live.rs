@@ -125,7 +125,11 @@ impl Picture<'_> {
         self.state.windows.clear();
         if self.state.shows_failures() {
             match self.feed.done(Order::Failures).await {
-                Ok(found) => found.into_iter().for_each(|news| drop(self.state.hear(news))),
+                Ok(found) => {
+                    for news in found {
+                        self.state.hear(news);
+                    }
+                }
                 Err(error) => tracing::debug!(%error, "the last failures are not seen"),
             }
         }
