@@ -22,8 +22,9 @@ impl std::str::FromStr for Filter {
     type Err = BadFilter;
 
     fn from_str(text: &str) -> Result<Filter, BadFilter> {
-        // Each start would tell of a dozen migrations; whoever wants to hear of them names them.
-        EnvFilter::try_new(format!("sea_orm_migration=warn,{text}"))
+        // Each start would tell of a dozen migrations, and each line of an actor would begin with its number in ractor;
+        // whoever wants to hear of them names them.
+        EnvFilter::try_new(format!("sea_orm_migration=warn,ractor=warn,{text}"))
             .map(Filter)
             .map_err(|error| BadFilter(error.to_string()))
     }
@@ -81,4 +82,17 @@ pub fn start_log<W: Write + 'static>(
 
 fn control<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> LogControl {
     LogControl(Box::new(move |filter| handle.reload(filter.0).is_ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_actors_have_no_span_unless_somebody_asks_for_it() {
+        let filter = |text: &str| text.parse::<Filter>().expect("a filter").0.to_string();
+        assert!(filter("debug").contains("ractor=warn"), "{}", filter("debug"));
+        let asked = filter("info,ractor=debug");
+        assert!(asked.contains("ractor=debug") && !asked.contains("ractor=warn"), "{asked}");
+    }
 }

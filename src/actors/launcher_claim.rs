@@ -123,7 +123,17 @@ impl State {
         let path = self.leaf.path();
         let from = self.taken_from.as_deref().unwrap_or("nobody");
         let tree = self.arguments.node.tree.for_log(path, |printed| printed.start);
-        tracing::info!(actor = path, business = run.business(), from, %tree, "run began");
+        let (number, progress) = (run.cell.about.run.0, run.cell.progress());
+        tracing::info!(
+            actor = path,
+            business = run.business(),
+            run = number,
+            low_water = progress.low_water.0,
+            total = progress.total.0,
+            from,
+            %tree,
+            "run began"
+        );
     }
 
     /// Gives the shard back in the store without a run, then ends.

@@ -34,7 +34,8 @@ impl Run {
         let cell = cell(state, claimed)?;
         node.directory.enter(cell.clone());
         let progress = cell.progress();
-        tracing::info!(
+        // What people hear of a start is `run began`, once all of it has started.
+        tracing::debug!(
             actor = state.leaf.path(),
             run = cell.about.run.0,
             epoch = epoch.0,

@@ -11,6 +11,7 @@ use crate::domain::histogram::Histogram;
 use crate::domain::ids::{Moment, RunNo, ShardId};
 use crate::domain::permits::Permits;
 use crate::domain::series::Gauges;
+use crate::domain::settings::RateLimit;
 use crate::domain::tally::Tally;
 use crate::domain::task::Tuning;
 
@@ -101,6 +102,8 @@ pub struct RunSample {
     pub failed_attempts: u64,
     /// How it stands.
     pub gauges: Gauges,
+    /// The rate of its whole task, as it was set.
+    pub task_rate: RateLimit,
 }
 
 impl RunSample {
@@ -120,6 +123,7 @@ impl RunSample {
                 permits: progress.permits,
                 calls: tally.calls.clone(),
                 failed_attempts: tally.failed.count_all(),
+                task_rate: execution.task_rate(),
                 gauges: Gauges {
                     in_flight: progress.counters.in_flight,
                     concurrency: u64::from(progress.concurrency),

@@ -123,7 +123,7 @@ impl Actor for Session {
     async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
         state.end_beating();
         if let Some(life) = state.life.take()
-            && let Err(error) = state.node.sessions.end(life.id).await
+            && let Err(error) = end(&state.node, life.id).await
         {
             tracing::warn!(actor = state.leaf.path(), %error, "session row stays; it will be fenced");
         }
@@ -207,6 +207,17 @@ impl State {
     fn end_beating(&mut self) {
         self.beating.take().iter().chain(&self.dealing.take()).for_each(AbortHandle::abort);
     }
+}
+
+/// Ends a session in order. What is left of its node's earlier lives goes with it, where no shard names it: a node that
+/// ended in order isn't shown as one that died.
+async fn end(node: &NodeContext, id: SessionId) -> Result<(), StoreError> {
+    node.sessions.end(id).await?;
+    let sessions = node.sessions.list().await?;
+    for earlier in sessions.into_iter().filter(|one| one.fenced && one.node == node.node) {
+        node.sessions.end(earlier.id).await?;
+    }
+    Ok(())
 }
 
 async fn insert(node: &NodeContext, life: &Life, draining: bool) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@ use crate::domain::ids::{ShardId, TaskId, WallMs};
 use crate::domain::lifecycle::{DORMANT, StopReason, dormant_text};
 use crate::ports::StoreError;
 use crate::ports::data_log::{EXPIRE_MAX, LogRetention};
+use crate::ports::session_store::SessionView;
 use crate::ports::task_store::{CommandError, TaskCommand, WaitNote};
 use crate::ports::upkeep::{SWEEP_MAX, Sweep};
 
@@ -161,8 +162,10 @@ async fn dormant(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
 /// Says of waiting tasks that no live node takes them. Whoever begins to take them says something else, or runs them.
 async fn unserved(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
     let sessions = node.sessions.list().await?;
+    let (drained, taking): (Vec<SessionView>, Vec<SessionView>) =
+        sessions.into_iter().filter(|session| !session.fenced).partition(|session| session.face.draining);
     let mut served = Vec::new();
-    for session in sessions.into_iter().filter(|session| !session.fenced && !session.face.draining) {
+    for session in taking {
         let Some(pools) = session.face.pools else { return Ok(()) };
         served.extend(pools);
     }
@@ -170,14 +173,25 @@ async fn unserved(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
     if found.is_empty() {
         return Ok(());
     }
-    let notes: Vec<WaitNote> = found.into_iter().map(|(task, pool)| note(task, &pool)).collect();
+    let notes: Vec<WaitNote> = found.into_iter().map(|(task, pool)| note(task, &pool, &drained)).collect();
     node.tasks.explain_waits(&notes, now).await
 }
 
-fn note(task: TaskId, pool: &str) -> WaitNote {
-    let text = format!(
-        "no node that runs tasks serves its pool {pool}; start one with {pool} in node.pools and node.run_tasks = true"
-    );
+fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {
+    let serves = |session: &&SessionView| {
+        session.face.pools.as_ref().is_none_or(|pools| pools.iter().any(|served| served == pool))
+    };
+    // One that ends drains, too, and nobody can undrain it.
+    let text = match drained.iter().filter(|session| session.drain).find(serves) {
+        Some(one) => format!(
+            "every node that serves its pool {pool} is drained; `windrow node undrain {}` lets one take tasks again",
+            one.node
+        ),
+        None => format!(
+            "no node that runs tasks serves its pool {pool}; undrain one that does, or start one with {pool} in \
+             node.pools and node.run_tasks = true"
+        ),
+    };
     WaitNote { task, reason: "no_node".to_owned(), text }
 }
 

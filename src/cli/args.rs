@@ -180,6 +180,26 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_the_configuration_that_help_names_exist() {
+        let known: Vec<String> = crate::config::keys().into_iter().map(|key| key.name).collect();
+        let is_section = |word: &str| known.iter().any(|key| key.split('.').next() == Some(word));
+        let mut command = command();
+        command.build();
+        let mut open = vec![&mut command];
+        while let Some(command) = open.pop() {
+            let help = command.render_long_help().to_string();
+            let words = help.split(|c: char| !c.is_ascii_alphanumeric() && !"_.-/".contains(c));
+            let is_file = |word: &&str| [".txt", ".toml", ".py"].iter().any(|end| word.ends_with(end));
+            for word in words.map(|word| word.trim_end_matches('.')).filter(|word| !is_file(word)) {
+                let Some((section, _)) = word.split_once('.') else { continue };
+                let exists = known.iter().any(|key| key == word);
+                assert!(exists || !is_section(section), "{}: {word} is no key", command.get_name());
+            }
+            open.extend(command.get_subcommands_mut());
+        }
+    }
+
+    #[test]
     fn a_paragraph_is_one_line_and_examples_are_as_they_were() {
         let text = "Examples:\n  windrow dev\n  windrow run\n\nOne process: a node\nof its own.\nNo more.\n\nKeys:\n  a  b";
         let flowed = "Examples:\n  windrow dev\n  windrow run\n\nOne process: a node of its own. No more.\n\nKeys:\n  a  b";

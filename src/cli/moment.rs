@@ -31,12 +31,14 @@ pub(in crate::cli) enum Lean {
 }
 
 impl Lean {
-    /// What would be understood.
-    fn examples(self) -> &'static str {
-        match self {
-            Lean::Ahead => "22:00, tonight, 8h, tomorrow 06:00, 2026-11-22 22:00, 2026-11-22T22:00:00Z",
-            Lean::Back => "10m, 22:00, yesterday 18:00, 2026-11-22 22:00, 2026-11-22T22:00:00Z",
-        }
+    /// What would be understood, with dates that lie there.
+    fn examples<Z: TimeZone>(self, now: &DateTime<Z>) -> String {
+        let (words, step) = match self {
+            Lean::Ahead => ("22:00, tonight, 8h, tomorrow 06:00", TimeDelta::days(1)),
+            Lean::Back => ("10m, 22:00, yesterday 18:00", TimeDelta::days(-1)),
+        };
+        let day = now.naive_local().date().checked_add_signed(step).unwrap_or_default();
+        format!("{words}, {day} 22:00, {day}T22:00:00Z")
     }
 }
 
@@ -255,7 +257,8 @@ where
     Z::Offset: fmt::Display,
 {
     let found = read(text, lean, now).map_err(|error| {
-        Fault::new(Exit::Usage, "this is no time", format!("{flag} {text:?}: {error}")).hint(lean.examples())
+        Fault::new(Exit::Usage, "this is no time", format!("{flag} {text:?}: {error}"))
+            .hint(lean.examples(now))
     })?;
     let late = now.timestamp_millis().saturating_sub(found.at_ms);
     let past = (lean == Lean::Ahead && late > 0).then(|| {

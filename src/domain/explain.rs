@@ -19,6 +19,7 @@ pub use causes::{Cause, CauseKind};
 pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing};
 pub use text::{rate_like, rate_text};
 
+use super::lifecycle::Status;
 use super::settings::RateLimit;
 use super::stall::StallReason;
 use super::tuning_patch::TuningPatch;
@@ -35,7 +36,7 @@ const ADVICES_MAX: usize = 4;
 pub struct Explanation {
     /// The time that this is about.
     pub covered: Duration,
-    /// What the rate gave in it; none while no rate limits the task. Unit: millionths of an item.
+    /// What the rate gave in it; none while no rate limits the task, or it isn't to run. Unit: millionths of an item.
     pub target: Option<i64>,
     /// What was settled in it. Unit: millionths of an item.
     pub actual: i64,
@@ -79,7 +80,12 @@ impl Explanation {
 /// Explains a span.
 pub fn explain(facts: &Facts) -> Explanation {
     let actual = causes::micros(facts.settled);
-    let is_paced = matches!(facts.tuning.rate, RateLimit::Limited(_));
+    // A task that isn't to run misses nothing.
+    let rests = matches!(
+        facts.standing.status,
+        Status::Created | Status::Stopped | Status::Finished | Status::Cancelled
+    );
+    let is_paced = !rests && matches!(facts.tuning.rate, RateLimit::Limited(_));
     let causes = if is_paced { causes::of(facts) } else { Vec::new() };
     let missing: i64 = causes.iter().map(|cause| cause.micros).sum();
     let mut explanation = Explanation {
@@ -87,7 +93,7 @@ pub fn explain(facts: &Facts) -> Explanation {
         target: is_paced.then(|| actual.saturating_add(missing)),
         actual,
         causes,
-        waits: if is_paced { Vec::new() } else { facts.waits() },
+        waits: if is_paced || rests { Vec::new() } else { facts.waits() },
         why: String::new(),
         advice: Vec::new(),
     };
@@ -97,6 +103,12 @@ pub fn explain(facts: &Facts) -> Explanation {
 }
 
 impl Explanation {
+    /// Those that are worth an advice: without them the task would be noticeably faster.
+    fn curable_causes(&self) -> impl Iterator<Item = &Cause> {
+        let target = self.target.unwrap_or(0);
+        self.main_causes().filter(move |cause| cause.micros as f64 >= MISSING_MIN * target as f64)
+    }
+
     /// The causes that are worth a word, largest first.
     fn main_causes(&self) -> impl Iterator<Item = &Cause> {
         let (target, missing) = (self.target.unwrap_or(0), self.missing().unwrap_or(0));

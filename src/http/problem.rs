@@ -49,7 +49,7 @@ const FACTS: [(&str, S, &str, &str); 29] = [
         "item-not-recorded",
         S::NOT_FOUND,
         "Nothing is recorded of this item",
-        "read `/problems/item-not-recorded`: items that went well have no row",
+        "items that went well have no row; the task's counters say how many did",
     ),
     ("wrong-state", S::CONFLICT, "Not in this state", "one of the `allowed` actions"),
     ("conflict", S::CONFLICT, "Something stands in its way", "read `detail`"),

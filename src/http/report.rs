@@ -136,6 +136,10 @@ pub(super) struct RedrivePart {
     pub(super) name: Option<String>,
     #[schema(value_type = String)]
     pub(super) status: &'static str,
+    #[schema(value_type = Option<String>)]
+    pub(super) result: Option<&'static str>,
+    #[schema(value_type = Option<String>)]
+    pub(super) stop_reason: Option<&'static str>,
     pub(super) counts: Counts,
 }
 
@@ -257,6 +261,8 @@ fn redrive_part(task: &TaskView) -> RedrivePart {
         id: task.id.to_string(),
         name: task.name.clone(),
         status: task.status.as_str(),
+        result: task.result.map(|result| result.as_str()),
+        stop_reason: task.stop_reason.map(|reason| reason.as_str()),
         counts: Counts::of(task),
     }
 }

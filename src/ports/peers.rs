@@ -209,6 +209,9 @@ pub struct ExplainPart {
     pub codes: Vec<(String, u64)>,
     /// What the node has left for other rates; none without a bound. Unit: items per second.
     pub free_rate: Option<f64>,
+    /// It begins where the rate of the task was changed, which is later than was asked for. (An earlier version doesn't.)
+    #[serde(default)]
+    pub since_change: bool,
     /// The keys of shared limits that held runs there back last, and how many runs each; an earlier version says none.
     #[serde(default)]
     pub held_by: BTreeMap<String, u32>,

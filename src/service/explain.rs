@@ -27,6 +27,8 @@ pub const SECONDS_DEFAULT: u32 = 60;
 pub const SECONDS_MIN: u32 = 5;
 /// The longest span: what is kept second by second. Unit: seconds.
 pub const SECONDS_MAX: u32 = 900;
+/// So much is explained after a change of the rate, however young it is. Unit: seconds.
+const CHANGED_MIN: u64 = 3;
 /// A gap in the samples that is no longer than this is no time without a run: the next sample is not taken yet.
 const GAP_MAX: Duration = Duration::from_secs(2);
 
@@ -137,7 +139,10 @@ impl Service {
 
     /// What this node knows of the last `seconds` of a task.
     pub(super) fn explain_part(&self, task: TaskId, seconds: u32) -> ExplainPart {
-        let span = self.stats().span(task, u64::from(seconds));
+        let asked = Duration::from_secs(u64::from(seconds));
+        let changed = self.stats().same_rate_for(task).filter(|age| *age < asked);
+        let seconds = changed.map_or(u64::from(seconds), |age| age.as_secs().max(CHANGED_MIN));
+        let span = self.stats().span(task, seconds);
         let runs = self.supervisor().runs_of(task);
         ExplainPart {
             span: span.as_ref().map(|span| (span.covered, span.running)),
@@ -150,6 +155,7 @@ impl Service {
             handler: together(runs.iter().map(|run| &run.progress.handler)),
             codes: codes(&runs),
             free_rate: free_rate(self.supervisor().room()),
+            since_change: changed.is_some(),
             held_by: runs.iter().filter_map(|run| run.held_by.clone()).fold(BTreeMap::new(), counted),
         }
     }
@@ -164,6 +170,11 @@ fn facts(
     standing_for: Duration,
     seconds: u32,
 ) -> Facts {
+    // A node whose runs ended before the rate was changed says nothing of the time since.
+    let is_cut = parts.iter().any(|(_, part)| part.since_change);
+    let counts = |part: &ExplainPart| !is_cut || part.since_change || part.runs > 0;
+    let parts: Vec<(String, ExplainPart)> = parts.iter().filter(|(_, part)| counts(part)).cloned().collect();
+    let parts = parts.as_slice();
     let each = || parts.iter().map(|(_, part)| part);
     let span = span(parts, open);
     let idle = idle(task.status, span, standing_for, seconds);

@@ -325,7 +325,7 @@ fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &st
             let n = other.count;
             fault.advise(format!("if it is among the {n} failures of rarer codes, {FAILURE_CODE_OTHER:?} does them all; or name their indexes"))
         }
-        None => fault.advise(format!("GET /v1/tasks/{}/failures/groups lists them", origin.id)),
+        None => fault.advise(format!("`windrow task failures {}`, which lists them", origin.id)),
     }
 }
 

@@ -188,32 +188,33 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
     let abandoned: u64 = shards.iter().map(|shard| shard.counters.abandoned).sum();
     let recorded: u64 = facts.groups.iter().map(|group| group.count).sum();
     let check = |claim, holds, evidence| Check { claim, holds, evidence };
-    let at_end = if open.is_empty() {
-        format!("{} of {} shards", shards.len(), shards.len())
+    let count = shards.len();
+    let (ranges, all) = if count == 1 {
+        ("1 shard".to_owned(), "the only shard".to_owned())
     } else {
-        open.join("; ")
+        (format!("{count} shards"), format!("all {count} shards"))
     };
+    let at_end = if open.is_empty() { all } else { open.join("; ") };
+    let equals = |holds: bool| if holds { '=' } else { '≠' };
+    let (adds_up, is_recorded) = (settled == due && settled + excluded == total, recorded == abandoned);
+    let waiting = if facts.has_waiting_items { "items wait for a retry" } else { "none waits for a retry" };
     vec![
-        check(
-            "the shards' ranges tile the task",
-            tiles,
-            format!("{} shards over [{first}, {total})", shards.len()),
-        ),
+        check("the shards' ranges tile the task", tiles, format!("{ranges} over [{first}, {total})")),
         check("each shard's low water is its end", open.is_empty(), at_end),
         check(
             "nothing is parked or waits for a retry",
             parked == 0 && !facts.has_waiting_items,
-            format!("{parked} parked"),
+            format!("{parked} parked, {waiting}"),
         ),
         check(
             "the counters add up",
-            settled == due && settled + excluded == total,
-            format!("{settled} settled + {excluded} excluded = {total}"),
+            adds_up,
+            format!("{settled} settled + {excluded} excluded {} {total}", equals(adds_up)),
         ),
         check(
             "the failures recorded are the items abandoned",
-            recorded == abandoned,
-            format!("{recorded} = {abandoned}"),
+            is_recorded,
+            format!("{recorded} recorded {} {abandoned} abandoned", equals(is_recorded)),
         ),
     ]
 }

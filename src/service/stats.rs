@@ -12,6 +12,7 @@ use crate::actors::run_view::RunSample;
 pub use crate::actors::run_view::RunView;
 use crate::domain::ids::{Moment, RunNo, ShardId, TaskId};
 use crate::domain::series::{Gauges, Point, Series, Slice, Span};
+use crate::domain::settings::RateLimit;
 use crate::ports::clock::Clock;
 
 /// Between two samples.
@@ -39,6 +40,12 @@ impl Stats {
     pub fn span(&self, task: TaskId, seconds: u64) -> Option<Span> {
         let now = self.clock.now();
         self.board().tasks.get(&task)?.series.span(now, Duration::from_secs(seconds))
+    }
+
+    /// For how long a task has had its rate; none while it was never seen to change.
+    pub fn same_rate_for(&self, task: TaskId) -> Option<Duration> {
+        let now = self.clock.now();
+        self.board().tasks.get(&task)?.rate_changed_at.map(|at| now.since(at))
     }
 
     /// The points of a task between two moments, oldest first; see [`Series::slices`].
@@ -101,6 +108,10 @@ struct Track {
     series: Series,
     /// The end of its last point.
     last_at: Moment,
+    /// Its rate as it was seen last.
+    rate: Option<RateLimit>,
+    /// The end of the point in which that was another one before.
+    rate_changed_at: Option<Moment>,
 }
 
 impl Default for Board {
@@ -113,6 +124,8 @@ impl Board {
     /// Takes in what runs now, and what ended since the last sample.
     fn take_in(&mut self, live: Vec<RunSample>, ended: Vec<RunSample>, now: Moment) {
         let mut fresh: BTreeMap<TaskId, Slice> = BTreeMap::new();
+        let rates: Vec<(TaskId, RateLimit, Moment)> =
+            live.iter().map(|sample| (sample.shard.task, sample.task_rate, sample.at)).collect();
         let alive: BTreeSet<(ShardId, RunNo)> =
             live.iter().map(|sample| (sample.shard, sample.run)).collect();
         // A run that ended meanwhile is among both, first as it lived.
@@ -127,6 +140,12 @@ impl Board {
             let track = self.tasks.entry(task).or_default();
             track.last_at = slice.to;
             track.series.push(&slice);
+        }
+        for (task, rate, at) in rates {
+            let track = self.tasks.entry(task).or_default();
+            if track.rate.replace(rate).is_some_and(|before| before != rate) {
+                track.rate_changed_at = Some(at);
+            }
         }
         self.forget(now);
     }

@@ -194,6 +194,10 @@ async fn a_task_at_its_rate_without_a_rate_and_without_a_run_is_explained_too() 
     let answer = rig.until(5, "at its rate", |answer| number(answer, "actual_rate") >= 0.95 * RATE).await;
     add_up(&answer);
 
+    rig.node.admin.patch(&path, json!({"rate": "10/s"})).await.expect(200);
+    let young = |answer: &Value| number(answer, "span_seconds") < 10.0;
+    rig.until(60, "the new rate alone", |answer| young(answer) && number(answer, "target_rate") < 12.0).await;
+
     rig.node.admin.patch(&path, json!({"rate": "unlimited", "concurrency": 2})).await.expect(200);
     let answer = rig.until(5, "bounded", |answer| answer["waits"][0]["slug"] == "concurrency").await;
     assert!(answer["target_rate"].is_null() && answer["missing_rate"].is_null(), "{answer:#}");
@@ -206,6 +210,7 @@ async fn a_task_at_its_rate_without_a_rate_and_without_a_run_is_explained_too() 
     let answer = rig.explain(5).await;
     assert_eq!((&answer["status"], &answer["advice"][0]["about"]), (&json!("stopped"), &json!("stopped")));
     assert!(answer["why"].as_str().is_some_and(|why| why.starts_with("the task is stopped")), "{answer:#}");
+    assert_eq!((&answer["target_rate"], &answer["causes"]), (&Value::Null, &json!([])), "nothing is missed");
 }
 
 #[tokio::test]

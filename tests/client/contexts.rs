@@ -44,6 +44,9 @@ async fn a_context_that_isnt_there_or_is_wrong_is_told() {
     person.windrow("ctx use prd").await.refused(3, &["prd", "did you mean \"prod\"?"]);
     person.windrow("task list --context prd").await.refused(3, &["prod"]);
     person.windrow("ctx add x --server nowhere").await.refused(2, &["nowhere"]);
+    let told =
+        person.windrow("ctx add y --server http://127.0.0.1:1 --token-file nope").await.expect(0).stderr;
+    assert!(told.contains("warning: ") && told.contains("/nope isn't there"), "{told}");
     person.write(".config/windrow/contexts.toml", "[context.a]\nsever = \"x\"\n");
     person.windrow("task list").await.refused(78, &["did you mean \"server\"?", "contexts.toml"]);
 }

@@ -62,6 +62,10 @@ async fn a_node_is_drained_and_takes_tasks_again() {
     let done = person.windrow(&format!("node drain {name} --reason upgrade")).await.expect(0);
     assert_eq!(done.stdout, format!("{name}: drained; nothing runs on it\n"));
     assert!(done.stderr.contains(&format!("windrow node undrain {name}")), "{}", done.stderr);
+    assert!(done.stderr.contains("warning: no other node takes tasks"), "{}", done.stderr);
+    let cluster = person.windrow("cluster").await.expect(1).stdout;
+    let why = format!("no node takes tasks: {name} is drained; `windrow node undrain {name}` lets");
+    assert!(cluster.contains("degraded") && cluster.contains(&why), "{cluster}");
     let audit = node.admin.get("/v1/audit?action=node.drain").await.expect(200);
     assert_eq!(audit["items"][0]["reason"], "upgrade");
     let done = person.windrow(&format!("node undrain {name} -o json")).await.expect(0).json();

@@ -58,7 +58,7 @@ async fn an_item_is_told_attempt_by_attempt() {
     assert!(card.starts_with("#3  abandoned\n  attempt 1  ") && card.contains("NO_USER"), "{card}");
     assert!(card.contains("message    gone"), "{card}");
     assert_eq!(person.windrow("task item t1 3 -o json").await.expect(0).json()["state"], "abandoned");
-    person.windrow("task item t1 0").await.refused(3, &[]);
+    person.windrow("task item t1 0").await.refused(3, &["items that went well have no row"]);
     person.windrow("task item t1 99").await.refused(3, &[]);
 }
 
@@ -67,7 +67,7 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
     let (business, node) = node_with_failures().await;
     let person = Person::admin(&node);
     person.windrow("task redrive t1").await.expect(2);
-    person.windrow("task redrive t1 --code NONE").await.refused(7, &["NONE"]);
+    person.windrow("task redrive t1 --code NONE").await.refused(7, &["NONE", "windrow task failures t1"]);
     business.becomes(|_| Act::ok());
     let done = person.windrow("task redrive t1 --code NO_USER --rate 500/s --wait").await.expect(8).stdout;
     assert!(done.starts_with("created  t2 (redrive of t1, 2 items, same idempotency keys)"), "{done}");
@@ -86,6 +86,13 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
     assert_eq!(all, "t4\n");
     let why = person.windrow("task redrive t1 --code NO_USER").await.refused(7, &["made good by t2"]);
     assert!(why.stderr.contains("--again"), "{}", why.stderr);
+    business.becomes(|_| Act::json(200, json!({"result": "abandon", "code": "STILL"})));
+    person.windrow("task redrive t1 --code NO_USER --again --wait").await.expect(0);
+    let report = person.windrow("task report t1").await.expect(0).stdout;
+    assert!(
+        report.contains("t2  ✓ finished   ") && report.contains("t5  ✓ finished (with failures)"),
+        "{report}"
+    );
 }
 
 #[tokio::test]
@@ -115,6 +122,7 @@ async fn what_was_is_listed_and_reported() {
         text.contains("total 20  succeeded 17") && text.contains("✓ every item is accounted for"),
         "{text}"
     );
+    assert!(text.contains("1 shard over [0, 20)") && text.contains("3 recorded = 3 abandoned"), "{text}");
     let markdown = person.windrow("task report t1 --format markdown").await.expect(0).stdout;
     assert!(markdown.starts_with('#'), "{markdown}");
     let body = person.windrow("task report t1 -o json").await.expect(0).json();

@@ -89,6 +89,12 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
     person.windrow("task create push --total 1 --no-header").await.refused(2, &["--no-header"]);
     node.task("push", 1, json!({"name": "taken"})).await;
     person.windrow("task create push --total 1 --name taken").await.refused(4, &["taken"]);
+    let taken = ["task", "create", "push", "--name", "taken", "--csv", &good];
+    let told = person.run(&taken, "").await.refused(4, &["t1 is called push/taken"]);
+    assert!(!told.stderr.contains("rows 1"), "nothing was uploaded: {}", told.stderr);
+    let late = ["task", "create", "push", "--csv", &good, "--skip-first", "9"];
+    let told = person.run(&late, "").await.refused(7, &["/skip_first"]);
+    assert!(!told.stderr.contains("stays for a day"), "nobody asked: {}", told.stderr);
     for usage in
         ["--total 1 --rate fast", "", "--total 1 --csv x", "--total 1 --label x", "--total 1 --then ask"]
     {

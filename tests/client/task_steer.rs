@@ -217,6 +217,9 @@ async fn settings_are_changed_from_what_they_were_to_what_they_are() {
         (&bare["name"], &bare["deadline"], &bare["priority"]),
         (&Value::Null, &Value::Null, &json!(-3))
     );
+    person.windrow("task set t1 --deadline 2099-01-01T00:00:00Z").await.expect(0);
+    let none = person.windrow("task set t1 --deadline none").await.expect(0).stdout;
+    assert!(none.contains(" → none"), "{none}");
     person.windrow("task set t1").await.refused(2, &["no flag names a setting"]);
     person.windrow("task set t1 --total 5").await.refused(4, &["total"]);
     let many = person.windrow("task set --with-label b:2 --window 500 --yes").await.expect(0).stdout;

@@ -59,9 +59,10 @@ async fn a_list_can_be_narrowed_and_may_be_empty() {
     for (words, names) in [
         ("--status finished", "t1\n"),
         ("--label team:growth", "t2\n"),
+        ("-l team=growth", "t2\n"),
         ("--search black", "t1\n"),
         ("--oldest --limit 1", "t1\n"),
-        ("--business other", ""),
+        ("--business push --status stopped", ""),
     ] {
         assert_eq!(
             person.windrow(&format!("task list -o name {words}")).await.expect(0).stdout,
@@ -69,8 +70,10 @@ async fn a_list_can_be_narrowed_and_may_be_empty() {
             "{words}"
         );
     }
-    let none = person.windrow("task list --business other").await.expect(0);
+    let none = person.windrow("task list --status stopped").await.expect(0);
     assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "no tasks\n"));
+    person.windrow("task list --business other").await.refused(3, &["other", "windrow biz list"]);
+    person.windrow("task stop --business other --yes").await.refused(3, &["other"]);
     person.windrow("task list --status fast").await.refused(7, &["status"]);
 }
 

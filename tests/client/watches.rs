@@ -85,6 +85,32 @@ async fn a_stop_needs_a_yes_and_the_watch_stays_to_start_it_again() {
 }
 
 #[tokio::test]
+async fn failures_that_lie_open_go_on_and_the_last_picture_is_of_the_end() {
+    let business = Business::start(|seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
+        true => Act::json(200, json!({"result": "abandon", "code": "BAD"})),
+        false => Act::ok(),
+    })
+    .await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    node.task("push", 40, json!({"rate": "10/s", "error_budget": "none"})).await;
+    let person = Person::admin(&node);
+    let mut watch = in_terminal(&person, "task watch t1");
+    watch.says("○ created").await;
+    watch.types("q").await;
+    let done = watch.ended().await.expect(0);
+    assert!(done.stdout.contains("t1 isn't started; windrow task start t1"), "{}", done.stdout);
+    let mut watch = in_terminal(&person, "task watch t1");
+    watch.says("○ created").await;
+    watch.types("gf").await;
+    watch.says("   2  BAD").await;
+    watch.says("   4  BAD").await;
+    let done = watch.ended().await;
+    let (_, last) = done.stdout.rsplit_once("✓ finished").expect("a last picture");
+    assert!(last.contains("   8  BAD") && !last.contains(" window "), "{last}");
+}
+
+#[tokio::test]
 async fn what_goes_on_has_no_columns() {
     let (_business, node) = long_task().await;
     let refused = Person::admin(&node).windrow("task watch t1 -o csv").await;

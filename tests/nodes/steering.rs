@@ -47,6 +47,19 @@ async fn a_node_is_drained_and_a_task_moved_from_elsewhere() {
     assert!(ready.status == 503 && ready.text().contains("drained"), "{}", ready.text());
     let told = person.windrow(&format!("task move {task} --to {owner}")).await.refused(4, &["drains"]);
     assert!(told.stderr.contains("undrain"), "{}", told.stderr);
+    let told = person.windrow(&format!("node drain {other}")).await.expect(0);
+    assert_eq!(
+        told.stdout,
+        format!("{other}: draining; 1 run stops, and waits\n"),
+        "its state is people's wish"
+    );
+    assert!(told.stderr.contains("no other node takes tasks"), "{}", told.stderr);
+    let told = person.windrow("cluster").await.expect(1).stdout;
+    assert!(told.contains("no node takes tasks: "), "{told}");
+    let why = |view: &serde_json::Value| view["status_text"].as_str().unwrap_or_default().to_owned();
+    there.until(&task, "explained", |view| why(view).contains("is drained; `windrow node undrain ")).await;
+    person.windrow(&format!("node undrain {other}")).await.expect(0);
+    there.until(&task, "running again", |view| view["live"]["nodes"] == json!([other])).await;
     let told = person.windrow(&format!("node undrain {owner}")).await.expect(0).stdout;
     assert_eq!(told.trim(), format!("{owner}: serving"), "and so it takes what is moved to it");
     let told = person.windrow(&format!("task move {task} --to {owner} --wait")).await.expect(0).stdout;
@@ -60,7 +73,7 @@ async fn a_node_is_drained_and_a_task_moved_from_elsewhere() {
     let runs = here.admin.get(&format!("/v1/tasks/{task}/runs")).await.expect(200);
     let nodes: Vec<&str> =
         runs["items"].as_array().unwrap().iter().map(|run| run["node"].as_str().unwrap()).collect();
-    assert_eq!(nodes, [owner.as_str(), other.as_str(), owner.as_str()]);
+    assert_eq!(nodes, [owner.as_str(), other.as_str(), other.as_str(), owner.as_str()]);
     let items = cluster.business.seen();
     let mut indexes: Vec<u64> = items.iter().flat_map(|seen| seen.items()).map(|(index, _)| index).collect();
     let count = indexes.len();

@@ -47,6 +47,12 @@ pub(super) fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
     let path = contexts.save(shell)?;
     let current = if is_current { "; it is current" } else { "" };
     shell.screen.say(&format!("{} is in {}{current}", args.name, path.display()));
+    if let Some(file) = contexts.all[&args.name].token_file.as_ref().filter(|file| !file.exists()) {
+        shell.screen.must_say(&format!(
+            "warning: {} isn't there; it is read whenever the context is used",
+            file.display()
+        ));
+    }
     Ok(Exit::Ok)
 }
 

@@ -148,6 +148,7 @@ fn list_of(problem: &Problem) -> Option<&'static str> {
         ("not-found", "tasks") => Some("windrow task list"),
         ("not-found", "businesses") => Some("windrow biz list"),
         ("not-found", "nodes") => Some("windrow node list"),
+        ("not-found", "limits") => Some("windrow limit list"),
         _ => None,
     }
 }
@@ -253,6 +254,10 @@ mod tests {
             "instance": "/v1/tasks/t9", "try": ["list what there is"]});
         let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
         assert_eq!(fault.hint.as_deref(), Some("`windrow task list` shows what there is"));
+        let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "instance": "/v1/limits/gat",
+            "try": ["list what there is"]});
+        let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
+        assert_eq!(fault.hint.as_deref(), Some("`windrow limit list` shows what there is"));
     }
 
     #[test]

@@ -135,7 +135,10 @@ fn what_was_understood_is_said_unless_it_was_exact() {
     let since = told("--since", "10m", Lean::Back, &sunday()).expect("a time").1;
     assert_eq!(since.as_deref(), Some("--since 10m → 2026-11-22T13:55:06+01:00"));
     let fault = told("--deadline", "soon", Lean::Ahead, &sunday()).expect_err("no time");
-    assert_eq!((fault.exit, fault.hint.as_deref()), (Exit::Usage, Some(Lean::Ahead.examples())));
+    let hint = "22:00, tonight, 8h, tomorrow 06:00, 2026-11-23 22:00, 2026-11-23T22:00:00Z";
+    assert_eq!((fault.exit, fault.hint.as_deref()), (Exit::Usage, Some(hint)), "a date that is to come");
+    let back = told("--since", "soon", Lean::Back, &sunday()).expect_err("no time").hint;
+    assert!(back.is_some_and(|hint| hint.contains("2026-11-21 22:00")), "a date that was");
 }
 
 /// A zone like Berlin's in 2026: an hour ahead of UTC, two from 29 March to 25 October, changing at 01:00 UTC.

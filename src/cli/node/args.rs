@@ -21,7 +21,9 @@ Examples:
   windrow node drain n2 --reason \"new kernel\" --wait
   windrow node undrain n2
 
-Any node can be asked, also while n2 itself can't be reached.";
+Any node can be asked, also while n2 itself can't be reached. Other nodes take its tasks over; where there is none, they
+wait until a node is undrained. A node with a database of its own hands nothing over: what runs there goes on to its
+end.";
 
 /// How a node is changed.
 pub(super) const SET_EXAMPLES: &str = "\
@@ -53,7 +55,7 @@ pub enum Verb {
     /// Show the tree of a node's actors
     #[command(after_help = ACTORS_EXAMPLES)]
     Actors(ActorsArgs),
-    /// Let a node hand its tasks over and take none; a node alone lets them go on to their end
+    /// Let a node hand its tasks over and take none
     #[command(after_help = DRAIN_EXAMPLES)]
     Drain(DrainArgs),
     /// Let a node take tasks again

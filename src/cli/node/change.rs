@@ -29,9 +29,10 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
     let request = args.write.request(Request::post(&format!("{}/drain", path(&args.node))), Map::new());
     let Some(mut answer) = link.change(&args.write, request).await? else { return Ok(Exit::Ok) };
     let is_table = matches!(link.look.form, Form::Table | Form::Wide);
+    let has_heir = others_take(&link, &args.node).await?;
     if args.wait {
         if is_table && runs_on(&answer.json()?) > 0 {
-            screen::put(&drained(&args.node, &answer.json()?))?;
+            screen::put(&drained(&args.node, &answer.json()?, has_heir))?;
         }
         while is_busy(&answer.json()?) {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -42,7 +43,18 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
         return link.show_one(&NODES, &answer, card);
     }
     link.hint(&format!("windrow node undrain {} lets it take tasks again", args.node));
-    screen::put(&drained(&args.node, &answer.json()?)).map(|()| Exit::Ok)
+    screen::put(&drained(&args.node, &answer.json()?, has_heir))?;
+    if !has_heir {
+        link.must_say("warning: no other node takes tasks; they wait until a node is undrained");
+    }
+    Ok(Exit::Ok)
+}
+
+/// Whether another node takes tasks. Which pools it serves isn't asked: a task that none serves says so itself.
+async fn others_take(link: &Link<'_>, name: &str) -> Result<bool, Fault> {
+    let nodes = link.get("/v1/nodes").await?.json()?;
+    let mut others = nodes["items"].as_array().into_iter().flatten().filter(|node| node["id"] != name);
+    Ok(others.any(|node| node["state"] == "serving" && node["run_tasks"] == true))
 }
 
 /// Whether something still runs there. A node that is silent or fenced runs nothing that anybody could wait for.
@@ -58,16 +70,18 @@ fn runs_on(node: &Value) -> usize {
     node["runs"].as_array().map_or(0, Vec::len)
 }
 
-fn drained(name: &str, node: &Value) -> String {
+fn drained(name: &str, node: &Value, has_heir: bool) -> String {
     let state = node["state"].as_str().unwrap_or_default();
     let what = match (state, runs_on(node)) {
         ("silent" | "fenced", _) => "it gives no sign; others take over what it has".to_owned(),
         (_, 0) => "nothing runs on it".to_owned(),
-        // A node that has nobody to hand anything to is drained at once.
+        // A node with a database of its own hands nothing over, and is drained at once.
         ("drained", 1) => "1 run goes on to its end".to_owned(),
         ("drained", runs) => format!("{runs} runs go on to their end"),
-        (_, 1) => "1 run is handed over".to_owned(),
-        (_, runs) => format!("{runs} runs are handed over"),
+        (_, 1) if has_heir => "1 run is handed over".to_owned(),
+        (_, runs) if has_heir => format!("{runs} runs are handed over"),
+        (_, 1) => "1 run stops, and waits".to_owned(),
+        (_, runs) => format!("{runs} runs stop, and wait"),
     };
     format!("{name}: {state}; {what}")
 }

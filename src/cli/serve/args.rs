@@ -1,5 +1,6 @@
 //! `windrow serve` on the command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -21,7 +22,7 @@ SIGTERM or Ctrl-C drains: no new work, calls under way end, progress is saved; a
 SIGHUP reads the configuration anew, SIGUSR1 prints the tree of actors.
 
 Nodes with the same store.url (PostgreSQL or MariaDB) and copies of one auth.key_file are a cluster; each needs a name of its
-own (node.name) and an address that the others reach (http.advertise). 'windrow db migrate' makes the tables once for all;
+own (node.id) and an address that the others reach (http.advertise). 'windrow db migrate' makes the tables once for all;
 'windrow cluster' shows them, docs/operations.md says the rest.";
 
 /// `windrow serve`
@@ -31,9 +32,14 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Where to listen, instead of http.listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS")]
-    pub listen: Option<std::net::SocketAddr>,
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub listen: Option<SocketAddr>,
     /// Where the database and its lock are, instead of node.data_dir
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+}
+
+/// Reads where to listen.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "it takes an address and a port, such as 127.0.0.1:7700".to_owned())
 }

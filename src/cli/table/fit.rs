@@ -54,7 +54,7 @@ fn least_important(columns: &[&Column], places: &[Option<usize>]) -> Option<usiz
     let ranked = shown.filter_map(|at| match columns[at].keep {
         Keep::Always => None,
         Keep::Rank(rank) => Some((rank, at)),
-        Keep::Wide => Some((0, at)),
+        Keep::Wide | Keep::Csv => Some((0, at)),
     });
     ranked.min_by_key(|(rank, _)| *rank).map(|(_, at)| at)
 }

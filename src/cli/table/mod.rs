@@ -74,6 +74,8 @@ pub enum Keep {
     Rank(u8),
     /// It is shown in `-o wide` and CSV only.
     Wide,
+    /// It is shown in CSV only.
+    Csv,
 }
 
 /// What stands in a column.
@@ -149,9 +151,13 @@ pub struct Paper {
 }
 
 impl Listing {
-    /// The table, with every column in `wide`.
+    /// The table, with more columns in `wide`.
     pub fn table(&self, things: &[Value], times: &Times, paper: Paper, wide: bool) -> String {
-        let shown = |column: &&Column| wide || column.keep != Keep::Wide;
+        let shown = |column: &&Column| match column.keep {
+            Keep::Always | Keep::Rank(_) => true,
+            Keep::Wide => wide,
+            Keep::Csv => false,
+        };
         let columns: Vec<&Column> = self.columns.iter().filter(shown).collect();
         let rows: Vec<Vec<Cell>> = things.iter().map(|thing| cells(&columns, thing, times)).collect();
         // Who asks for everything gets everything, however long the lines are.

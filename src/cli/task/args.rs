@@ -100,7 +100,7 @@ pub struct ListArgs {
     #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
     pub status: Option<String>,
     /// With this label
-    #[arg(long, short = 'l', value_name = "KEY:VALUE", help_heading = "Which")]
+    #[arg(long, short = 'l', value_name = "KEY=VALUE", value_parser = make::label_sought, help_heading = "Which")]
     pub label: Option<String>,
     /// Whose name or business contains this
     #[arg(long, value_name = "TEXT", help_heading = "Which")]

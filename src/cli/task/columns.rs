@@ -39,6 +39,17 @@ pub const TASKS: Listing = Listing {
         Column::new("FINISHED", Side::Left, Keep::Wide, 7, |task, times| {
             Cell::time(task, "finished_at", times)
         }),
+        // What else a program compares; people see it in `task show`.
+        Column::new("TARGET RATE", Side::Left, Keep::Csv, 4, |task, _| Cell::member(task, "rate")),
+        Column::new("PENDING", Side::Right, Keep::Csv, 5, |task, _| count(task, "pending")),
+        Column::new("STOP REASON", Side::Left, Keep::Csv, 4, |task, _| Cell::member(task, "stop_reason")),
+        Column::new("LABELS", Side::Left, Keep::Csv, 4, |task, _| labels(task)),
+        Column::new("PRIORITY", Side::Right, Keep::Csv, 4, |task, _| Cell::member(task, "priority")),
+        Column::new("LIMITS", Side::Left, Keep::Csv, 4, |task, _| limits(task)),
+        Column::new("START AT", Side::Left, Keep::Csv, 7, |task, times| Cell::time(task, "start_at", times)),
+        Column::new("DEADLINE", Side::Left, Keep::Csv, 7, |task, times| Cell::time(task, "deadline", times)),
+        Column::new("LOW WATER", Side::Right, Keep::Csv, 5, |task, _| number(task["low_water"].as_u64())),
+        Column::new("SHARDS", Side::Right, Keep::Csv, 4, |task, _| shards(task)),
     ],
     name: |task| task["id"].as_str().unwrap_or_default().to_owned(),
     none: "no tasks",
@@ -82,6 +93,26 @@ fn eta(task: &Value) -> Cell {
     match words::eta(task) {
         Some(eta) => Cell::new(human::span(eta)).plain(eta.as_secs().to_string()),
         None => Cell::nothing(),
+    }
+}
+
+/// `team=growth day=5`.
+fn labels(task: &Value) -> Cell {
+    let labels = task["labels"].as_object().into_iter().flatten();
+    let pairs = labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+    Cell::new(pairs.collect::<Vec<_>>().join(" "))
+}
+
+fn limits(task: &Value) -> Cell {
+    let names = task["limits"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    Cell::new(names.collect::<Vec<_>>().join(" "))
+}
+
+/// Into how many it is cut; before its start that may be `auto`.
+fn shards(task: &Value) -> Cell {
+    match task["shard_list"].as_array().map_or(0, Vec::len) {
+        0 => Cell::member(task, "shards"),
+        cut => Cell::new(cut.to_string()),
     }
 }
 

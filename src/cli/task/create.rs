@@ -6,6 +6,7 @@ use super::args::make::{CloneArgs, CreateArgs};
 use super::draft::{Draft, Operation, json};
 use super::follow::{Made, follow};
 use super::rows::{self, Upload};
+use super::which::is_business;
 use super::words;
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
@@ -69,6 +70,7 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
         let items = json("--items", inline)?;
         draft.put("source", rows::Inline { kind: "inline", items: &items })?;
     } else {
+        is_free(args, link).await?;
         let upload = rows::upload(&args.items, link).await?;
         draft.put("source", object!({"type": "file", "upload": upload.id}))?;
         return Ok(Some(upload));
@@ -76,10 +78,28 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
     Ok(None)
 }
 
-/// Removes an upload that no task took. The node would do it a day later.
+/// That the business is there and the name is free: better said before a large file goes over the wire. The node has the
+/// last word.
+async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
+    // The node refuses it as a part of the task.
+    let refused = |fault| Fault { exit: Exit::Rejected, ..fault };
+    is_business(link, Some(&args.business)).await.map_err(refused)?;
+    let Some(name) = &args.known.name else { return Ok(()) };
+    match link.task(&format!("{}/{name}", args.business)).await {
+        Ok(id) => {
+            let because = format!("{id} is called {}/{name}", args.business);
+            Err(Fault::new(Exit::Conflict, "the name is taken", because).hint("another name"))
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+/// Removes an upload that no task took. The node would do it a day later; until then it keeps one that a task was to take.
 async fn discard(link: &Link<'_>, upload: &Upload) {
     let path = format!("/v1/uploads/{}", segment(&upload.id));
-    if let Err(fault) = link.send(Request::delete(&path)).await {
+    if let Err(fault) = link.send(Request::delete(&path)).await
+        && fault.exit != Exit::Conflict
+    {
         link.say(&format!("the upload {} stays for a day: {}", upload.id, fault.because.join("; ")));
     }
 }

@@ -20,6 +20,9 @@ use crate::client::{Answer, ClientError, Request, segment};
 /// Members of `retry` in the API; settings of their own everywhere else.
 const RETRY: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
 
+/// What takes a deadline away.
+const NO_DEADLINE: &str = "none";
+
 /// Members that change by themselves, which a plan doesn't tell.
 const PASSING: [&str; 12] = [
     "since",
@@ -186,7 +189,18 @@ impl Draft {
     /// As [`Draft::time`].
     pub(super) fn times(&mut self, content: &Content, link: &Link<'_>) -> Result<(), Fault> {
         self.time("start_at", content.start_at.as_ref(), link)?;
-        self.time("deadline", content.deadline.as_ref(), link)
+        self.deadline(content.deadline.as_ref(), link)
+    }
+
+    /// Adds when it is stopped; `none` takes that away.
+    ///
+    /// # Errors
+    /// As [`Draft::time`].
+    pub(super) fn deadline(&mut self, text: Option<&String>, link: &Link<'_>) -> Result<(), Fault> {
+        match text {
+            Some(text) if text == NO_DEADLINE => self.put("deadline", serde_json::Value::Null),
+            text => self.time("deadline", text, link),
+        }
     }
 
     /// Adds the canary, and whether it starts.

@@ -1,11 +1,12 @@
 //! `windrow task list`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::args::ListArgs;
 use super::columns::TASKS;
+use super::which::is_business;
 use crate::cli::Shell;
 use crate::cli::exit::Exit;
 use crate::cli::fault::Fault;
@@ -31,6 +32,9 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
         .query_option("sort", args.oldest.then_some("id"));
     let listed = link.list(request, Some(&args.paging)).await?;
     let mut tasks = listed.things()?;
+    if tasks.is_empty() {
+        is_business(&link, args.business.as_deref()).await?;
+    }
     if matches!(link.look.form, Form::Table | Form::Wide | Form::Csv) {
         add_nodes(&link, &mut tasks).await;
     }
@@ -48,20 +52,25 @@ async fn add_nodes(link: &Link<'_>, tasks: &mut [Value]) {
     }
     let Ok(answer) = link.get("/v1/nodes").await else { return };
     let Ok(nodes) = answer.json() else { return };
-    let mut of: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for node in nodes["items"].as_array().into_iter().flatten() {
         for run in node["runs"].as_array().into_iter().flatten() {
             if let (Some(task), Some(node)) = (run["task"].as_str(), node["id"].as_str()) {
-                of.insert(task, node);
+                of.entry(task).or_default().insert(node);
             }
         }
     }
     for task in tasks {
-        let node = task["id"].as_str().and_then(|id| of.get(id)).map(|node| json!(node));
+        let node = task["id"].as_str().and_then(|id| of.get(id)).map(|nodes| json!(joined(nodes)));
         if let (Some(node), Some(members)) = (node, task.as_object_mut()) {
             members.insert("node".to_owned(), node);
         }
     }
+}
+
+/// `n1 n2`.
+fn joined(nodes: &BTreeSet<&str>) -> String {
+    nodes.iter().copied().collect::<Vec<_>>().join(" ")
 }
 
 /// Why a task waits, if it isn't its own turn that it waits for; or what goes wrong with its handler.

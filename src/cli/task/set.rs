@@ -48,7 +48,7 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         ));
     }
     let link = Link::open(&args.remote, shell)?;
-    draft.time("deadline", args.deadline.as_ref(), &link)?;
+    draft.deadline(args.deadline.as_ref(), &link)?;
     let deed = Deed { verb: "change", usual: LIVING, danger: Danger::Ordinary, is_dry: args.write.dry_run };
     let ids = chosen(&link, &args.which(), deed).await?;
     let send = async |id: &str| {

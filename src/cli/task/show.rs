@@ -75,7 +75,7 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
     for (label, name) in [
         ("created", "created_at"),
         ("not before", "start_at"),
-        ("started", "started_at"),
+        (started(task), "started_at"),
         ("deadline", "deadline"),
         ("finished", "finished_at"),
     ] {
@@ -85,6 +85,12 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
         card = card.line("warning", warning);
     }
     card
+}
+
+/// What the time of its start is: of one that waits and has not run yet, only somebody's wish.
+fn started(task: &Value) -> &'static str {
+    let has_begun = task["status"] != "queued" || words::done(task).0 > 0;
+    if has_begun { "started" } else { "asked to start" }
 }
 
 /// Each shard on a line of its own; a task of one has nothing to say here.

@@ -8,7 +8,7 @@ use crate::domain::counters::Counters;
 use crate::domain::failed_calls::FailedCalls;
 use crate::domain::ids::{ItemCount, ItemIndex, Moment};
 use crate::domain::permits::Permits;
-use crate::domain::settings::Rate;
+use crate::domain::settings::{Rate, RateLimit};
 use crate::domain::stall::StallReason;
 use crate::domain::tally::Tally;
 use crate::domain::task::Tuning;
@@ -148,6 +148,11 @@ impl Execution {
         if low != self.head.0 || low >= self.high {
             self.head = (low, now);
         }
+    }
+
+    /// The rate of the whole task, as it was set: without shares, slow-downs and room.
+    pub fn task_rate(&self) -> RateLimit {
+        self.whole.rate
     }
 
     /// The settings in force.

@@ -22,7 +22,7 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
         return explanation.waits.first().map(|(reason, _)| unpaced(*reason, facts)).into_iter().collect();
     }
     let mut advice: Vec<Advice> =
-        explanation.main_causes().flat_map(|cause| about(cause, facts, explanation)).collect();
+        explanation.curable_causes().flat_map(|cause| about(cause, facts, explanation)).collect();
     advice.truncate(ADVICES_MAX);
     advice
 }

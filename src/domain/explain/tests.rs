@@ -307,3 +307,28 @@ fn calls_that_fail_are_told_also_where_no_permit_is_lost() {
         "the task reaches its rate; 12 calls failed in 39s, the last with HTTP_400 at item 7: no such field"
     );
 }
+
+#[test]
+fn what_is_not_to_run_misses_nothing() {
+    for status in [Status::Created, Status::Stopped, Status::Finished, Status::Cancelled] {
+        let mut facts = lost(20_000, StallReason::Limit, "{}");
+        facts.standing.status = status;
+        let explanation = explained(&facts);
+        assert_eq!((explanation.target, explanation.causes.len()), (None, 0), "{status}");
+        assert!(explanation.waits.is_empty(), "{status}");
+    }
+}
+
+#[test]
+fn a_cause_below_a_hundredth_of_the_rate_gets_no_advice() {
+    let mut facts = minute(29_000, "{}");
+    (facts.permits.late, facts.permits.slowed) = (250 * MICRO, 750 * MICRO);
+    let explanation = explained(&facts);
+    let about: Vec<CauseKind> = explanation.advice.iter().map(|advice| advice.about).collect();
+    assert_eq!(about, [CauseKind::Slowed], "250 of 30,000 are no matter");
+}
+
+#[test]
+fn high_rates_are_written_as_settings_are() {
+    assert_eq!([99_999.0, 1000.2, 999.94, 5.0].map(rate_text), ["99999/s", "1000/s", "999.9/s", "5.0/s"]);
+}

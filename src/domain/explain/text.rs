@@ -22,7 +22,9 @@ pub fn rate_like(per_second: f64, like: f64) -> String {
         size if size < 1e-9 => "0.0/s".to_owned(),
         size if size < 0.01 => format!("{:.1}/h", per_second * 3600.0),
         size if size < 1.0 => format!("{per_second:.3}/s"),
-        _ => format!("{per_second:.1}/s"),
+        size if size < 1000.0 => format!("{per_second:.1}/s"),
+        // As a setting is written.
+        _ => format!("{per_second:.0}/s"),
     }
 }
 

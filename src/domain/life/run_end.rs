@@ -57,6 +57,8 @@ impl fmt::Display for RunClose {
         match self {
             RunClose::Released => f.write_str("handed over: any node may take it"),
             RunClose::Done => f.write_str("done"),
+            // A run hears only that it is to stop; why is with its task.
+            RunClose::Stopped { reason: StopReason::Operator, text } => f.write_str(text),
             RunClose::Stopped { reason, text } => write!(f, "stopped ({reason}): {text}"),
             RunClose::Recovering { reason, text, .. } => write!(f, "recovers ({reason}): {text}"),
         }

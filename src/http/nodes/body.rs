@@ -195,6 +195,16 @@ impl NodeBody {
         (&self.id, &self.state, self.live.state != "unreachable")
     }
 
+    /// Whether it would take tasks if people hadn't drained it.
+    pub(super) fn is_drained(&self) -> bool {
+        matches!(self.state.as_str(), "drained" | "draining") && self.run_tasks
+    }
+
+    /// Whether it takes tasks now.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.state == "serving" && self.run_tasks
+    }
+
     /// The numbers that move, for streams.
     pub(in crate::http) fn numbers(&self) -> Value {
         json!({
@@ -226,6 +236,8 @@ fn state(row: &NodeRow, face: Option<&NodeFace>) -> String {
     let session = &row.session;
     match face {
         _ if session.fenced => "fenced".to_owned(),
+        // It hears of the wish with its next heartbeat.
+        Some(face) if session.drain && face.state == "serving" => drained_word(face.runs.len()).to_owned(),
         Some(face) => face.state.clone(),
         None if row.is_silent() => "silent".to_owned(),
         None if session.drain || session.face.draining => drained_word(row.holds.len()).to_owned(),

@@ -40,7 +40,7 @@ pub(super) struct ClusterBody {
 /// Something that isn't well.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ClusterReason {
-    /// `node_silent`, `node_fenced`, `node_unreachable` or `orphaned`.
+    /// `node_silent`, `node_fenced`, `node_unreachable`, `none_takes_tasks` or `orphaned`.
     #[schema(value_type = String)]
     reason: &'static str,
     /// A sentence.
@@ -83,6 +83,7 @@ pub(super) async fn cluster(State(app): State<App>) -> Result<Json<ClusterBody>,
         let text = format!("{} parts of tasks wait for another node to take them over", counts.orphaned);
         reasons.push(ClusterReason { reason: "orphaned", text });
     }
+    reasons.extend(none_takes_tasks(&nodes));
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
     for node in &nodes {
         *versions.entry(node.version().to_owned()).or_default() += 1;
@@ -111,4 +112,22 @@ fn reason(node: &NodeBody) -> Option<ClusterReason> {
         _ => return None,
     };
     Some(ClusterReason { reason, text })
+}
+
+/// That people drained every node that would take tasks: nothing runs then, and nothing but this looks wrong.
+fn none_takes_tasks(nodes: &[NodeBody]) -> Option<ClusterReason> {
+    let drained: Vec<&str> =
+        nodes.iter().filter(|node| node.is_drained()).map(|node| node.judged().0).collect();
+    if drained.is_empty() || nodes.iter().any(NodeBody::takes_tasks) {
+        return None;
+    }
+    let text = format!(
+        "no node takes tasks: {} drained; `windrow node undrain {}` lets it take tasks again",
+        match drained.as_slice() {
+            [one] => format!("{one} is"),
+            several => format!("{} are", several.join(", ")),
+        },
+        drained[0]
+    );
+    Some(ClusterReason { reason: "none_takes_tasks", text })
 }

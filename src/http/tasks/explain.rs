@@ -53,7 +53,7 @@ pub(super) struct ExplanationJson {
     since: String,
     /// What happens next by itself, and when.
     next: Option<NextJson>,
-    /// The time that this is about: less than was asked for when the task is younger.
+    /// The time that this is about: less than was asked for when the task is younger, or its rate is.
     pub(super) span_seconds: f64,
     /// What the rate gave, in items per second; null while no rate limits the task.
     pub(super) target_rate: Option<f64>,

@@ -8,7 +8,7 @@ use super::explain::{AdviceJson, CauseJson, ExplanationJson};
 use super::shards::PlaceJson;
 use crate::domain::explain::{rate_like, rate_text};
 
-/// A part of what is missing, or of the rate, below this is noise and not shown.
+/// A part of the rate below this is noise and not shown.
 const SHOWN_MIN: f64 = 0.001;
 
 /// The text, with a line feed at its end.
@@ -16,7 +16,7 @@ pub(super) fn text(body: &ExplanationJson) -> String {
     if is_over(body) {
         return format!("{}; windrow task report {} tells its story\n", body.why, body.task);
     }
-    let mut lines = vec![head(body)];
+    let mut lines: Vec<String> = (!rests(body)).then(|| head(body)).into_iter().collect();
     for cause in body.causes.iter().filter(|cause| is_shown(body, cause)) {
         let share = cause.share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0));
         let line = format!(
@@ -74,9 +74,21 @@ fn is_over(body: &ExplanationJson) -> bool {
     ["finished", "cancelled"].contains(&body.status)
 }
 
+/// Whether it isn't to run, so that no speed is missed.
+fn rests(body: &ExplanationJson) -> bool {
+    ["created", "stopped"].contains(&body.status)
+}
+
 fn is_shown(body: &ExplanationJson, cause: &CauseJson) -> bool {
+    let says_something = |text: &str| text.contains(|digit: char| ('1'..='9').contains(&digit));
+    let share = cause.share.map(|share| format!("{:.0}", share * 100.0));
+    if !says_something(&rate_like(cause.rate, unit_of(body)))
+        || share.is_some_and(|share| !says_something(&share))
+    {
+        return false;
+    }
     let of_rate = body.target_rate.filter(|target| *target > 0.0).map_or(1.0, |target| cause.rate / target);
-    cause.share.is_none_or(|share| share.abs() >= SHOWN_MIN) && of_rate.abs() >= SHOWN_MIN
+    of_rate.abs() >= SHOWN_MIN
 }
 
 /// All rates of an explanation are written in the unit of this one.

@@ -26,7 +26,22 @@ fn sample(shard: (i64, u32), run: u32, (began, before): (u64, u64), (now, since)
         calls,
         failed_attempts: since / 10,
         gauges: Gauges { in_flight: 7, ..Gauges::default() },
+        task_rate: RateLimit::Unlimited,
     }
+}
+
+#[test]
+fn a_change_of_the_rate_is_seen_also_across_runs_and_only_once() {
+    let mut board = Board::default();
+    let rate = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
+    let mut take = |run: u32, begun: u64, now: u64, text: &str| {
+        let seen = RunSample { task_rate: rate(text), ..sample((1, 0), run, (begun, 0), (now, now)) };
+        board.take_in(vec![seen], vec![], at(now));
+        board.tasks[&TaskId(1)].rate_changed_at
+    };
+    assert_eq!([take(1, 1, 2, "9/s"), take(1, 1, 3, "9/s")], [None, None], "its first rate is no change");
+    assert_eq!([take(1, 1, 4, "5/s"), take(1, 1, 5, "5/s")], [Some(at(4)); 2]);
+    assert_eq!(take(2, 6, 7, "1/s"), Some(at(7)), "it was changed while nothing ran");
 }
 
 fn sum(board: &Board, task: i64, now: u64) -> Span {

@@ -42,6 +42,24 @@ async fn the_name_of_a_live_node_is_taken_and_that_of_a_dead_one_is_free_after_a
     assert!(begun.elapsed() <= Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_node_that_ends_in_order_takes_what_is_left_of_its_earlier_lives_with_it() {
+    let mut cluster = Cluster::new("lives", false);
+    for name in ["a", "b"] {
+        let died = SessionId(Uuid::new_v4());
+        cluster.store.begin(&session(&cluster.name(name), died)).await.expect("memory");
+        let left = cluster.store.list().await.expect("memory");
+        let heartbeat = left.iter().find(|one| one.id == died).expect("it has begun").heartbeat;
+        assert!(cluster.store.fence(died, heartbeat, cluster.clock_now()).await.expect("memory"));
+    }
+    cluster.boot("a").await;
+    let leaving = cluster.nodes.remove("a").expect("it runs");
+    assert!(leaving.handle.drain(Duration::from_secs(60)).await, "it ended in time");
+    let left: Vec<String> =
+        cluster.store.list().await.expect("memory").into_iter().map(|one| one.node).collect();
+    assert_eq!(left, [cluster.name("b")], "only the one that died is shown");
+}
+
 fn session(node: &str, id: SessionId) -> NewSession {
     NewSession {
         id,

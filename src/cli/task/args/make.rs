@@ -108,10 +108,23 @@ pub struct Known {
 /// # Errors
 /// Says what one looks like.
 pub fn label(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
+    match text.split_once('=').or_else(|| text.split_once(':')) {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("a label is key=value, such as team=growth".to_owned()),
     }
+}
+
+/// Reads a label that is looked for, in either form; the API has it as `key:value`.
+///
+/// # Errors
+/// As [`label`].
+pub fn label_sought(text: &str) -> Result<String, String> {
+    let is_pair = text.find('=').is_some_and(|at| text.find(':').is_none_or(|colon| at < colon));
+    let (key, value) = match text.split_once(':').filter(|_| !is_pair) {
+        Some((key, value)) if !key.is_empty() => (key.to_owned(), value.to_owned()),
+        _ => label(text)?,
+    };
+    Ok(format!("{key}:{value}"))
 }
 
 /// What is given to the handler, and when.

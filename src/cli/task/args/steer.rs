@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::make::{Strict, label};
+use super::make::{Strict, label, label_sought};
 use super::settings::Settings;
 use crate::cli::remote::{Remote, Write};
 
@@ -28,7 +28,7 @@ pub struct Which {
     #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
     pub status: Option<String>,
     /// All with this label
-    #[arg(long, short = 'l', value_name = "KEY:VALUE", help_heading = "Which")]
+    #[arg(long, short = 'l', value_name = "KEY=VALUE", value_parser = label_sought, help_heading = "Which")]
     pub label: Option<String>,
 }
 
@@ -160,7 +160,7 @@ pub struct SetArgs {
     #[arg(long, short = 's', value_name = "STATUSES", help_heading = "Which")]
     pub status: Option<String>,
     /// All with this label (--label sets one)
-    #[arg(long, value_name = "KEY:VALUE", help_heading = "Which")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label_sought, help_heading = "Which")]
     pub with_label: Option<String>,
     /// How items are driven.
     #[command(flatten)]
@@ -192,8 +192,8 @@ pub struct SetArgs {
     /// Cut it into so many shards when it starts, or "auto"; only before it has run
     #[arg(long, value_name = "N|auto", help_heading = "Content")]
     pub shards: Option<String>,
-    /// Stop it at this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339)
-    #[arg(long, value_name = "TIME", help_heading = "Content")]
+    /// Stop it at this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339), or none
+    #[arg(long, value_name = "TIME|none", help_heading = "Content")]
     pub deadline: Option<String>,
     /// Take its deadline away
     #[arg(long, conflicts_with = "deadline", help_heading = "Content")]

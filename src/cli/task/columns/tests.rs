@@ -80,10 +80,22 @@ fn the_list_is_golden_at_40_columns() {
 #[test]
 fn scripts_get_plain_numbers() {
     let times = Times { style: TimeStyle::Relative, now_ms: NOW_MS };
-    let csv = TASKS.csv(&tasks()[..1], &times);
-    assert_eq!(
-        csv.lines().nth(1),
-        Some("t1042,push-campaign,black-friday,running,39.0,498.7,1224,61,n1,1000000,389878,0,0,0,,,,,,,"),
-        "{csv}"
-    );
+    let mut task = tasks().swap_remove(0);
+    for (member, value) in [
+        ("labels", json!({"day": "5", "team": "growth"})),
+        ("limits", json!(["vendor", "sms"])),
+        ("deadline", json!("2026-11-22T21:00:00.000Z")),
+        ("shard_list", json!([{}, {}])),
+        ("low_water", json!(389_000)),
+        ("priority", json!(-3)),
+    ] {
+        task[member] = value;
+    }
+    let csv = TASKS.csv(&[task], &times);
+    let (head, line) = csv.split_once('\n').expect("two lines");
+    let more = "target_rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards";
+    assert!(head.ends_with(&format!("finished,{more}")), "{head}");
+    let seen = "t1042,push-campaign,black-friday,running,39.0,498.7,1224,61,n1,1000000,389878,0,0,0,,,,,,,";
+    let also = "500/s,610061,,day=5 team=growth,-3,vendor sms,,2026-11-22T21:00:00.000Z,389000,2";
+    assert_eq!(line.trim_end(), format!("{seen},{also}"));
 }

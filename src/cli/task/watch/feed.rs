@@ -59,6 +59,7 @@ pub(super) struct Changes {
     rates: AtomicU32,
     stops: AtomicU32,
     rests: AtomicBool,
+    is_new: AtomicBool,
 }
 
 impl Changes {
@@ -70,15 +71,19 @@ impl Changes {
         }
     }
 
-    /// Whether it was stopped when it was seen last.
-    pub(super) fn on_rest(&self, rests: bool) {
-        self.rests.store(rests, Ordering::Relaxed);
+    /// How the task was seen last.
+    pub(super) fn on_task(&self, task: &Value) {
+        self.rests.store(task["status"] == "stopped", Ordering::Relaxed);
+        self.is_new.store(task["status"] == "created", Ordering::Relaxed);
     }
 
     /// What is said to whoever leaves while the task isn't over.
     pub(super) fn parting(&self, id: &str) -> String {
         if self.rests.load(Ordering::Relaxed) {
             return format!("{id} is stopped; windrow task start {id} lets it go on");
+        }
+        if self.is_new.load(Ordering::Relaxed) {
+            return format!("{id} isn't started; windrow task start {id} lets it begin");
         }
         if self.stops.load(Ordering::Relaxed) > 0 {
             return format!("{id} stops, as you told it to; windrow task start {id} lets it go on");
@@ -157,7 +162,7 @@ impl Feed<'_> {
         std::future::pending().await
     }
 
-    async fn done(&self, order: Order) -> Result<Vec<News>, ClientError> {
+    pub(super) async fn done(&self, order: Order) -> Result<Vec<News>, ClientError> {
         Ok(match order {
             Order::Quit => Vec::new(),
             Order::Look => {
@@ -241,6 +246,9 @@ mod tests {
             changes.parting("t1"),
             "t1 goes on at the rate that you gave it; windrow task watch t1 shows it again"
         );
+        changes.on_task(&json!({"status": "created"}));
+        assert_eq!(changes.parting("t1"), "t1 isn't started; windrow task start t1 lets it begin");
+        changes.on_task(&json!({"status": "running"}));
         count(&Order::Stop);
         assert_eq!(changes.parting("t1"), "t1 stops, as you told it to; windrow task start t1 lets it go on");
     }

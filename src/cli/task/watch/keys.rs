@@ -85,7 +85,9 @@ impl State {
     }
 
     fn set_typed(&mut self, typed: &str) -> Option<Order> {
-        match typed.trim().parse::<RateLimit>() {
+        let typed = typed.trim();
+        // A number alone is one a second: nothing else has no unit here.
+        match typed.parse::<RateLimit>().or_else(|error| format!("{typed}/s").parse().map_err(|_| error)) {
             Ok(rate) => {
                 self.note = Some(format!("rate → {rate} …"));
                 self.wanted = Some(rate);
@@ -224,6 +226,7 @@ mod tests {
     fn a_rate_is_typed_corrected_and_left() {
         let mut state = state("500/s");
         assert_eq!(press(&mut state, b"r25\x7f0/s\r"), [rate("20/s")]);
+        assert_eq!(press(&mut state, b"r10\r"), [rate("10/s")], "a number alone is one a second");
         assert_eq!(press(&mut state, b"rquick\r"), [], "letters are no keys meanwhile");
         assert!(state.note.as_deref().is_some_and(|note| note.contains("no rate")), "{:?}", state.note);
         assert_eq!(press(&mut state, b"r7"), []);

@@ -82,6 +82,7 @@ impl Picture<'_> {
             tokio::select! {
                 Some(news) = heard.recv() => {
                     if let Some(exit) = self.hear(news)? {
+                        self.finish().await?;
                         return Ok(Some(exit));
                     }
                 }
@@ -102,6 +103,10 @@ impl Picture<'_> {
     fn hear(&mut self, news: News) -> Result<Option<Exit>, Fault> {
         // Numbers of a task that is over are those that the node shows of it, not those on their way before.
         let is_whole = matches!(news, News::Task(_));
+        // What lies open is looked at as often as the window.
+        if matches!(news, News::Window(_)) && self.state.shows_failures() {
+            self.order(Order::Failures);
+        }
         if self.state.hear(news) {
             self.order(Order::Look);
         }
@@ -109,21 +114,31 @@ impl Picture<'_> {
             return Err(super::gone(self.feed.id));
         }
         let rests = self.state.task["status"] == "stopped";
-        self.feed.changes.on_rest(rests);
+        self.feed.changes.on_task(&self.state.task);
         // Who watches may start it again.
-        match ended(&self.state.task).filter(|_| is_whole && !rests) {
-            Some(exit) => {
-                self.state.has_keys = false;
-                self.draw()?;
-                Ok(Some(exit))
+        Ok(ended(&self.state.task).filter(|_| is_whole && !rests))
+    }
+
+    /// The last picture: nothing on it is from before the end.
+    async fn finish(&mut self) -> Result<(), Fault> {
+        self.state.has_keys = false;
+        self.state.windows.clear();
+        if self.state.shows_failures() {
+            match self.feed.done(Order::Failures).await {
+                Ok(found) => {
+                    for news in found {
+                        self.state.hear(news);
+                    }
+                }
+                Err(error) => tracing::debug!(%error, "the last failures are not seen"),
             }
-            None => Ok(None),
         }
+        self.draw()
     }
 
     /// Who presses keys faster than a node answers loses some. Of that many looks one more sees nothing else.
     fn order(&mut self, order: Order) {
-        let is_look = order == Order::Look;
+        let is_look = matches!(order, Order::Look | Order::Failures);
         if self.orders.try_send(order).is_err() && !is_look {
             self.state.wanted = None;
             self.state.note = Some("too many keys at once; the last ones were forgotten".to_owned());

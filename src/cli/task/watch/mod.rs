@@ -78,6 +78,7 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
         return Ok(exit);
     }
     let changes = Changes::default();
+    changes.on_task(&state.task);
     let feed = Feed { link: &link, id: &id, time, changes: &changes };
     let watched = async {
         match is_live {

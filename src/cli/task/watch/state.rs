@@ -147,6 +147,11 @@ impl State {
         self.task["id"].as_str().unwrap_or_default()
     }
 
+    /// Whether the failures lie open.
+    pub(super) fn shows_failures(&self) -> bool {
+        matches!(self.panel, Panel::Failures(_))
+    }
+
     /// Takes in what came; true when the task should be looked at as a whole.
     pub(super) fn hear(&mut self, news: News) -> bool {
         match news {
@@ -167,7 +172,7 @@ impl State {
                 self.windows = window["shards"].as_array().into_iter().flatten().map(read_window).collect();
             }
             News::Failures(groups) => {
-                if matches!(self.panel, Panel::Failures(_)) {
+                if self.shows_failures() {
                     self.panel = Panel::Failures(groups["items"].as_array().cloned());
                 }
             }

@@ -170,7 +170,9 @@ pub(super) fn standing(facts: &Facts) -> Advice {
             }
             ("add a node, or stop another task", "no node has room for the rate")
         }
-        (Status::Queued, Some("no_node")) => ("start a node that serves its pool", "none does now"),
+        (Status::Queued, Some("no_node")) => {
+            ("undrain a node that serves its pool, or start one", "none takes tasks now")
+        }
         (Status::Queued | Status::Recovering, Some(DORMANT)) => {
             ("start it", "it rested too long for a node to take it by itself")
         }

@@ -53,11 +53,11 @@ pub(super) fn legend(state: &State, sheet: &Sheet) -> Vec<String> {
     flow(&pieces, 2, [1, 1], sheet)
 }
 
-/// ` window 389,329 │█▓░│ +1,200`; none where nothing is in motion.
+/// ` window 389,329 │█▓░│ 390,529`, from low water to high water; none where nothing is in motion.
 fn strip(window: &Window, sheet: &Sheet) -> Option<String> {
     let label = format!(" window {} ", human::count(window.low_water));
-    let ahead = format!(" +{}", human::count(window.high_water.saturating_sub(window.low_water)));
-    let used = measure_text_width(&label) + measure_text_width(&ahead) + 2;
+    let end = format!(" {}", human::count(window.high_water));
+    let used = measure_text_width(&label) + measure_text_width(&end) + 2;
     let room = sheet.width.checked_sub(used).filter(|room| *room > 0)?;
     let ranks = scaled(&window.cells, room);
     let mut text = label + "│";
@@ -66,7 +66,7 @@ fn strip(window: &Window, sheet: &Sheet) -> Option<String> {
         let signs: String = std::iter::repeat_n(sign, same.len()).collect();
         text += &tone.paint(&signs, sheet.colours);
     }
-    (!ranks.is_empty()).then(|| text + "│" + &ahead)
+    (!ranks.is_empty()).then(|| text + "│" + &end)
 }
 
 /// At most `room` cells, by their rank in `CELLS`; each of several has the highest of theirs.
