@@ -197,15 +197,16 @@ fn proof(facts: &ReportFacts) -> Vec<Check> {
     let at_end = if open.is_empty() { all } else { open.join("; ") };
     let equals = |holds: bool| if holds { '=' } else { '≠' };
     let (adds_up, is_recorded) = (settled == due && settled + excluded == total, recorded == abandoned);
-    let waiting = if facts.has_waiting_items { "items wait for a retry" } else { "none waits for a retry" };
+    // What is parked is among the items that wait.
+    let waiting = match (parked, facts.has_waiting_items) {
+        (0, true) => "0 parked, but some wait for a retry".to_owned(),
+        (0, false) => "0 parked, 0 waiting".to_owned(),
+        (parked, _) => format!("{parked} parked"),
+    };
     vec![
         check("the shards' ranges tile the task", tiles, format!("{ranges} over [{first}, {total})")),
         check("each shard's low water is its end", open.is_empty(), at_end),
-        check(
-            "nothing is parked or waits for a retry",
-            parked == 0 && !facts.has_waiting_items,
-            format!("{parked} parked, {waiting}"),
-        ),
+        check("nothing is parked or waits for a retry", parked == 0 && !facts.has_waiting_items, waiting),
         check(
             "the counters add up",
             adds_up,
