@@ -43,7 +43,7 @@ pub(in crate::http) struct NodeBody {
     /// When it last gave a sign, as far as the node that answers has seen.
     last_seen: Option<String>,
     /// How long its heart hasn't beaten, as far as the node that answers has seen.
-    heartbeat_age_seconds: Option<f64>,
+    pub(super) heartbeat_age_seconds: Option<f64>,
     /// For how long it has served.
     uptime_seconds: u64,
     /// What runs there.

@@ -108,7 +108,11 @@ fn reason(node: &NodeBody) -> Option<ClusterReason> {
             ("node_silent", format!("{name} gives no sign; after its time others take over what it has"))
         }
         "fenced" => ("node_fenced", format!("{name} has lost its session and has begun no other")),
-        _ if !is_asked => ("node_unreachable", format!("{name} lives, but can't be asked from here: {why}")),
+        _ if !is_asked => {
+            let age = node.heartbeat_age_seconds.unwrap_or_default();
+            let text = format!("{name} gave its last sign {age} s ago, and can't be asked from here: {why}");
+            ("node_unreachable", text)
+        }
         _ => return None,
     };
     Some(ClusterReason { reason, text })
