@@ -141,7 +141,7 @@ impl Service {
     pub(super) fn explain_part(&self, task: TaskId, seconds: u32) -> ExplainPart {
         let asked = Duration::from_secs(u64::from(seconds));
         let changed = self.stats().same_rate_for(task).filter(|age| *age < asked);
-        let seconds = changed.map_or(u64::from(seconds), |age| age.as_secs().max(CHANGED_MIN));
+        let seconds = changed.map_or_else(|| u64::from(seconds), |age| age.as_secs().max(CHANGED_MIN));
         let span = self.stats().span(task, seconds);
         let runs = self.supervisor().runs_of(task);
         ExplainPart {
