@@ -55,7 +55,10 @@ impl Exit {
             Exit::Rejected,
             "rejected: unusable input, a handler that was never reached or never understood, or the business said no",
         ),
-        (Exit::WithFailures, "run, wait, watch: finished with failures"),
+        (
+            Exit::WithFailures,
+            "run, wait, watch: finished with failures; run: 0 once --only-failed has made all of them good",
+        ),
         (
             Exit::Stopped,
             "run, wait, watch: stopped or cancelled before finishing; run: also Ctrl-C, SIGTERM or SIGHUP, drained: the same command resumes",

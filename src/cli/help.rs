@@ -1,9 +1,11 @@
 //! Topics and completions.
 
+use console::Term;
+
 use super::args;
 use super::exit::Exit;
 use super::fault::Fault;
-use super::{completion, screen};
+use super::{completion, fold, screen};
 
 /// Prints the script that lets a shell ask this program for completions.
 ///
@@ -21,7 +23,7 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
 /// `Usage` when there is neither.
 pub(super) fn help(words: &[String]) -> Result<Exit, Fault> {
     let text = match words {
-        [topic] if topic == "exit-codes" => exit_codes(),
+        [topic] if topic == "exit-codes" => fold::to(&Term::stdout(), &exit_codes()),
         words => command_help(words)?,
     };
     screen::print(&text).map(|()| Exit::Ok)

@@ -1,6 +1,8 @@
 //! What clap refuses, with what was probably meant: verbs as other programs have them, and numbers as people write them.
 //! The tips have the form of clap's own.
 
+mod flags;
+
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseIntError};
@@ -90,7 +92,7 @@ const HANDLER_TIP: &str =
 pub(super) fn advised(error: Error, words: &[OsString]) -> Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand => verb(error, words),
-        ErrorKind::UnknownArgument => argument(error, words),
+        ErrorKind::UnknownArgument => flags::argument(error, words),
         ErrorKind::MissingRequiredArgument => missing(error),
         ErrorKind::ValueValidation => number(error),
         _ => error,
@@ -113,25 +115,6 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
     match mistyped() {
         Some(tip) if error.get(ContextKind::SuggestedSubcommand).is_none() => tipped(error, tip),
         _ => error,
-    }
-}
-
-/// A flag with a slip of the finger in it, or a handler without the `--` before it.
-fn argument(error: Error, words: &[OsString]) -> Error {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
-    if error.get(ContextKind::SuggestedArg).is_some() {
-        return error;
-    }
-    let (root, word) = (args::command(), word.clone());
-    let (command, _) = noun(&root, &word, words);
-    let Some(flag) = word.strip_prefix("--") else {
-        let takes_a_handler = command.get_arguments().any(|argument| argument.get_id() == HANDLER);
-        return if takes_a_handler && !word.starts_with('-') { tipped(error, HANDLER_TIP) } else { error };
-    };
-    let flags = command.get_arguments().filter_map(clap::Arg::get_long);
-    match nearest(flag, flags) {
-        Some(flag) => tipped(error, format!("is '--{flag}' meant?")),
-        None => error,
     }
 }
 

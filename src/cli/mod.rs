@@ -51,6 +51,7 @@ mod dev;
 pub mod doctor;
 pub mod exit;
 pub mod fault;
+mod fold;
 mod handler;
 mod help;
 mod init;

@@ -44,16 +44,26 @@ pub(super) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
 
 /// The jobs that have run without `--state`, as their directories name them; the latest first. None where nothing can be read.
 pub(super) fn readable_names(env: &[(String, String)]) -> Vec<String> {
+    kept(env).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The directories of those jobs.
+pub(super) fn kept_in(env: &[(String, String)]) -> Vec<PathBuf> {
+    kept(env).into_iter().map(|(_, place)| place).collect()
+}
+
+fn kept(env: &[(String, String)]) -> Vec<(String, PathBuf)> {
     let Some(listed) = of_jobs(env).ok().and_then(|base| base.read_dir().ok()) else { return Vec::new() };
     let named = listed.flatten().filter_map(|entry| {
-        let written = StateDir::database_in(&entry.path()).metadata().ok()?.modified().ok()?;
+        let place = entry.path();
+        let written = StateDir::database_in(&place).metadata().ok()?.modified().ok()?;
         let name = entry.file_name().into_string().ok()?;
         let (readable, _hash) = name.strip_prefix("job-")?.rsplit_once('-')?;
-        Some((written, readable.to_owned()))
+        Some((written, readable.to_owned(), place))
     });
-    let mut named: Vec<(SystemTime, String)> = named.collect();
+    let mut named: Vec<(SystemTime, String, PathBuf)> = named.collect();
     named.sort_unstable_by(|one, other| other.cmp(one));
-    named.into_iter().map(|(_, name)| name).take(NAMED_MAX).collect()
+    named.into_iter().map(|(_, name, place)| (name, place)).take(NAMED_MAX).collect()
 }
 
 /// Readable, safe in any file system, and different for different names.

@@ -2,6 +2,7 @@
 //! starts a node that runs this task only, follows it, and says what came of it.
 
 pub(super) mod args;
+mod beside;
 pub(super) mod control;
 mod ending;
 mod failures_out;
@@ -78,7 +79,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
     let store = Arc::new(Store::open(&state.database()).await?);
     let actor = Actor { name: shell.user(), source: "cli", reason: None, request_id: None, rehearses: false };
     let desk = Desk { args, shell, prepared, state, store, clock, runtimes, actor };
-    let exit = desk.work(&mut signals).await;
+    let exit = Box::pin(desk.work(&mut signals)).await;
     desk.close().await;
     exit
 }
@@ -179,8 +180,13 @@ impl Desk<'_> {
         task.status == Status::Finished && self.args.if_finished == Some(IfFinished::Restart)
     }
 
-    /// A pipe without a name is known by its content: one that brought other items before may wait to be resumed.
+    /// A pipe without a name is known by its content: one that brought other items before may wait to be resumed. And a
+    /// name may be mistyped.
     async fn tell_of_others(&self, begun: &TaskView) -> Result<(), Fault> {
+        if self.args.state.is_none() && !self.args.restart {
+            let kept = super::place::kept_in(&self.shell.env);
+            beside::lines(begun, self.state.path(), kept).await.iter().for_each(|line| self.say(line));
+        }
         if self.args.name.is_none() && resume::is_piped(begun) {
             for line in resume::others(&*self.store, begun).await? {
                 self.say(&line);
@@ -228,19 +234,19 @@ impl Desk<'_> {
         };
         let end = watch.follow(task, signals).await;
         drop(control);
-        let calmly = matches!(end, Ok(End::Stopped(_)));
+        let calmly = matches!(end, Ok(End::Stopped(..)));
         let cut = !watch::close(node, signals, calmly).await || matches!(end, Ok(End::Cut));
         if !cut {
             log.close().await;
         }
         match end? {
-            End::Stopped(task) if !cut => {
+            End::Stopped(task, trouble) if !cut => {
                 let took = self.clock.now().since(begun);
                 let settled = task.counters.settled().saturating_sub(settled_before);
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
-                self.tell(outcome).await
+                self.tell(outcome.troubled(trouble)).await
             }
-            End::Stopped(_) | End::Cut => {
+            End::Stopped(..) | End::Cut => {
                 let because = "calls in flight were ended and will be repeated";
                 self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
                 if self.args.output == Output::Json {

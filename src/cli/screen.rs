@@ -5,11 +5,13 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::Talk;
 use super::exit::Exit;
 use super::fault::Fault;
+use super::fold;
 use super::run::picture::Picture;
 use crate::domain::ids::Moment;
 use crate::domain::lifecycle::Status;
@@ -64,7 +66,8 @@ impl Screen {
 
     /// Says a line even when quiet: errors.
     pub(super) fn must_say(&self, line: &str) {
-        self.bars.suspend(|| print_error(line));
+        let line = fold::to(&Term::stderr(), line);
+        self.bars.suspend(|| print_error(&line));
     }
 
     /// A bar for an index pass.

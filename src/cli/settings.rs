@@ -83,8 +83,11 @@ fn needs(config: &Config, port: Port) -> String {
     let key = config.auth.key_file.as_ref();
     let key =
         key.map_or_else(|| format!("{data}/key, made at the first start"), |file| file.display().to_string());
-    let token = config.auth.bootstrap_token_file.as_ref();
-    let token = token.map_or_else(|| format!("{data}/admin.token"), |file| file.display().to_string());
+    let own = format!("{data}/admin.token");
+    let token = config.auth.bootstrap_token_file.as_ref().map_or_else(
+        || own.clone(),
+        |file| format!("{}, or {own} where that can't be written", file.display()),
+    );
     let mut text = format!(
         "a node needs\n  the port         {listen} ({scheme}){taken}\n  to write         {data}\n  the secrets' key {key}\n"
     );

@@ -107,7 +107,7 @@ pub struct Http {
 pub struct Auth {
     /// How callers prove who they are.
     pub mode: AuthMode,
-    /// The first administrator's token.
+    /// The first administrator's token; `admin.token` in the data directory where it can't be written.
     pub bootstrap_token_file: Option<PathBuf>,
     /// The header in which a proxy says who it is.
     pub proxy_header: String,

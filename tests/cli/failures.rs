@@ -78,15 +78,51 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
     let left: Value = serde_json::from_str(second.stdout.trim()).unwrap();
     assert_eq!((&left["index"], &left["data"]), (&json!(4), &json!({"id": "u4"})), "as in the first job");
     assert!(second.stderr.contains("  {\"id\":\"u4\"}\n"), "{}", second.stderr);
+    let half = job(&[]).expect(8);
+    assert_eq!(half.stdout, second.stdout, "what is failed still");
+    for text in ["--only-failed goes over what is failed still", "made good                1"] {
+        assert!(half.stderr.contains(text), "{}", half.stderr);
+    }
     let third = job(&["--only-failed"]).expect(0);
     assert!(third.stderr.contains("t3: 1 items that"), "{}", third.stderr);
     assert!(job(&["--only-failed"]).expect(0).stderr.contains("is failed any more"));
+    let all_good = job(&[]).expect(0);
+    assert_eq!(all_good.stdout, "", "no item is failed any more");
+    for text in [
+        "--only-failed made good what it abandoned",
+        "abandoned                2",
+        "made good                2",
+    ] {
+        assert!(all_good.stderr.contains(text), "{}", all_good.stderr);
+    }
+    assert!(!all_good.stderr.contains("hint:"), "{}", all_good.stderr);
     let read = place.read("calls");
     let mut calls: Vec<&str> = read.lines().collect();
     assert_eq!(calls.len(), 6 + 2 + 1, "{read}");
     calls.sort_unstable();
     calls.dedup();
     assert_eq!(calls.len(), 6, "the same index, key and row each time: {read}");
+}
+
+#[test]
+fn what_a_job_made_good_before_a_restart_is_not_taken_for_what_the_new_one_did() {
+    let place = Place::new();
+    let script = "while read -r l; do if [ -e good ]; then echo ok; else echo abandon; fi; done";
+    let job = |more: &[&str]| {
+        let own = ["run", "--total", "3", "--state", "state", "-o", "json"];
+        place.windrow(&[&own[..], more, &["--", "sh", "-c", script]].concat())
+    };
+    job(&[]).expect(8);
+    place.write("good", "");
+    assert_eq!(job(&["--only-failed"]).expect(0).json()["counts"]["succeeded"], 3);
+    let net = job(&[]).expect(0).json()["net"].clone();
+    assert_eq!(net, json!({"made_good": 3, "still_failed": 0}));
+    std::fs::remove_file(place.path("good")).unwrap();
+    let net = job(&["--restart"]).expect(8).json()["net"].clone();
+    assert_eq!(net, json!({"made_good": 0, "still_failed": 3}));
+    place.write("good", "");
+    let again = job(&["--only-failed"]).expect(0);
+    assert!(again.stderr.contains("t4: 3 items that"), "{}", again.stderr);
 }
 
 #[test]

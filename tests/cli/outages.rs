@@ -71,6 +71,43 @@ fn a_worker_that_prints_what_it_is_sent_is_told_at_once() {
 }
 
 #[test]
+fn a_worker_that_never_reads_ends_the_job_within_the_first_contact() {
+    let place = Place::new();
+    let begun = Instant::now();
+    let words = ["run", "--total", "3", "--first-contact", "2s", "--", "sleep", "1000"];
+    place
+        .windrow(&words)
+        .refused(7, &["did not read its input within 2s", "WINDROW_HANDLER__COMMAND__STARTUP_TIMEOUT"]);
+    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn an_interrupted_job_says_what_was_wrong_with_its_handler() {
+    let place = Place::new();
+    let url = nowhere();
+    let mut live = place.start(&["run", "--total", "300", "--url", &url, "--wait"]);
+    live.wait_for("handler down for ");
+    live.signal(rustix::process::Signal::INT);
+    let done = live.end().expect(9);
+    for said in ["the last call that failed: CONNECT at item", "what failed is tried again"] {
+        assert!(done.stderr.contains(said), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn a_mistyped_name_is_told_of_the_job_that_has_the_same_items() {
+    let place = Place::new();
+    let csv = place.write("u.csv", "user\na\nb\nc\n");
+    let business = Business::answering("410 Gone", "");
+    let job = |name: &str| place.windrow(&["run", "--csv", &csv, "--name", name, "--url", &business.url]);
+    assert!(!job("nightly").expect(9).stderr.contains("note: "));
+    let told = ["note: nightly has the same items and isn't done: 0 of 3", "windrow run --resume nightly"];
+    job("nigthly").refused(9, &told);
+    place.write("u.csv", "user\na\nb\nd\n");
+    assert!(!job("weekly").expect(9).stderr.contains("note: "), "other items");
+}
+
+#[test]
 fn a_worker_that_answers_an_id_that_no_item_has_is_named_before_the_timeout_that_follows() {
     let place = Place::new();
     let script = r#"while read -r l; do case $l in *'"type":"item"'*) echo '{"type":"result","id":999999,"result":"ok"}';; esac; done"#;

@@ -59,6 +59,8 @@ fn a_handler_that_can_not_be_started_is_refused_before_anything_is_made() {
     let place = Place::new();
     let missing = place.windrow(&["run", "--total", "3", "--", "windrow-no-such-command"]);
     missing.refused(7, &["command not found in PATH=", "windrow-no-such-command"]);
+    let quoted = place.windrow(&["run", "--total", "3", "--", "python3 -u worker.py"]);
+    quoted.refused(7, &["not quoted as one: -- python3 -u worker.py"]);
     let script = place.write("worker.sh", "#!/bin/sh\n");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o644)).unwrap();
     place.windrow(&["run", "--total", "3", "--", &script]).refused(7, &["not executable", "chmod +x"]);

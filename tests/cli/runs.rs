@@ -57,6 +57,7 @@ fn a_summary_has_the_members_of_a_task() {
             "id",
             "low_water",
             "name",
+            "net",
             "next",
             "rate",
             "result",

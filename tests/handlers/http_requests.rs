@@ -266,7 +266,9 @@ async fn what_can_never_work_is_refused_at_once_with_a_reason() {
         |name: &str, value: &str| HttpOptions { headers: vec![(name.into(), value.into())], ..good() };
     let table = [
         (url(""), "can't be used"),
-        (url("127.0.0.1:9000"), "can't be used"),
+        (url("127.0.0.1:9000"), "did you mean \"http://127.0.0.1:9000\"?"),
+        (url("localhost:9000/x"), "did you mean \"http://localhost:9000/x\"?"),
+        (url("user:geheim@host/x"), "not shown"),
         (url("/windrow"), "neither http://"),
         (url("ftp://host/"), "neither http nor https"),
         (url("file:///etc/passwd"), "can't be used"),

@@ -68,7 +68,7 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
             failed(CallFailure::Gone(failure))
         }
         401 | 403 => {
-            let hint = "it wants other credentials; set `authorization` in the handler's headers";
+            let hint = "it wants other credentials; set `authorization` in the handler's headers (`windrow run`: --header 'authorization: Bearer …')";
             failed(CallFailure::Rejected(refusal(answer, hint)))
         }
         404 => failed(CallFailure::Rejected(refusal(answer, "nothing is there; check the path of the url"))),

@@ -73,7 +73,9 @@ impl FaultKind {
             FaultKind::Ragged { .. } => {
                 "check the delimiter (--delimiter) and that fields with commas or newlines are quoted"
             }
-            FaultKind::NotUtf8 => "convert the file, for example: iconv -f GB18030 -t UTF-8 FILE",
+            FaultKind::NotUtf8 => {
+                "convert the file from what it was written in: iconv -f LATIN1 -t UTF-8 FILE (Western Europe), -f GB18030 (Chinese)"
+            }
             FaultKind::NotJson(_) => "write one JSON value per line, for example: jq -c '.[]' FILE",
             FaultKind::TooLong => {
                 "put large data elsewhere and its address into the row; or look for an open quote"

@@ -86,7 +86,7 @@ pub(super) async fn create(
     };
     // One that was started before may have been stopped since: a repeat of the request changes nothing.
     let row = match starts && row.start_no == 0 && row.status == Status::Created.as_str() {
-        true => task_command::start_new(&transaction, row, actor, now).await?,
+        true => Box::pin(task_command::start_new(&transaction, row, actor, now)).await?,
         false => row,
     };
     // One that was made before may run, and so has owners.

@@ -44,7 +44,7 @@ Exit codes: windrow help exit-codes";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pace and limits")]
 pub struct Tunes {
-    /// Item attempts, retries included: 500/s, 30/m, 1/2s; without it as fast as the handler answers
+    /// Item attempts, retries included: 500/s, 30/m, 1/2s, unlimited
     #[arg(long)]
     pub rate: Option<RateLimit>,
     /// How much may leave at once above the steady rate: 100ms (of the rate) or '50 items'
@@ -113,7 +113,8 @@ pub struct RunArgs {
     /// Processes of the command
     #[arg(long, value_name = "N", value_parser = few, conflicts_with = "url", help_heading = "Handler")]
     pub workers: Option<NonZeroU32>,
-    /// How long a handler that was never reached, or only ever finds fault, is tried before the job ends (exit 7)
+    /// How long a handler is tried that can't be reached, answers every item with 4xx, or dies at its start, before the
+    /// job ends (exit 7); 5xx, timeouts and broken connections may pass, so they don't count
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s", help_heading = "Handler")]
     pub first_contact: Duration,
     /// Wait for a handler that isn't there yet, however long it takes

@@ -5,7 +5,7 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::screen;
 use super::outcome::{self, Outcome};
-use super::{Desk, failures_out};
+use super::{Desk, failures_out, only_failed};
 use crate::domain::lifecycle::Status;
 use crate::ports::task_store::TaskView;
 use crate::service::item_data::Members;
@@ -14,9 +14,10 @@ impl Desk<'_> {
     /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that
     /// runs it again and again would never know.
     pub(super) async fn tell_ended(&self, task: TaskView) -> Result<Exit, Fault> {
-        self.shell.screen.must_say(&outcome::already(&task, self.args.resume.is_some()));
+        let net = only_failed::net(&*self.store, &task).await?;
+        self.shell.screen.must_say(&outcome::already(&task, net.as_ref(), self.args.resume.is_some()));
         let is_finished = task.status == Status::Finished;
-        let outcome = Outcome::gather(&*self.store, task, None).await?;
+        let outcome = Outcome::gather(&*self.store, task, None).await?.netted(&*self.store, net).await?;
         let exit = self.tell(outcome).await?;
         Ok(match self.args.if_finished.filter(|_| is_finished) {
             Some(IfFinished::Ok) => Exit::Ok,
@@ -28,7 +29,7 @@ impl Desk<'_> {
     /// Says what came of the job; writes its failures where they are wanted.
     pub(super) async fn tell(&self, outcome: Outcome) -> Result<Exit, Fault> {
         let source = if outcome.has_failures() || self.args.failures_out.is_some() {
-            Some(self.source_of(outcome.task()).await)
+            Some(self.source_of(outcome.failed_in()).await)
         } else {
             None
         };
@@ -44,7 +45,7 @@ impl Desk<'_> {
             onto_stdout = path.as_os_str() == "-";
             let of = failures_out::Failed {
                 tasks: &*self.store,
-                task: outcome.task().id,
+                task: outcome.failed_in().id,
                 source,
                 members: &self.members(),
             };

@@ -4,7 +4,7 @@
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::BUSINESS;
-use crate::domain::ids::ItemCount;
+use crate::domain::ids::{ItemCount, TaskId};
 use crate::domain::lifecycle::Status;
 use crate::node::sources::SourceSpec;
 use crate::ports::failure_list::FailureList;
@@ -36,12 +36,11 @@ pub(super) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Res
         )));
     }
     let keys_of = first.id;
-    let (mut last, mut round) = (first, 0_u32);
-    while let Some(later) = store.find(BUSINESS, &name(&job.name, round + 1)).await? {
-        (last, round) = (later, round + 1);
-    }
+    let Rounds { later, free } = rounds(store, &first).await?;
+    let is_first = later.is_empty();
+    let last = later.into_iter().next_back().unwrap_or(first);
     if !last.status.is_terminal() {
-        return if round > 0 { Ok(Next::Job(Box::new(same(&last, job)))) } else { Err(not_ended(&last)) };
+        return if is_first { Err(not_ended(&last)) } else { Ok(Next::Job(Box::new(same(&last, job)))) };
     }
     if last.counters.abandoned == 0 {
         return Ok(Next::Nothing(Box::new(last)));
@@ -53,7 +52,52 @@ pub(super) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Res
     let total = ItemCount(spec.parts.iter().map(RedrivePart::count).sum());
     let source = SourceSpec::Redrive(spec);
     let (meaning, text) = (source.meaning(0, total), source.to_text());
-    Ok(Next::Job(Box::new(Job { name: name(&job.name, round + 1), source: text, meaning, total, ..job })))
+    Ok(Next::Job(Box::new(Job { name: free, source: text, meaning, total, ..job })))
+}
+
+/// What later runs made of what a job abandoned.
+pub(super) struct Net {
+    /// Items that succeeded, or were skipped.
+    pub(super) made_good: u64,
+    /// The last of those runs that ended: what it abandoned is failed still.
+    pub(super) last: TaskView,
+}
+
+/// See [`Net`]; none when no later run that went over a job's failures has ended.
+///
+/// # Errors
+/// When the store can't be read.
+pub(super) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Option<Net>, Fault> {
+    let mut ended = rounds(store, first).await?.later;
+    ended.retain(|task| task.status.is_terminal());
+    let made_good = ended.iter().map(|task| task.counters.succeeded + task.counters.skipped).sum();
+    Ok(ended.pop().map(|last| Net { made_good, last }))
+}
+
+/// The jobs that went over what a job abandoned.
+struct Rounds {
+    /// Each over what the one before it abandoned.
+    later: Vec<TaskView>,
+    /// The name of the next.
+    free: String,
+}
+
+/// Those of an earlier job of the same name, which `--restart` forgot, have names that are taken and are none of it.
+async fn rounds<S: TaskStore + ?Sized>(store: &S, first: &TaskView) -> Result<Rounds, Fault> {
+    let job = first.name.as_deref().unwrap_or_default();
+    let (mut later, mut round) = (Vec::<TaskView>::new(), 1_u32);
+    while let Some(found) = store.find(BUSINESS, &name(job, round)).await? {
+        let over = later.last().unwrap_or(first).id;
+        if goes_over(&found, over) {
+            later.push(found);
+        }
+        round += 1;
+    }
+    Ok(Rounds { later, free: name(job, round) })
+}
+
+fn goes_over(task: &TaskView, failed: TaskId) -> bool {
+    matches!(SourceSpec::parse(&task.source), Ok(SourceSpec::Redrive(spec)) if spec.origin == failed)
 }
 
 /// There is no job whose failures could be meant.

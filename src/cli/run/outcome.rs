@@ -10,6 +10,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
+use super::only_failed::Net;
 use crate::domain::ids::{ItemIndex, WallMs};
 use crate::domain::lifecycle::{Status, StopReason, TaskResult};
 use crate::ports::source::Source;
@@ -22,11 +23,16 @@ const WHO_CHARS_MAX: usize = 60;
 /// See the module.
 pub(super) struct Outcome {
     task: TaskView,
+    /// What later runs made of what it abandoned.
+    net: Option<Net>,
+    /// What is failed still.
     groups: Vec<FailureGroup>,
     /// What the example of each group is and carries, as far as it is known.
     examples: Vec<ItemData>,
     /// How long this process drove the task, and how many items it settled; none when it only looked.
     driven: Option<(Duration, u64)>,
+    /// The call that failed last, where the handler was in trouble when it stopped.
+    trouble: Option<String>,
 }
 
 impl Outcome {
@@ -40,7 +46,25 @@ impl Outcome {
         let task = tasks.get(task.id).await?.unwrap_or(task);
         let groups = tasks.failure_groups(task.id).await?;
         let examples = vec![ItemData::default(); groups.len()];
-        Ok(Outcome { task, groups, examples, driven })
+        Ok(Outcome { task, net: None, groups, examples, driven, trouble: None })
+    }
+
+    /// The same, with what is failed still after later runs over its failures.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub(super) async fn netted(mut self, tasks: &dyn TaskStore, net: Option<Net>) -> Result<Outcome, Fault> {
+        if let Some(net) = net {
+            self.groups = tasks.failure_groups(net.last.id).await?;
+            self.examples = vec![ItemData::default(); self.groups.len()];
+            self.net = Some(net);
+        }
+        Ok(self)
+    }
+
+    /// The same, with the call that failed last.
+    pub(super) fn troubled(self, trouble: Option<String>) -> Outcome {
+        Outcome { trouble, ..self }
     }
 
     /// The same, with what its examples carry.
@@ -56,13 +80,23 @@ impl Outcome {
         !self.groups.is_empty()
     }
 
-    pub(super) fn task(&self) -> &TaskView {
-        &self.task
+    /// The task whose failures are those that are left.
+    pub(super) fn failed_in(&self) -> &TaskView {
+        self.net.as_ref().map_or(&self.task, |net| &net.last)
+    }
+
+    fn made_good(&self) -> u64 {
+        self.net.as_ref().map_or(0, |net| net.made_good)
+    }
+
+    fn still_failed(&self) -> u64 {
+        self.task.counters.abandoned.saturating_sub(self.made_good())
     }
 
     /// 0, 7, 8 or 9.
     pub(super) fn exit(&self) -> Exit {
         match (self.task.status, self.task.result) {
+            (Status::Finished, _) if self.made_good() > 0 && self.still_failed() == 0 => Exit::Ok,
             (Status::Finished, Some(TaskResult::WithFailures)) => Exit::WithFailures,
             (Status::Finished, _) if self.task.counters.abandoned > 0 => Exit::WithFailures,
             (Status::Finished, _) => Exit::Ok,
@@ -115,6 +149,7 @@ impl Outcome {
                 "pending": counts.pending(task.total),
                 "excluded": counts.excluded,
             },
+            "net": { "made_good": self.made_good(), "still_failed": self.still_failed() },
             "low_water": task.low_water.0,
             "rate": task.tuning.rate.to_string(),
             "actual_rate": self.mean_rate(),
@@ -151,6 +186,7 @@ impl Outcome {
             ("succeeded", counts.succeeded),
             ("skipped", counts.skipped),
             ("abandoned", counts.abandoned),
+            ("made good", self.made_good()),
             ("parked", counts.parked),
             ("in flight", counts.in_flight),
             ("pending", counts.pending(self.task.total)),
@@ -195,11 +231,15 @@ impl Outcome {
         let task = &self.task;
         match (task.status, task.stop_reason) {
             (Status::Cancelled, _) => Some(format!("{} is cancelled; --restart begins anew", task.id)),
-            (Status::Stopped, None | Some(StopReason::Operator)) => Some(format!(
-                "stopped at low water {} (nothing will repeat); {}",
-                task.low_water.0,
-                super::resume::how(task)
-            )),
+            (Status::Stopped, None | Some(StopReason::Operator)) => {
+                let repeats = match (&self.trouble, task.counters.parked) {
+                    (None, 0) => "nothing will repeat",
+                    _ => "what is done is not done again, what failed is tried again",
+                };
+                let at = task.low_water.0;
+                let stopped = format!("stopped at low water {at} ({repeats}); {}", super::resume::how(task));
+                Some(self.trouble.iter().fold(stopped, |text, trouble| format!("{text}\n  {trouble}")))
+            }
             (Status::Stopped, Some(reason)) => {
                 let because = task.status_text.clone().unwrap_or_else(|| reason.to_string());
                 let what = format!("the task stopped at low water {}: {reason}", task.low_water.0);
@@ -212,7 +252,7 @@ impl Outcome {
 }
 
 /// That a job was done by an earlier run.
-pub(super) fn already(task: &TaskView, is_resumed: bool) -> String {
+pub(super) fn already(task: &TaskView, net: Option<&Net>, is_resumed: bool) -> String {
     let when = task.finished_at.map(|at| format!(" ({})", second_text(at))).unwrap_or_default();
     let again = match is_resumed {
         true => "--if-finished restart runs the job again",
@@ -220,8 +260,14 @@ pub(super) fn already(task: &TaskView, is_resumed: bool) -> String {
             "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
         }
     };
-    let failed = if task.counters.abandoned > 0 { "--only-failed goes over what it abandoned, " } else { "" };
-    format!("{} {} already{when}, nothing was done now; {failed}{again}", task.id, task.status)
+    let made_good = net.map_or(0, |net| net.made_good);
+    let (good, failed) = match task.counters.abandoned {
+        0 => ("", ""),
+        abandoned if made_good >= abandoned => (", and --only-failed made good what it abandoned", ""),
+        _ if made_good > 0 => ("", "--only-failed goes over what is failed still, "),
+        _ => ("", "--only-failed goes over what it abandoned, "),
+    };
+    format!("{} {} already{when}{good}, nothing was done now; {failed}{again}", task.id, task.status)
 }
 
 /// What to try when a task stopped by itself.
@@ -234,7 +280,7 @@ fn hint(reason: StopReason) -> &'static str {
             "fix what the item needs, or --on-exhausted abandon; the same command resumes"
         }
         StopReason::HandlerUnreachable => {
-            "start the handler, or correct --url or the command; nothing was charged, the same command resumes, and --wait waits for it"
+            "start the handler, or correct what is said of it (--url, its certificate, the command); nothing was charged, the same command resumes, and --wait waits for it"
         }
         StopReason::NoItemSucceeds => "look at the handler's own log, fix it; the same command resumes",
         StopReason::HandlerGone | StopReason::HandlerRejected => {

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::Shell;
 use super::super::args::{RunArgs, Tunes};
@@ -10,7 +11,7 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::{handler, place, source};
 use super::{failures_out, resume};
-use crate::config::{self, Config};
+use crate::config::{self, CommandHandler, Config};
 use crate::domain::settings::{ErrorBudget, RateLimit};
 use crate::domain::task::Tuning;
 use crate::domain::tuning_check;
@@ -18,6 +19,9 @@ use crate::node::Runtimes;
 use crate::node::handlers::{self, Making, Sink, Wanted};
 use crate::node::sources::SourceSpec;
 use crate::ports::clock::Clock;
+
+/// A start of a worker has at least this time, however short the first contact is to be.
+const STARTUP_MIN: Duration = Duration::from_secs(1);
 
 /// What was found sound.
 pub(super) struct Prepared {
@@ -36,7 +40,12 @@ pub(super) fn prepare(
     clock: &Arc<dyn Clock>,
 ) -> Result<Prepared, Fault> {
     failures_out::check(args)?;
-    let config = load(args.config.as_deref(), shell)?;
+    let mut config = load(args.config.as_deref(), shell)?;
+    let startup = &mut config.command_handler.startup_timeout;
+    if !args.wait && *startup == CommandHandler::default().startup_timeout {
+        // A worker that doesn't get ready was never reached. Who knows of a slow one has set its own time.
+        *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
+    }
     let tuning = tuned(&args.tunes, config.task_defaults.tuning.clone())?;
     let spec = source::spec(&args.items, args.total.map_or(0, std::num::NonZeroU64::get))?;
     let place = match (&args.resume, &args.state) {
@@ -111,7 +120,7 @@ fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
         return Ok(tuning);
     }
     let because = faults.iter().map(ToString::to_string).collect();
-    let what = "the settings contradict one another".to_owned();
+    let what = "the job can't be driven with these settings".to_owned();
     Err(Fault { exit: Exit::Usage, what, because, hint: None })
 }
 

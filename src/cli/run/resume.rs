@@ -75,7 +75,8 @@ fn unknown(name: &str, because: &str) -> Fault {
     Fault::new(Exit::NotFound, format!("there is no job {name} to resume"), because)
 }
 
-async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
+/// The latest jobs that can go on.
+pub(super) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
     let filter =
         TaskFilter { business: Some(BUSINESS.to_owned()), statuses: OPEN.to_vec(), ..TaskFilter::default() };
     Ok(store.tasks(&filter, None, NAMED_MAX).await?.tasks)

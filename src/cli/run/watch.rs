@@ -11,7 +11,8 @@ use super::super::screen::{RunLines, Screen};
 use super::super::signals::{Asked, Signals};
 use super::picture::{Meter, Picture};
 use crate::domain::execution::Progress;
-use crate::domain::ids::{Moment, TaskId};
+use crate::domain::handler_text;
+use crate::domain::ids::{Moment, TaskId, WallMs};
 use crate::domain::lifecycle::Status;
 use crate::node::Node;
 use crate::ports::ErrorClass;
@@ -27,8 +28,8 @@ const CUT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How following ended.
 pub(super) enum End {
-    /// The task is finished, cancelled or stopped.
-    Stopped(Box<TaskView>),
+    /// The task is finished, cancelled or stopped; with the last call that failed, if the handler was in trouble.
+    Stopped(Box<TaskView>, Option<String>),
     /// The second Ctrl-C.
     Cut,
 }
@@ -72,7 +73,7 @@ impl Watch<'_> {
         let id = task.id;
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let mut start_again = task.status == Status::Stopping;
-        let (mut stopping, mut meter) = (Stopping::No, Meter::default());
+        let (mut stopping, mut meter, mut trouble) = (Stopping::No, Meter::default(), None);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -93,9 +94,13 @@ impl Watch<'_> {
                 self.node.wake();
                 continue;
             }
-            self.show(&view, lines, &mut meter);
+            let live: Vec<Progress> = self.node.progress(id).into_iter().map(|(_, live)| live).collect();
+            self.show(&view, &live, lines, &mut meter);
+            if !live.is_empty() {
+                trouble = live.iter().find_map(|live| failed_call(live, self.node.clock().wall()));
+            }
             if view.status.is_terminal() || view.status == Status::Stopped {
-                return Ok(End::Stopped(Box::new(view)));
+                return Ok(End::Stopped(Box::new(view), trouble));
             }
             stopping = self.hurry(id, stopping).await?;
         }
@@ -117,12 +122,10 @@ impl Watch<'_> {
         }
     }
 
-    fn show(&self, view: &TaskView, lines: &mut RunLines, meter: &mut Meter) {
+    fn show(&self, view: &TaskView, live: &[Progress], lines: &mut RunLines, meter: &mut Meter) {
         let now = self.node.clock().now();
-        let live: Vec<Progress> =
-            self.node.progress(view.id).into_iter().map(|(_, progress)| progress).collect();
         let wall = self.node.clock().wall();
-        let mut picture = Picture::of(view, &live, 0.0, wall);
+        let mut picture = Picture::of(view, live, 0.0, wall);
         picture.actual = meter.on_settled(now, picture.counts.settled());
         self.screen.show(lines, &picture, now);
         self.shown.send_replace(Some(picture));
@@ -170,6 +173,13 @@ impl Watch<'_> {
         }
         Ok(End::Cut)
     }
+}
+
+/// The last call that failed, in full, while the bar tells of it: there a narrow terminal cuts it off.
+fn failed_call(live: &Progress, now: WallMs) -> Option<String> {
+    handler_text::sentence(&live.handler, now)?;
+    let error = live.handler.error.as_ref()?;
+    Some(format!("the last call that failed: {} at item {}: {}", error.code, error.index.0, error.example))
 }
 
 /// Ends the node; a Ctrl-C cuts even that short. Says whether it ended by itself.

@@ -47,7 +47,7 @@ impl Life {
         let note = proof.or_else(|| note_after(before, self.note.clone(), status, news));
         if status == before {
             // Shows something else beside the status that it has.
-            self.note = note.or(self.note.take());
+            self.note = note.or_else(|| self.note.take());
             return Deeds::default();
         }
         let next_at = note.as_ref().and_then(|_| self.recovers_at(status));

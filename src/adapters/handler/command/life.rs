@@ -239,10 +239,12 @@ impl<'a> Life<'a> {
     }
 
     fn not_ready(&self, what: &str) -> Fate {
+        self.shared.pool.on_late_start();
         let settings = &self.shared.settings;
         let message = format!(
-            "worker {} ({}) {what} within {} (startup_timeout); a slow start needs a longer one, a loop over the lines of \
-             stdin is what is expected; {}",
+            "worker {} ({}) {what} within {}; a loop over the lines of stdin is what is expected, a slow start needs a \
+             longer handler.command.startup_timeout (for `windrow run`: \
+             WINDROW_HANDLER__COMMAND__STARTUP_TIMEOUT=2m); {}",
             self.worker + 1,
             self.shared.program.describe(),
             humantime::format_duration(settings.startup_timeout),

@@ -6,6 +6,8 @@
 //! - the announced slots never exceed what workers can begin at once, so nothing queues here while its time runs;
 //! - an item in flight in [`CRASHES_TOGETHER_MAX`] crashes is sent to an empty worker only.
 
+mod starts;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -357,17 +359,6 @@ impl State {
             (item, judged)
         });
         judged.collect()
-    }
-
-    fn on_futile_life(&mut self, without_items: bool, why: &Failure) {
-        if !without_items {
-            self.mute_lives += 1;
-            return;
-        }
-        self.failed_starts += 1;
-        if self.failed_starts >= FAILED_LIVES_MAX && self.seats.iter().all(Option::is_none) {
-            self.broken = Some(why.clone());
-        }
     }
 
     fn judge(&mut self, item: &Outstanding, end: &End) -> Judged {

@@ -124,8 +124,8 @@ fn checked(file: &Path) -> Result<PathBuf, OpenError> {
         )));
     }
     if !file.exists() {
-        let text = format!("command not found: {} does not exist; check the path", file.display());
-        return Err(refusal(text));
+        let hint = unquoted(&file.to_string_lossy()).unwrap_or_else(|| "; check the path".to_owned());
+        return Err(refusal(format!("command not found: {} does not exist{hint}", file.display())));
     }
     if is_executable(file) { Ok(file.to_owned()) } else { Err(not_executable(file)) }
 }
@@ -140,8 +140,15 @@ fn no_command() -> OpenError {
 
 fn not_found(name: &OsStr, search_path: &OsStr) -> OpenError {
     let name = name.to_string_lossy();
-    let here = if Path::new(&*name).is_file() { format!("; try ./{name}") } else { String::new() };
+    let here = if Path::new(&*name).is_file() { Some(format!("; try ./{name}")) } else { unquoted(&name) };
+    let here = here.unwrap_or_default();
     refusal(format!("command not found in PATH={}: {name}{here}", search_path.to_string_lossy()))
+}
+
+/// A whole command line that was quoted as one word.
+fn unquoted(name: &str) -> Option<String> {
+    name.contains(char::is_whitespace)
+        .then(|| format!("; try it as words of their own, not quoted as one: -- {name}"))
 }
 
 fn not_executable(file: &Path) -> OpenError {

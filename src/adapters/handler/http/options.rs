@@ -206,12 +206,22 @@ pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
             "the handler's url {shown:?} can't be used: {why}; one looks like http://127.0.0.1:9000/windrow"
         )
     };
-    let uri: Uri = url.parse().map_err(|why: hyper::http::uri::InvalidUri| bad(&why.to_string()))?;
+    let no_scheme = || match url.is_empty() || url.contains(['@', ' ']) {
+        true => bad("it begins with neither http:// nor https://"),
+        false => format!(
+            "the handler's url {url:?} can't be used: it begins with neither http:// nor https://; did you mean \
+             \"http://{url}\"?"
+        ),
+    };
+    let uri: Uri = url.parse().map_err(|why: hyper::http::uri::InvalidUri| match url.contains("://") {
+        true => bad(&why.to_string()),
+        false => no_scheme(),
+    })?;
     let is_https = match uri.scheme() {
         Some(scheme) if *scheme == Scheme::HTTP => false,
         Some(scheme) if *scheme == Scheme::HTTPS => true,
         Some(scheme) => return Err(bad(&format!("the scheme {scheme} is neither http nor https"))),
-        None => return Err(bad("it begins with neither http:// nor https://")),
+        None => return Err(no_scheme()),
     };
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(bad(

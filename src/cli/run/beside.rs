@@ -1,0 +1,59 @@
+//! Jobs of other names that have the same items and didn't end: whoever mistypes a name is told before every item is
+//! sent again. Never changes any of them.
+
+use std::path::{Path, PathBuf};
+
+use super::resume::{command, open_jobs};
+use crate::node::database::Inspection;
+use crate::node::sources::SourceSpec;
+use crate::node::{StateDir, Store};
+use crate::ports::task_store::TaskView;
+
+/// What is said of them; nothing of numbers without data, which are the same for every job. A directory that can't be
+/// read says nothing: the run doesn't need it.
+pub(super) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) -> Vec<String> {
+    if matches!(SourceSpec::parse(&begun.source), Ok(SourceSpec::Range { .. }) | Err(_)) {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    for place in places.iter().filter(|place| *place != own) {
+        let found = same_items(&StateDir::database_in(place), begun).await;
+        lines.extend(found.iter().map(line));
+    }
+    lines
+}
+
+/// The jobs of a database that could go on with these items.
+async fn same_items(database: &Path, begun: &TaskView) -> Vec<TaskView> {
+    if !is_readable(database).await {
+        return Vec::new();
+    }
+    // Without the directory's lock: a run that works there goes on undisturbed, and so does one that begins now.
+    let Ok(store) = Store::open(database).await else { return Vec::new() };
+    let mut jobs = open_jobs(&store).await.unwrap_or_default();
+    if let Err(error) = store.close().await {
+        tracing::debug!(%error, "another job's database was not closed");
+    }
+    jobs.retain(|job| job.meaning == begun.meaning && job.total == begun.total);
+    jobs
+}
+
+/// Whether opening a database would leave it as it is: its schema is this program's.
+async fn is_readable(database: &Path) -> bool {
+    let Ok(inspection) = Inspection::open(database).await else { return false };
+    let schema = inspection.schema().await;
+    if let Err(error) = inspection.close().await {
+        tracing::debug!(%error, "another job's database was not closed");
+    }
+    schema.is_ok_and(|schema| schema.pending.is_empty() && schema.unknown.is_empty())
+}
+
+fn line(job: &TaskView) -> String {
+    let name = job.name.as_deref().unwrap_or_default();
+    let done = job.counters.settled() + job.counters.excluded;
+    format!(
+        "note: {name} has the same items and isn't done: {done} of {} items; {} goes on with it",
+        job.total.0,
+        command(name)
+    )
+}
