@@ -17,13 +17,16 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
     screen::print(&script).map(|()| Exit::Ok)
 }
 
+/// The topic beside the commands.
+pub(super) const EXIT_CODES: &str = "exit-codes";
+
 /// Explains a topic or a command.
 ///
 /// # Errors
 /// `Usage` when there is neither.
 pub(super) fn help(words: &[String]) -> Result<Exit, Fault> {
     let text = match words {
-        [topic] if topic == "exit-codes" => fold::to(&Term::stdout(), &exit_codes()),
+        [topic] if topic == EXIT_CODES => fold::to(&Term::stdout(), &exit_codes()),
         words => command_help(words)?,
     };
     screen::print(&text).map(|()| Exit::Ok)

@@ -14,7 +14,7 @@ use clap::{Command, Error};
 use super::args;
 
 /// A verb of other programs, and ours of the same meaning: the first one that a noun has is meant.
-const MEANT: [(&str, &[&str]); 33] = [
+const MEANT: [(&str, &[&str]); 38] = [
     ("pause", &["stop", "drain"]),
     ("suspend", &["stop", "drain"]),
     ("resume", &["start", "undrain"]),
@@ -34,6 +34,11 @@ const MEANT: [(&str, &[&str]); 33] = [
     ("terminate", &["cancel", "stop"]),
     ("cancel", &["stop", "revoke"]),
     ("status", &["show"]),
+    ("print", &["show"]),
+    ("business", &["biz"]),
+    ("businesses", &["biz"]),
+    ("tasks", &["task"]),
+    ("jobs", &["job"]),
     ("get", &["show"]),
     ("describe", &["show"]),
     ("inspect", &["show"]),
@@ -51,7 +56,7 @@ const MEANT: [(&str, &[&str]); 33] = [
 ];
 
 /// Verbs that a noun has no equal of, and why. The program itself is the noun `windrow`.
-const NONE_OF: [(&str, &[&str], &str); 9] = [
+const NONE_OF: [(&str, &[&str], &str); 10] = [
     (
         "biz",
         &["delete", "rm", "remove"],
@@ -69,6 +74,11 @@ const NONE_OF: [(&str, &[&str], &str); 9] = [
     ),
     ("job", &["retry", "rerun", "redrive"], "'windrow run --only-failed' goes over what a job gave up"),
     ("job", &["delete", "rm", "remove"], "'windrow run --restart' forgets what a job did, and begins anew"),
+    (
+        "job",
+        &["watch", "explain", "log", "tail", "top"],
+        "what a job does is shown where it runs; 'windrow job show' says how it stands",
+    ),
     (
         "node",
         &["delete", "rm", "remove", "stop", "kill"],
@@ -155,20 +165,26 @@ fn noun<'a>(root: &'a Command, word: &str, words: &[OsString]) -> (&'a Command, 
 
 /// What is said instead of a verb that isn't there.
 fn equivalent(word: &str, root: &Command, noun: &Command, path: &[&str]) -> Option<String> {
-    let (mut noun, mut path) = (noun, path.to_vec());
     let why = NONE_OF.iter().find(|(of, verbs, _)| *of == noun.get_name() && verbs.contains(&word));
     if let Some((_, _, why)) = why {
         return Some((*why).to_owned());
     }
-    if path.len() == 1 {
-        // Most verbs are of tasks.
-        noun = root.find_subcommand("task")?;
-        path.push("task");
-    }
     let same = MEANT.iter().find(|(other, _)| *other == word).map(|(_, same)| *same).unwrap_or_default();
-    let meant = std::iter::once(word).chain(same.iter().copied());
-    let verb = meant.filter_map(|verb| noun.find_subcommand(verb)).next()?;
-    Some(format!("here that is '{} {}'", path.join(" "), verb.get_name()))
+    let of = |noun: &Command| {
+        let meant = std::iter::once(word).chain(same.iter().copied());
+        meant.filter_map(|verb| noun.find_subcommand(verb)).next().map(|verb| verb.get_name().to_owned())
+    };
+    let at = path.join(" ");
+    if let Some(verb) = of(noun) {
+        return Some(format!("here that is '{at} {verb}'"));
+    }
+    if path.len() > 1 {
+        return None;
+    }
+    // Most verbs are of tasks, some also of what 'windrow run' does.
+    let [task, job] = ["task", "job"].map(|noun| of(root.find_subcommand(noun)?));
+    let job = job.map(|verb| format!("; of a 'windrow run' it is '{at} job {verb}'")).unwrap_or_default();
+    task.map(|verb| format!("here that is '{at} task {verb}'{job}"))
 }
 
 /// The standard library's words for numbers name types.
@@ -238,7 +254,14 @@ mod tests {
             ("windrow token delete 1", "tip: here that is 'windrow token revoke'"),
             ("windrow job resume x", "windrow run --resume NAME"),
             ("windrow pause t1", "tip: here that is 'windrow task stop'"),
-            ("windrow ls", "tip: here that is 'windrow task list'"),
+            (
+                "windrow ls",
+                "tip: here that is 'windrow task list'; of a 'windrow run' it is 'windrow job list'",
+            ),
+            ("windrow stop t1", "of a 'windrow run' it is 'windrow job stop'"),
+            ("windrow businesses", "tip: here that is 'windrow biz'"),
+            ("windrow config print", "tip: here that is 'windrow config show'"),
+            ("windrow job watch x", "'windrow job show' says how it stands"),
             ("windrow status", "windrow cluster status"),
         ] {
             let said = said(line);
@@ -266,17 +289,9 @@ mod tests {
     #[test]
     fn a_verb_that_is_named_is_there() {
         let root = args::command();
-        let verbs: Vec<&str> = root
-            .get_subcommands()
-            .flat_map(|noun| noun.get_subcommands())
-            .map(clap::Command::get_name)
-            .collect();
-        for (other, same) in MEANT {
-            assert!(same.iter().any(|verb| verbs.contains(verb)), "{other}");
-            assert!(
-                same.iter()
-                    .all(|verb| root.get_subcommands().any(|noun| noun.find_subcommand(verb).is_some()))
-            );
+        let nouns = || std::iter::once(&root).chain(root.get_subcommands());
+        for verb in MEANT.iter().flat_map(|(_, same)| same.iter()) {
+            assert!(nouns().any(|noun| noun.find_subcommand(verb).is_some()), "{verb}");
         }
     }
 

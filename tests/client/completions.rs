@@ -105,6 +105,24 @@ async fn tab_offers_businesses_nodes_and_contexts() {
 }
 
 #[tokio::test]
+async fn tab_offers_what_a_run_needs_without_a_node() {
+    let person = Person::new();
+    let worker = "while read line; do case $line in *item*) echo ok ;; esac; done";
+    person.run(&["run", "--total", "1", "--name", "nightly", "--", "sh", "-c", worker], "").await.expect(0);
+    person.write("handler.py", "");
+    let fish = |line: &str| format!("windrow completions fish | source; complete -C '{line}'");
+    for (line, wanted) in [
+        ("windrow run --resume n", "nightly"),
+        ("windrow job show n", "nightly"),
+        ("windrow run --total 1 -- python3 hand", "handler.py"),
+        ("windrow try -- hand", "handler.py"),
+        ("windrow help exit", "exit-codes"),
+    ] {
+        offered(&person, "fish", &["--no-config", "-c", &fish(line)], wanted).await;
+    }
+}
+
+#[tokio::test]
 async fn a_line_about_another_node_is_answered_by_that_one() {
     let (_business, node) = node_with_tasks().await;
     let token = node.admin.token.clone().unwrap();

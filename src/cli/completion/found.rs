@@ -6,12 +6,13 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Kind, cache};
-use crate::cli::Shell;
+use crate::cli::help::EXIT_CODES;
 use crate::cli::remote::Remote;
 use crate::cli::remote::contexts::Contexts;
 use crate::cli::remote::reach::{Reach, reach};
 use crate::cli::table::clean;
 use crate::cli::task::words;
+use crate::cli::{Shell, args, place};
 use crate::client::{Client, Depth, Options, Request, Tap};
 
 /// How long somebody who presses Tab waits for a node.
@@ -36,6 +37,8 @@ impl Found {
 pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Vec<Found> {
     let (path, business) = match kind {
         Kind::Context => return contexts(shell),
+        Kind::Job => return jobs(shell),
+        Kind::Topic => return topics(),
         Kind::Task => ("/v1/tasks", word.split_once('/').map(|(business, _)| business)),
         Kind::Business => ("/v1/businesses", None),
         Kind::Limit => ("/v1/limits", None),
@@ -54,6 +57,18 @@ pub(super) fn find(kind: Kind, word: &str, remote: &Remote, shell: &Shell) -> Ve
         cached.write(&body);
     }
     read(kind, &body)
+}
+
+fn jobs(shell: &Shell) -> Vec<Found> {
+    place::readable_names(&shell.env).into_iter().map(|name| Found::new(name, "")).collect()
+}
+
+fn topics() -> Vec<Found> {
+    let root = args::command();
+    let commands = root.get_subcommands().filter(|command| !command.is_hide_set());
+    let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let commands = commands.map(|command| Found::new(command.get_name(), about(command)));
+    commands.chain([Found::new(EXIT_CODES, "What the program's exit codes mean")]).collect()
 }
 
 fn ask(reach: Reach, request: Request) -> Option<Value> {
@@ -79,7 +94,7 @@ fn read(kind: Kind, body: &Value) -> Vec<Found> {
                 Some(Found::new(item["id"].as_str()?, item["state"].as_str().unwrap_or_default()))
             })
             .collect(),
-        Kind::Context => Vec::new(),
+        Kind::Context | Kind::Job | Kind::Topic => Vec::new(),
     }
 }
 

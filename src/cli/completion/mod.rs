@@ -1,5 +1,5 @@
 //! Completions: the shell asks this program what a word may become. Flags and verbs come from the command line's own
-//! definition; tasks, businesses and nodes are asked of the node that the line is about, contexts are looked up.
+//! definition; tasks, businesses and nodes are asked of the node that the line is about, contexts and jobs are looked up.
 //!
 //! Whoever presses Tab doesn't wait: what isn't known within the budget is left out, without a word.
 
@@ -31,6 +31,10 @@ enum Kind {
     Limit,
     Node,
     Context,
+    /// One that `windrow run` keeps on this machine.
+    Job,
+    /// A command or a topic that can be explained.
+    Topic,
 }
 
 /// Answers a shell that asks, and says whether one did. `words` is the whole command line of this process.
@@ -78,6 +82,8 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
         (Some("task" | "biz"), "limits") | (Some("limit"), "name") => Some(Kind::Limit),
         (Some("task" | "node"), "node") | (Some("node"), "name") => Some(Kind::Node),
         (Some("ctx"), "name") | (_, "context") => Some(Kind::Context),
+        (Some("job"), "name") | (Some("run"), "resume") => Some(Kind::Job),
+        (Some("help"), "words") => Some(Kind::Topic),
         _ => None,
     }
 }
@@ -189,6 +195,7 @@ mod tests {
         assert_eq!(of(&["windrow", "ctx", "use"], "name"), Some(Kind::Context));
         assert_eq!(of(&["windrow", "node", "drain"], "node"), Some(Kind::Node));
         assert_eq!(of(&["windrow", "api"], "context"), Some(Kind::Context));
+        assert_eq!(of(&["windrow", "run"], "resume"), Some(Kind::Job));
         assert_eq!(of(&["windrow", "run"], "name"), None);
     }
 }

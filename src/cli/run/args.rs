@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::cli::args::{HttpArgs, Items, Talk};
 use crate::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
@@ -105,7 +105,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub total: Option<NonZeroU64>,
     /// The command that does the work, after --; it reads items as lines and answers each with a line
-    #[arg(last = true, value_name = "COMMAND", help_heading = "Handler")]
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::AnyPath, help_heading = "Handler")]
     pub worker: Vec<OsString>,
     /// The URL that does the work
     #[arg(long, help_heading = "Handler")]

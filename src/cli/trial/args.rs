@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueHint};
 
 use crate::cli::args::{HttpArgs, Items, Talk};
 use crate::cli::choice::{self, Choice};
@@ -31,7 +31,7 @@ pub struct TryArgs {
     #[arg(long)]
     pub cmd: Option<String>,
     /// The command to start, after --
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::AnyPath)]
     pub worker: Vec<OsString>,
     /// Which items: 3, 0..5 (without 5) or 1,2,17
     #[arg(long = "items", value_name = "ITEMS", default_value = "0..3", value_parser = choice::parse)]
