@@ -82,6 +82,8 @@ fn a_file_that_is_no_source_is_refused_by_name_and_line() {
     place
         .windrow(&csv_job("ragged.csv", &[]))
         .refused(7, &["line 3: 3 fields, expected 2", "line 5: 1 fields"]);
+    place.write("semicolons.csv", "a;b\n1;2,5\n");
+    place.windrow(&csv_job("semicolons.csv", &[])).refused(7, &["--delimiter ';'"]);
     place.windrow(&csv_job(".", &[])).refused(7, &["it is a directory", "name a file in it"]);
     place.windrow(&csv_job("/dev/null", &[])).refused(7, &["not a regular file", "pipe it in"]);
 }

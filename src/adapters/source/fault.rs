@@ -70,6 +70,10 @@ impl FaultKind {
     /// What a person may try.
     fn hint(&self) -> &'static str {
         match self {
+            // One column is most often several, cut at the wrong character.
+            FaultKind::Ragged { expected: 1, .. } => {
+                "name what stands between the fields, such as --delimiter ';' or --delimiter tab; quote fields with commas in them"
+            }
             FaultKind::Ragged { .. } => {
                 "check the delimiter (--delimiter) and that fields with commas or newlines are quoted"
             }

@@ -36,7 +36,7 @@ A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
 Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget 10/s
 
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
-or a kill -9 it does too; items that were in flight are done again, under the same keys.
+or a kill -9 it does too; items that were in flight, and those of the last moments, are done again under the same keys.
 What a pipe brought is kept: --resume NAME goes on with it, also where the pipe would bring other items now.
 Exit codes: windrow help exit-codes";
 
