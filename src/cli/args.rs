@@ -27,7 +27,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one job in this process: items from a file, a pipe or a count, through a command or a URL
-    #[command(after_help = run::args::EXAMPLES)]
+    #[command(after_help = run::args::EXAMPLES, override_usage = run::args::USAGE)]
     Run(Box<RunArgs>),
     /// Jobs that `windrow run` runs now on this machine: look at them and steer them; without a verb it lists them
     #[command(after_help = job::args::EXAMPLES)]

@@ -11,6 +11,11 @@ use crate::cli::args::{HttpArgs, Items, Talk};
 use crate::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use crate::domain::settings_text::parse_span;
 
+/// clap's own is longer than a line, and doesn't show where a command stands.
+pub(in crate::cli) const USAGE: &str = "\
+windrow run [OPTIONS] --csv FILE|--ndjson FILE|--total N|--resume NAME
+                   --url URL | -- COMMAND…";
+
 /// How it is used.
 pub(in crate::cli) const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +34,7 @@ A worker reads a line for each item and answers a line for each; flush them, std
   end  of stdin: it is to end. `windrow init` writes one, `windrow try` checks it
 
 A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
-  in   {\"type\":\"item.process\",\"item\":{\"index\":3817,\"attempt\":1,\"key\":\"…\",\"data\":{…}},…}
+  in   {\"type\":\"item.process\",\"item\":{\"index\":7,\"key\":\"…\",\"data\":{…},…},…}
   out  any 2xx without a body: done; or {\"result\":\"retry\",\"code\":\"BUSY\"}, also skip and abandon
   out  422 abandons the item, 429 pauses for its Retry-After, 5xx and timeouts are tried again
 

@@ -33,7 +33,7 @@ pub enum Verb {
     /// Show a task
     Show(ShowArgs),
     /// Make a task of a file, a pipe, a URL, a count or a few items
-    #[command(after_help = make::CREATE_EXAMPLES)]
+    #[command(after_help = make::CREATE_EXAMPLES, override_usage = make::CREATE_USAGE)]
     Create(Box<CreateArgs>),
     /// Call the handler with some items; nothing is recorded
     Preview(PreviewArgs),

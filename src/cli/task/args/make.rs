@@ -9,6 +9,11 @@ use super::settings::Settings;
 use crate::cli::args::Items;
 use crate::cli::remote::{Remote, Write};
 
+/// clap's own is longer than a line.
+pub(super) const CREATE_USAGE: &str = "\
+windrow task create [OPTIONS] BUSINESS
+                           --csv FILE|--ndjson FILE|--total N|--url URL|--items JSON|@FILE";
+
 /// How `create` is used.
 pub const CREATE_EXAMPLES: &str = "\
 Examples:
