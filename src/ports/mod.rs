@@ -39,6 +39,7 @@ pub mod task_command;
 pub mod task_create;
 pub mod task_list;
 pub mod task_store;
+pub mod task_view;
 pub mod token_store;
 pub mod upkeep;
 pub mod uploads;

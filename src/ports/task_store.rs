@@ -6,10 +6,7 @@ use std::num::NonZeroU32;
 use async_trait::async_trait;
 
 use super::StoreError;
-use crate::domain::abandonment::Abandonments;
-use crate::domain::counters::Counters;
 use crate::domain::ids::{ItemCount, ItemIndex, StoreId, TaskId, WallMs};
-use crate::domain::lifecycle::{Status, StopReason, TaskResult, Wish};
 use crate::domain::settings::Auto;
 use crate::domain::task::{Canary, Tuning};
 
@@ -17,6 +14,7 @@ pub use super::actor::Actor;
 pub use super::shard_view::ShardView;
 pub use super::task_command::{CommandError, CommandRefusal, MoveRefusal, TaskCommand, TaskEdit};
 pub use super::task_create::{CreateError, Family};
+pub use super::task_view::{TaskRest, TaskView};
 
 /// A task to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,91 +56,6 @@ pub struct NewTask {
     pub deadline: Option<WallMs>,
     /// The task whose failures it does again.
     pub parent: Option<TaskId>,
-}
-
-/// A task and its progress as every surface shows them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskView {
-    /// `t42`.
-    pub id: TaskId,
-    /// The business's slug.
-    pub business: String,
-    /// The name, if it has one.
-    pub name: Option<String>,
-    /// Where it stands.
-    pub status: Status,
-    /// A machine slug, where the status needs a reason.
-    pub status_reason: Option<String>,
-    /// A sentence for people.
-    pub status_text: Option<String>,
-    /// What it wants.
-    pub wish: Wish,
-    /// The revision of the live settings.
-    pub control_rev: u64,
-    /// Changes with each change of the row.
-    pub version: u64,
-    /// How many items.
-    pub total: ItemCount,
-    /// The saved counters over all shards; `in_flight` is 0.
-    pub counters: Counters,
-    /// The saved low water of the first shard that isn't done.
-    pub low_water: ItemIndex,
-    /// Its shards in the order of their ranges; one before the first start.
-    pub shards: Vec<ShardView>,
-    /// See [`NewTask::shards`].
-    pub shards_wanted: Auto<NonZeroU32>,
-    /// The live settings.
-    pub tuning: Tuning,
-    /// The parameters.
-    pub params: Option<String>,
-    /// The source's description.
-    pub source: String,
-    /// See [`NewTask::meaning`].
-    pub meaning: u64,
-    /// Only when finished.
-    pub result: Option<TaskResult>,
-    /// Only when stopping or stopped.
-    pub stop_reason: Option<StopReason>,
-    /// How often it was started.
-    pub start_no: u32,
-    /// When it was made.
-    pub created_at: WallMs,
-    /// When it was first started.
-    pub started_at: Option<WallMs>,
-    /// When it ended.
-    pub finished_at: Option<WallMs>,
-    /// Since when it has this status.
-    pub since: WallMs,
-    /// Only when recovering: when the first of its shards is tried again.
-    pub next_at: Option<WallMs>,
-    /// See [`NewTask::skip_first`].
-    pub skip_first: ItemIndex,
-    /// See [`NewTask::labels`].
-    pub labels: BTreeMap<String, String>,
-    /// See [`NewTask::priority`].
-    pub priority: i32,
-    /// The business's pool when the task was made.
-    pub pool: String,
-    /// See [`NewTask::send_params`].
-    pub send_params: bool,
-    /// See [`NewTask::limits`].
-    pub limits: Vec<String>,
-    /// See [`NewTask::canary`]; none once it is done.
-    pub canary: Option<Canary>,
-    /// See [`NewTask::start_at`].
-    pub start_at: Option<WallMs>,
-    /// See [`NewTask::deadline`].
-    pub deadline: Option<WallMs>,
-    /// See [`NewTask::parent`].
-    pub parent: Option<TaskId>,
-    /// Until when the business may answer the before-run hook; only when awaiting it.
-    pub awaiting_until: Option<WallMs>,
-    /// The codes with which items are given up that wait.
-    pub abandonments: Abandonments,
-    /// Where an early finish cuts the task, once it was asked for.
-    pub finish_at: Option<ItemIndex>,
-    /// How often its most troubled shard recovered by itself since the task was last started.
-    pub recoveries: u32,
 }
 
 pub use crate::domain::life::COORDINATOR_DOWN;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use windrow::config::Config;
 use windrow::domain::abandonment::Abandonments;
 use windrow::domain::business::Hooks;
-use windrow::domain::ids::{ItemCount, ItemIndex, SessionId, TaskId, WallMs};
+use windrow::domain::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use windrow::domain::life::{
     Circumstances, CommandRefusal, Evidence, Life, Listener, RunClose, ShardLife, StartToken, TaskCommand,
     TaskEdit,
@@ -153,7 +153,7 @@ impl World {
                 let is_timely = shard.not_before <= now || wish != Wish::Run;
                 let is_open = matches!(shard.state, ShardState::Idle | ShardState::Recovering);
                 if is_open && is_timely && shard.wish != Wish::Rest {
-                    (shard.state, shard.has_run) = (ShardState::Running, true);
+                    (shard.state, shard.run) = (ShardState::Running, RunNo(shard.run.0 + 1));
                     shard.session = Some(SessionId(uuid::Uuid::from_u128(1)));
                     shard.claimed_at = Some(shard.low_water);
                     self.life.refresh(None, evidence, now);

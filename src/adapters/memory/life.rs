@@ -58,7 +58,7 @@ fn shard_life(shard: &Shard, task: &Task) -> ShardLife {
         state: shard.state,
         wish: task.wish,
         session: shard.session,
-        has_run: shard.run.0 > 0,
+        run: shard.run,
         low_water: shard.low_water,
         high_water: shard.high_water,
         reach: shard.reach.may_leave,

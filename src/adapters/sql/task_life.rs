@@ -6,7 +6,7 @@ use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter}
 use super::entity::{business, failure_group, item, shard, shard_head, start_token, task};
 use super::task_record::{self, Change};
 use super::{Transaction, damaged, error, items, outbox, upload_use, words};
-use crate::domain::ids::{ItemCount, ItemIndex, SessionId, TaskId, WallMs};
+use crate::domain::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use crate::domain::life::{Author, Deeds, Evidence, Life, Listener, ShardLife};
 use crate::domain::lifecycle::Note;
 use crate::ports::StoreError;
@@ -158,7 +158,8 @@ async fn evidence(transaction: &Transaction, task: i64) -> Result<Evidence, Stor
     Ok(Evidence { failures, is_parked: parked.await.map_err(error)?.is_some() })
 }
 
-fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Life, StoreError> {
+/// The life of a task, as its rows have it.
+pub(super) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Life, StoreError> {
     let note = row.status_text.clone().map(|text| Note { reason: row.status_reason.clone(), text });
     Ok(Life {
         id: TaskId(row.id),
@@ -256,7 +257,7 @@ fn shard_life(row: &shard_head::Model) -> Result<ShardLife, StoreError> {
         state: words::shard_state(row)?,
         wish: words::wish(&row.wish)?,
         session: session.map(SessionId),
-        has_run: row.run_no > 0,
+        run: RunNo(row.run_no.cast_unsigned()),
         low_water: words::index(row.low_water),
         high_water: words::index(row.high_water),
         reach: words::index(row.reach),

@@ -93,7 +93,7 @@ impl Life {
     }
 
     /// The sums over its shards; excluded is what lies outside of their ranges.
-    fn counters(&self) -> Counters {
+    pub fn counters(&self) -> Counters {
         let head = Counters { excluded: self.whole().start.0, ..Counters::default() };
         self.shards.iter().fold(head, |sum, shard| {
             let excluded = shard.range_end.0 - shard.end.0;

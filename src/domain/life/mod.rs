@@ -153,7 +153,7 @@ impl Life {
 
     /// Whether a run ever owned a shard of it, so that items may have left.
     fn has_run(&self) -> bool {
-        self.shards.iter().any(|shard| shard.has_run)
+        self.shards.iter().any(|shard| shard.run.0 > 0)
     }
 
     /// Whether it was finished early.

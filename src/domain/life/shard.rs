@@ -1,7 +1,7 @@
 //! A shard, as far as its task's life depends on it.
 
 use crate::domain::counters::Counters;
-use crate::domain::ids::{ItemIndex, SessionId, WallMs};
+use crate::domain::ids::{ItemIndex, RunNo, SessionId, WallMs};
 use crate::domain::lifecycle::{ShardState, Wish};
 use crate::domain::task::ShardRange;
 
@@ -22,8 +22,8 @@ pub struct ShardLife {
     pub wish: Wish,
     /// Who owns it, or did when nobody took it away.
     pub session: Option<SessionId>,
-    /// Whether a run ever owned it.
-    pub has_run: bool,
+    /// Its newest run; 0 before the first.
+    pub run: RunNo,
     /// Everything before is settled.
     pub low_water: ItemIndex,
     /// One past the highest index whose answer is known.
@@ -60,7 +60,7 @@ impl ShardLife {
             state: ShardState::Idle,
             wish,
             session: None,
-            has_run: false,
+            run: RunNo(0),
             low_water: range.start,
             high_water: range.start,
             reach: range.start,
