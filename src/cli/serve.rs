@@ -178,7 +178,7 @@ impl From<ServeError> for Fault {
             ),
             ServeError::Name(_) => Fault::new(Exit::Config, what, text).hint("node.id = \"n1\""),
             ServeError::Tls(_) => Fault::new(Exit::Config, what, text)
-                .hint("PEM files of a certificate chain and its key; or none of both for plain HTTP"),
+                .hint("PEM files of a certificate chain and its key; or neither for plain HTTP"),
             ServeError::Key(_) => Fault::new(Exit::Config, what, text)
                 .hint("correct auth.key_file; without its key stored secrets are lost"),
             ServeError::PeerTrust(_) => Fault::new(Exit::Config, what, text)

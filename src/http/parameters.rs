@@ -155,7 +155,7 @@ fn query_faults(rules: &[Rule], uri: &Uri) -> Vec<FieldFault> {
                 faults
                     .extend(rules.iter().find(|rule| rule.name == name).and_then(|rule| rule.fault(&value)));
             }
-            _ => faults.push(FieldFault::new("query", format!("{pair:?} is no text: UTF-8 without NUL"))),
+            _ => faults.push(FieldFault::new("query", format!("{pair:?} must be UTF-8 without NUL"))),
         }
     }
     faults
@@ -187,7 +187,7 @@ pub(super) async fn hold(
 ) -> Response {
     let mut faults = rules.faults(path.as_str(), &request);
     if text(request.uri().path()).is_none() {
-        faults.push(FieldFault::new("path", "it is no text: UTF-8 without NUL"));
+        faults.push(FieldFault::new("path", "it must be UTF-8 without NUL"));
     }
     if faults.is_empty() {
         return next.run(request).await;

@@ -131,7 +131,7 @@ fn what_is_outside_v1_is_open_or_for_this_machine() {
     }
     assert_eq!(node.ask("GET /problems/no-such", "", "").0, 404);
     let markdown = node.ask("GET /problems/draining", "accept: text/markdown\r\n", "");
-    assert!(markdown.2.starts_with("# This node is shutting down\n\n**What.** "), "{}", markdown.2);
+    assert!(markdown.2.starts_with("# Node is shutting down\n\n**What.** "), "{}", markdown.2);
     let (status, document) = node.json("GET /openapi.json", "");
     assert_eq!((status, document["openapi"].as_str()), (200, Some("3.1.0")));
 }

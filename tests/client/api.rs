@@ -32,7 +32,7 @@ async fn a_refused_raw_call_prints_its_problem_and_says_it_with_the_exit_code() 
     let person = Person::admin(&node);
     let done = person.windrow("api GET /v1/tasks/t9").await.expect(3);
     assert_eq!(done.json()["status"], 404);
-    assert!(done.stderr.contains("error: there is no such thing"), "{}", done.stderr);
+    assert!(done.stderr.contains("error: not found"), "{}", done.stderr);
     let done = person.run(&["api", "POST", "/v1/tasks", "-d", r#"{"bussiness":"x"}"#], "").await.expect(7);
     assert!(done.stderr.contains("/bussiness"), "{}", done.stderr);
     person.windrow("api FETCH /v1/tasks").await.refused(2, &["FETCH"]);

@@ -30,7 +30,7 @@ async fn who_isnt_known_or_may_not_is_told_what_to_do() {
         Person::new().env("WINDROW_SERVER", &node.url).env("WINDROW_TOKEN", viewer.token.as_ref().unwrap());
     viewer.windrow("task list").await.expect(0);
     let done = viewer.windrow("api POST /v1/nodes/n1/drain").await.expect(5);
-    assert!(done.stderr.contains("not with this token"), "{}", done.stderr);
+    assert!(done.stderr.contains("permission denied"), "{}", done.stderr);
 }
 
 #[tokio::test]

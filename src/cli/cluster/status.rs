@@ -31,7 +31,7 @@ pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fau
             screen::put(&NODES.table(&nodes, &link.look.times(0), link.look.paper, is_wide))?;
         }
         Form::Ndjson | Form::Name | Form::Csv => {
-            let fault = Fault::new(Exit::Usage, "a cluster isn't printed like that", "it is no list");
+            let fault = Fault::new(Exit::Usage, "unsupported output format", "a cluster is no list");
             return Err(fault.hint("-o table, or -o json; `windrow node list` lists nodes"));
         }
     }

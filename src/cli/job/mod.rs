@@ -63,7 +63,7 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let in_flight = stopping["counts"]["in_flight"].as_u64().unwrap_or(0);
     let what = match args.now {
         true => format!("stopping at once: {in_flight} items in flight will be repeated"),
-        false => format!("stopping: nothing more leaves, {in_flight} items in flight may end"),
+        false => format!("stopping: no new calls; waiting for {in_flight} items in flight"),
     };
     say(&stopping, &format!("{}  {what}", args.which.name), &args.view)
 }

@@ -20,7 +20,7 @@ pub(super) async fn actors(args: &ActorsArgs, shell: &Shell) -> Result<Exit, Fau
         Form::Table | Form::Wide => ("text", "text/plain"),
         Form::Json | Form::Ndjson => ("json", "application/json"),
         Form::Name | Form::Csv => {
-            let fault = Fault::new(Exit::Usage, "a tree isn't printed like that", "it is no list");
+            let fault = Fault::new(Exit::Usage, "unsupported output format", "a tree is no list");
             return Err(fault.hint("-o table, or -o json"));
         }
     };

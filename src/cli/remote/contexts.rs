@@ -80,7 +80,7 @@ impl Contexts {
         match table.get("current") {
             None => {}
             Some(Value::String(name)) => contexts.current = Some(name.clone()),
-            Some(_) => faults.push("current: it is no text".to_owned()),
+            Some(_) => faults.push("current: it must be text".to_owned()),
         }
         match table.get("context") {
             None => {}
@@ -165,7 +165,7 @@ fn read(name: &str, value: &Value, faults: &mut Vec<String>) -> Context {
         None => None,
         Some(Value::String(text)) => Some(text.clone()),
         Some(_) => {
-            faults.push(format!("context.{name}.{key}: it is no text"));
+            faults.push(format!("context.{name}.{key}: it must be text"));
             None
         }
     };
@@ -239,7 +239,7 @@ mod tests {
             "curent: no such key; did you mean \"current\"?",
             "context.a.sever: no such key; did you mean \"server\"?",
             "context.a.server: it is missing",
-            "context.a.token: it is no text",
+            "context.a.token: it must be text",
             "context.b: token and token_file exclude each other",
         ] {
             assert!(fault.to_string().contains(part), "{part} is not in\n{fault}");

@@ -135,7 +135,7 @@ impl Watch<'_> {
         let in_flight: u64 = self.node.progress(id).iter().map(|(_, p)| p.counters.in_flight).sum();
         self.command_stop(id, false).await?;
         self.screen.say(&format!(
-            "stopping: nothing more leaves, {in_flight} in flight may end; Ctrl-C again cuts them off"
+            "stopping: no new calls; waiting for {in_flight} in flight; Ctrl-C again cuts them off"
         ));
         Ok(Stopping::Calmly(self.node.clock().now().plus(self.drain_timeout)))
     }

@@ -37,7 +37,7 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     let wanted = read(&args.file)?;
     let text = |name: &str| {
         let value = wanted.get(name).and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
-        value.ok_or_else(|| unusable(&args.file, &format!("{name} is missing, or is no text")))
+        value.ok_or_else(|| unusable(&args.file, &format!("{name} is missing, or not text")))
     };
     let (business, name) = (text("business")?, text("name")?);
     let link = Link::open(&args.remote, shell)?;

@@ -182,7 +182,7 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         }
         (Status::AwaitingBusiness, _) => ("ask the business", "it has not said yet that it is ready"),
         (Status::Created | Status::Stopped, _) => ("start it", "it runs only once it is started"),
-        (Status::Stopping, _) => ("wait: it drains", "nothing more leaves"),
+        (Status::Stopping, _) => ("wait: it drains", "no new calls"),
         _ => ("nothing to do", "its items are done"),
     };
     cant(kind, text, hindrance)
