@@ -115,7 +115,7 @@ async fn tab_offers_what_a_run_needs_without_a_node() {
         ("windrow run --resume n", "nightly"),
         ("windrow job show n", "nightly"),
         ("windrow run --total 1 -- python3 hand", "handler.py"),
-        ("windrow try -- hand", "handler.py"),
+        ("windrow try -- python3 hand", "handler.py"),
         ("windrow help exit", "exit-codes"),
     ] {
         offered(&person, "fish", &["--no-config", "-c", &fish(line)], wanted).await;
