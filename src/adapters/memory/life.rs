@@ -85,10 +85,8 @@ pub(super) fn change<E>(
     let before = read(id, task);
     let mut life = before.clone();
     let deeds = change(&mut life, evidence(task))?;
-    let is_new = {
-        let (shards, old) = (life.shards.clone(), before.shards.clone());
-        life != Life { shards, ..before } || old.is_empty()
-    };
+    // A shard's progress alone is no new version of its task.
+    let is_new = life != Life { shards: life.shards.clone(), ..before };
     write(task, &life);
     task.version += u64::from(by.is_some() || is_new);
     for deeds in deeds {

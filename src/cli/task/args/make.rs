@@ -12,7 +12,7 @@ use crate::cli::remote::{Remote, Write};
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\
 windrow task create [OPTIONS] BUSINESS
-                           --csv FILE|--ndjson FILE|--total N|--url URL|--items JSON|@FILE";
+                    --csv FILE|--ndjson FILE|--total N|--url URL|--items JSON";
 
 /// How `create` is used.
 pub const CREATE_EXAMPLES: &str = "\
