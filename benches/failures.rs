@@ -16,22 +16,22 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use uuid::Uuid;
-use windrow::adapters::handler::http::HttpOptions;
-use windrow::adapters::source::{Desk, Fetcher, Guard, RangeSource, RedriveSource};
-use windrow::adapters::sql::Store;
-use windrow::config::Config;
-use windrow::domain::counters::Counters;
-use windrow::domain::ids::{
+use windrow_config::Config;
+use windrow_core::counters::Counters;
+use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
-use windrow::domain::shards::Told;
-use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
-use windrow::ports::failure_list::{FailureList, FailurePage};
-use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint};
-use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
-use windrow::ports::source::Source;
-use windrow::ports::source_desk::{RedrivePart, RedriveSpec, Sender, SourceDesk, SourceRequest};
-use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_core::shards::Told;
+use windrow_core::verdict::{Failure, ItemTrouble, SideRecord};
+use windrow_engine::ports::failure_list::{FailureList, FailurePage};
+use windrow_engine::ports::run_store::{ClaimOutcome, ClaimRequest, ClaimedShard, RunStore, ShardCheckpoint};
+use windrow_engine::ports::session_store::{NewSession, SessionFace, SessionStore};
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec, Sender, SourceDesk, SourceRequest};
+use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_handlers::http::HttpOptions;
+use windrow_sources::{Desk, Fetcher, Guard, RangeSource, RedriveSource};
+use windrow_store::sql::Store;
 
 const NOW: WallMs = WallMs(1_790_000_000_000);
 /// A multiple of what a checkpoint holds, and more than a page of each code.
@@ -216,6 +216,6 @@ fn new_task() -> NewTask {
         deadline: None,
         parent: None,
         priority: 0,
-        shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
+        shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     }
 }

@@ -31,15 +31,17 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-use windrow::adapters::clock::SystemClock;
-use windrow::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
-use windrow::domain::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
-use windrow::domain::run::IndexRun;
-use windrow::domain::verdict::Dispatch;
-use windrow::ports::clock::Clock;
-use windrow::ports::gate::Gate;
-use windrow::ports::handler::{Call, CallItems, CallRows, Handler, HandlerFactory, Mode, Reply, RunContext};
-use windrow::ports::source::RowChunk;
+use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::run::IndexRun;
+use windrow_core::verdict::Dispatch;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::gate::Gate;
+use windrow_engine::ports::handler::{
+    Call, CallItems, CallRows, Handler, HandlerFactory, Mode, Reply, RunContext,
+};
+use windrow_engine::ports::source::RowChunk;
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_host::clock::SystemClock;
 
 const IN_FLIGHT: u64 = 64;
 const BATCH: u32 = 100;

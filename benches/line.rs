@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use sea_orm::{ConnectionTrait, Database, Statement};
 use uuid::Uuid;
-use windrow::adapters::sql::Store;
-use windrow::config::Config;
-use windrow::domain::capacity::{Capacity, Ledger, Request};
-use windrow::domain::ids::{ItemCount, ItemIndex, Moment, WallMs};
-use windrow::domain::settings::Auto;
-use windrow::ports::run_store::{Hunt, RunStore};
-use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_config::Config;
+use windrow_core::capacity::{Capacity, Ledger, Request};
+use windrow_core::ids::{ItemCount, ItemIndex, Moment, WallMs};
+use windrow_core::settings::Auto;
+use windrow_engine::ports::run_store::{Hunt, RunStore};
+use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_store::sql::Store;
 
 const NOW: WallMs = WallMs(1_790_000_000_000);
 fn waiting() -> i64 {

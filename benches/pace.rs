@@ -17,8 +17,8 @@ mod engine;
 mod smoke;
 
 use engine::{Engine, Job, Work};
-use windrow::domain::pace::burst_items;
-use windrow::domain::settings::{Burst, Rate, RateLimit};
+use windrow_core::pace::burst_items;
+use windrow_core::settings::{Burst, Rate, RateLimit};
 
 fn main() {
     let engine = Engine::start();

@@ -19,9 +19,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use serde::de::IgnoredAny;
-use windrow::adapters::source::{BlockIndex, CsvFormat, FileSource, Format, index_file};
-use windrow::domain::ids::ItemIndex;
-use windrow::ports::source::Source;
+use windrow_core::ids::ItemIndex;
+use windrow_engine::ports::source::Source;
+use windrow_sources::{BlockIndex, CsvFormat, FileSource, Format, index_file};
 
 fn main() {
     let rows = std::env::var("WINDROW_BENCH_ROWS").ok().and_then(|text| text.parse().ok());

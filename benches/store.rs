@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use uuid::Uuid;
-use windrow::adapters::sql::Store;
-use windrow::config::Config;
-use windrow::domain::counters::Counters;
-use windrow::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, WallMs};
-use windrow::domain::shards::Told;
-use windrow::domain::verdict::{Failure, ItemTrouble, SideRecord};
-use windrow::ports::data_log::{DataLogLine, LogOrigin};
-use windrow::ports::handler::{LogLevel, LogLine};
-use windrow::ports::run_store::{
+use windrow_config::Config;
+use windrow_core::counters::Counters;
+use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, WallMs};
+use windrow_core::shards::Told;
+use windrow_core::verdict::{Failure, ItemTrouble, SideRecord};
+use windrow_engine::ports::data_log::{DataLogLine, LogOrigin};
+use windrow_engine::ports::handler::{LogLevel, LogLine};
+use windrow_engine::ports::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, ReplyLines, RunStore, ShardCheckpoint,
 };
-use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
-use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_engine::ports::session_store::{NewSession, SessionFace, SessionStore};
+use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_store::sql::Store;
 
 const NOW: WallMs = WallMs(1_790_000_000_000);
 /// A bitmap of 8 KiB: a window of 64 Ki items.
@@ -197,6 +197,6 @@ fn new_task() -> NewTask {
         deadline: None,
         parent: None,
         priority: 0,
-        shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
+        shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     }
 }

@@ -134,7 +134,7 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
         ("src/node.rs", "use crate::cli::Args;"),
         ("src/client/mod.rs", "use crate::http::problem::Problem;"),
         ("src/node.rs", "use crate::client::Client;"),
-        ("src/main.rs", "use windrow::adapters::memory;"),
+        ("src/main.rs", "use windrow_memory;"),
         ("src/domain/pace.rs", "use super::window::Window;"),
     ] {
         assert_eq!(broken(file, text), ["import"], "{file}: {text}");
@@ -147,7 +147,7 @@ fn imports_against_the_arrows_are_seen_however_they_are_written() {
         ("src/node.rs", "use crate::adapters::sql; use crate::actors::supervisor; use crate::service::S;"),
         ("src/actors/mod.rs", "#[cfg(test)] mod tests { use crate::adapters::memory::Memory; }"),
         ("src/cli/task/list.rs", "use crate::client::Client;"),
-        ("tests/cli/main.rs", "use windrow::adapters::memory;"),
+        ("tests/cli/main.rs", "use windrow_memory;"),
     ] {
         assert_eq!(broken(file, text), [] as [&str; 0], "{file}: {text}");
     }

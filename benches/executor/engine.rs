@@ -7,19 +7,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use windrow::actors::context::Times;
-use windrow::adapters::source::RangeSource;
-use windrow::adapters::sql::Store;
-use windrow::adapters::state_dir::StateDir;
-use windrow::config::Config;
-use windrow::domain::capacity::Capacity;
-use windrow::domain::ids::{ItemCount, ItemIndex};
-use windrow::domain::lifecycle::Status;
-use windrow::domain::settings::{Auto, Rate, RateLimit};
-use windrow::node::{Node, NodeOptions, Runtimes};
-use windrow::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
-use windrow::ports::provision::{Provider, Provision, ProvisionError};
-use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskView};
+use windrow_config::Config;
+use windrow_core::capacity::Capacity;
+use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::lifecycle::Status;
+use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_engine::actors::context::Times;
+use windrow_engine::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
+use windrow_engine::ports::provision::{Provider, Provision, ProvisionError};
+use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskView};
+use windrow_host::state_dir::StateDir;
+use windrow_node::{Node, NodeOptions, Runtimes};
+use windrow_sources::RangeSource;
+use windrow_store::sql::Store;
 
 pub struct Job {
     pub items: u64,
@@ -197,7 +197,7 @@ impl Engine {
             deadline: None,
             parent: None,
             priority: 0,
-            shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
+            shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };
         tasks.create(&new, &actor(), now).await.unwrap()
     }

@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn keys_of_the_configuration_that_help_names_exist() {
-        let known: Vec<String> = crate::config::keys().into_iter().map(|key| key.name).collect();
+        let known: Vec<String> = windrow_config::keys().into_iter().map(|key| key.name).collect();
         let is_section = |word: &str| known.iter().any(|key| key.split('.').next() == Some(word));
         let mut command = command();
         command.build();

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::args::HttpArgs;
 use super::exit::Exit;
 use super::fault::Fault;
-use crate::node::handlers::Wanted;
+use windrow_node::handlers::Wanted;
 
 /// The URL or the command; clap has seen to it that there is one of them.
 ///

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::exit::Exit;
 use super::fault::Fault;
-use crate::node::StateDir;
+use windrow_node::StateDir;
 
 /// The longest readable part of a directory's name. Unit: characters.
 const READABLE_CHARS_MAX: usize = 48;

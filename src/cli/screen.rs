@@ -13,10 +13,10 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::fold;
 use super::run::picture::Picture;
-use crate::domain::ids::Moment;
-use crate::domain::lifecycle::Status;
-use crate::node::sources::IndexProgress;
-use crate::telemetry;
+use windrow_core::ids::Moment;
+use windrow_core::lifecycle::Status;
+use windrow_node::sources::IndexProgress;
+use windrow_server::telemetry;
 
 /// Between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);

@@ -11,11 +11,11 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::screen::Screen;
 use super::signals::Signals;
-use crate::domain::ids::{ItemCount, WallMs};
-use crate::node::sources::{
+use windrow_core::ids::{ItemCount, WallMs};
+use windrow_engine::ports::source_store::SourceStore;
+use windrow_node::sources::{
     CsvFormat, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
 };
-use crate::ports::source_store::SourceStore;
 
 /// The longest part of a file's name in a job's name. Unit: characters.
 const SHOWN_CHARS_MAX: usize = 40;

@@ -4,9 +4,9 @@ use super::fault::{Fault, Origin};
 use super::redis_url::RedisUrl;
 use super::sections::Config;
 use super::values::{AuthMode, without_password};
-use crate::domain::settings::{Auto, RateLimit};
-use crate::domain::shards::SHARDS_MAX;
-use crate::domain::tuning_check;
+use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::shards::SHARDS_MAX;
+use windrow_core::tuning_check;
 
 impl Config {
     /// Every fault of this configuration across its keys: for a caller that has changed some by flags.

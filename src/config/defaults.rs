@@ -14,9 +14,9 @@ use super::sections::{
 use super::values::{
     ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
 };
-use crate::domain::settings::{Auto, OnExhausted};
-use crate::domain::settings_text::ByteSize;
-use crate::domain::task::{JUDGE_AFTER_DEFAULT, OUTAGE_PATIENCE_DEFAULT, Tuning};
+use windrow_core::settings::{Auto, OnExhausted};
+use windrow_core::settings_text::ByteSize;
+use windrow_core::task::{JUDGE_AFTER_DEFAULT, OUTAGE_PATIENCE_DEFAULT, Tuning};
 
 const DAY: Duration = Duration::from_secs(86_400);
 

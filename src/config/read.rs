@@ -13,9 +13,9 @@ use super::sections::{
     Auth, Cluster, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node, Retention,
     Store, TaskDefaults, Telemetry,
 };
-use crate::domain::settings::{Auto, ErrorBudget};
-use crate::domain::settings_text::parse_span;
-use crate::domain::task::Tuning;
+use windrow_core::settings::{Auto, ErrorBudget};
+use windrow_core::settings_text::parse_span;
+use windrow_core::task::Tuning;
 
 /// Reads keys and collects what is wrong with them.
 struct Reader {

@@ -157,7 +157,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::read;
+    use crate::read;
 
     #[test]
     fn every_key_is_compared_and_those_that_reload_are_marked_in_the_documentation() {

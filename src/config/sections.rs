@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::values::{
     ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
 };
-use crate::domain::network::Network;
-use crate::domain::settings::{Auto, Backoff, Rate, RateLimit};
-use crate::domain::settings_text::ByteSize;
-use crate::domain::task::Tuning;
+use windrow_core::network::Network;
+use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
+use windrow_core::settings_text::ByteSize;
+use windrow_core::task::Tuning;
 
 /// Everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 //! It is changed by stopping all nodes and starting them with the new setting: without a live session nobody can be
 //! surprised. Addresses are not compared: one server may be reached by several.
 
-use crate::config::{Cluster, RedisUrl};
-use crate::ports::StoreError;
-use crate::ports::session_store::SessionStore;
+use windrow_config::{Cluster, RedisUrl};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::session_store::SessionStore;
 
 /// A node can't agree with the others of its store.
 #[derive(Debug, thiserror::Error)]
@@ -63,14 +63,14 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::adapters::memory::MemoryStore;
-    use crate::domain::ids::{SessionId, WallMs};
-    use crate::ports::session_store::{NewSession, SessionFace};
+    use windrow_memory::MemoryStore;
+    use windrow_core::ids::{SessionId, WallMs};
+    use windrow_engine::ports::session_store::{NewSession, SessionFace};
 
     #[tokio::test]
     async fn a_node_with_another_witness_is_refused_while_one_lives_and_changes_it_when_none_does() {
         let store = MemoryStore::new();
-        let database = crate::config::Config::default().cluster;
+        let database = windrow_config::Config::default().cluster;
         let mut redis = database.clone();
         redis.redis_url = Some("redis://r/2".to_owned());
         assert_eq!(configured(&redis), "redis, prefix windrow, database 2");

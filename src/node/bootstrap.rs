@@ -7,15 +7,15 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::adapters::vault::write_private;
-use crate::config::{Auth, AuthMode};
-use crate::domain::access::Role;
-use crate::domain::ids::WallMs;
-use crate::ports::StoreError;
-use crate::ports::task_store::Actor;
-use crate::ports::token_store::{TokenStore, TokenView};
-use crate::service::tokens::{self, TOKEN_PREFIX, TokenWish};
-use crate::service::{Service, ServiceError};
+use windrow_host::vault::write_private;
+use windrow_config::{Auth, AuthMode};
+use windrow_core::access::Role;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::Actor;
+use windrow_engine::ports::token_store::{TokenStore, TokenView};
+use windrow_server::service::tokens::{self, TOKEN_PREFIX, TokenWish};
+use windrow_server::service::{Service, ServiceError};
 
 /// The file in the data directory, when the configured one can't be written.
 const TOKEN_FILE_DEFAULT: &str = "admin.token";
@@ -72,7 +72,7 @@ pub enum Bootstrap {
 /// # Errors
 /// See [`BootstrapError`].
 pub async fn admin(service: &Service, data_dir: &Path) -> Result<Bootstrap, BootstrapError> {
-    first(&*service.parts.tokens, &service.config().auth, data_dir, service.now()).await
+    first(service.token_store(), &service.config().auth, data_dir, service.now()).await
 }
 
 /// Whether the token files that are there can be used; makes none.
@@ -196,7 +196,7 @@ mod tests {
     use std::fs::{Permissions, set_permissions};
 
     use super::*;
-    use crate::adapters::sql::Store;
+    use windrow_store::sql::Store;
 
     const NOW: WallMs = WallMs(1_000);
 

@@ -17,20 +17,20 @@ use tokio::task::JoinHandle;
 
 use super::Runtimes;
 use super::serve::{Serve, ServeError, ServeOptions};
-use crate::config::{AuthMode, Config};
-use crate::domain::business::HandlerSpec;
-use crate::domain::ids::ItemCount;
-use crate::domain::lifecycle::Status;
-use crate::domain::settings::{Auto, RateLimit};
-use crate::domain::tuning_patch::TuningPatch;
-use crate::http::sample;
-use crate::http::server::{Limits, Server};
-use crate::ports::source_desk::SourceRequest;
-use crate::ports::task_list::TaskFilter;
-use crate::ports::task_store::{Actor, TaskView};
-use crate::service::businesses::BusinessBody;
-use crate::service::task_create::{TaskPlan, TaskRequest};
-use crate::service::{Service, ServiceError};
+use windrow_config::{AuthMode, Config};
+use windrow_core::business::HandlerSpec;
+use windrow_core::ids::ItemCount;
+use windrow_core::lifecycle::Status;
+use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::tuning_patch::TuningPatch;
+use windrow_server::http::sample;
+use windrow_server::http::server::{Limits, Server};
+use windrow_engine::ports::source_desk::SourceRequest;
+use windrow_engine::ports::task_list::TaskFilter;
+use windrow_engine::ports::task_store::{Actor, TaskView};
+use windrow_server::service::businesses::BusinessBody;
+use windrow_server::service::task_create::{TaskPlan, TaskRequest};
+use windrow_server::service::{Service, ServiceError};
 
 /// Where it listens unless that is taken. (`http.listen` of `config.toml`.)
 pub const PORT_DEFAULT: u16 = 7700;

@@ -9,11 +9,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::handlers::Sink;
-use crate::domain::ids::ShardId;
-use crate::ports::clock::Clock;
-use crate::ports::data_log::{DataLog, DataLogLine, LogOrigin};
-use crate::ports::dropped_lines::DroppedLines;
-use crate::ports::handler::LogLine;
+use windrow_core::ids::ShardId;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::data_log::{DataLog, DataLogLine, LogOrigin};
+use windrow_engine::ports::dropped_lines::DroppedLines;
+use windrow_engine::ports::handler::LogLine;
 
 /// Lines that may wait.
 const QUEUE_MAX: usize = 10_000;
@@ -92,11 +92,11 @@ async fn write_on(log: Arc<dyn DataLog>, mut lines: mpsc::Receiver<DataLogLine>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::clock::SystemClock;
-    use crate::adapters::memory::MemoryStore;
-    use crate::domain::ids::TaskId;
-    use crate::ports::data_log::DropReason;
-    use crate::ports::handler::LogLevel;
+    use windrow_host::clock::SystemClock;
+    use windrow_memory::MemoryStore;
+    use windrow_core::ids::TaskId;
+    use windrow_engine::ports::data_log::DropReason;
+    use windrow_engine::ports::handler::LogLevel;
 
     #[tokio::test]
     async fn lines_that_find_no_room_are_counted_where_people_look() {

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
 
-use crate::config::DataLogLevel;
-use crate::domain::ids::TaskId;
-use crate::ports::StoreError;
-use crate::ports::data_log::{
+use windrow_config::DataLogLevel;
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::data_log::{
     DataLog, DataLogLine, DropReason, LogPage, LogQuery, LogRetention, NumberedLine,
 };
-use crate::ports::handler::LogLevel;
-use crate::ports::meters::Meters;
+use windrow_engine::ports::handler::LogLevel;
+use windrow_engine::ports::meters::Meters;
 
 /// The lowest level that is kept; shared by who writes and who changes it.
 #[derive(Clone, Debug)]
@@ -110,10 +110,10 @@ impl DataLog for Sieve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::memory::MemoryStore;
-    use crate::domain::ids::{ShardId, WallMs};
-    use crate::ports::data_log::LogOrigin;
-    use crate::ports::handler::LogLine;
+    use windrow_memory::MemoryStore;
+    use windrow_core::ids::{ShardId, WallMs};
+    use windrow_engine::ports::data_log::LogOrigin;
+    use windrow_engine::ports::handler::LogLine;
 
     #[tokio::test]
     async fn lines_below_the_level_are_not_kept_until_it_is_lowered() {

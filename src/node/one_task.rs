@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
-use crate::domain::lifecycle::Wish;
-use crate::domain::verdict::ParkedItem;
-use crate::ports::StoreError;
-use crate::ports::run_store::{
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::Wish;
+use windrow_core::verdict::ParkedItem;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
 

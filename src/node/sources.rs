@@ -3,25 +3,44 @@
 use std::path::Path;
 use std::sync::Arc;
 
-pub use crate::adapters::handler::origin::OriginView;
-use crate::adapters::memory::MemoryStore;
-pub use crate::adapters::source::{
+pub use windrow_handlers::origin::OriginView;
+pub use windrow_sources::{
     CsvFormat, Desk, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource,
     Opening, SourceSpec, StoredSourceError, StoredSources, open,
 };
-use crate::domain::ids::WallMs;
-use crate::ports::provision::ProvisionError;
-use crate::ports::source::Source;
-use crate::ports::task_store::TaskView;
+use async_trait::async_trait;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::provision::ProvisionError;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+use windrow_engine::ports::task_store::TaskView;
 
 /// Opens a file for a look: it is read anew, and nothing is remembered of it.
 ///
 /// # Errors
 /// As [`open`].
 pub async fn open_for_a_look(spec: &SourceSpec, now: WallMs) -> Result<OpenedSource, OpenSourceError> {
-    let store = MemoryStore::new();
     let watch = IndexWatch::default();
-    open(spec, &Opening { store: &store, spool: Path::new(""), watch, reuse: false, now }).await
+    open(spec, &Opening { store: &Forgetful, spool: Path::new(""), watch, reuse: false, now }).await
+}
+
+/// Remembers no source.
+struct Forgetful;
+
+#[async_trait]
+impl SourceStore for Forgetful {
+    async fn save(&self, _: &IndexedSource, _: &[Vec<u8>]) -> Result<i64, StoreError> {
+        Ok(0)
+    }
+
+    async fn find(&self, _: &str, _: &str) -> Result<Option<(i64, IndexedSource)>, StoreError> {
+        Ok(None)
+    }
+
+    async fn part(&self, _: i64, _: u32) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(None)
+    }
 }
 
 /// Opens the source that a task was made with, for a run or a preview; the last ones stay open.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::SystemClock;
-use crate::adapters::redis::{Redis, RedisOptions};
-use crate::config::Cluster;
-use crate::domain::ids::StoreId;
-use crate::ports::StoreError;
-use crate::ports::clock::Clock;
-use crate::ports::hints::Hints;
-use crate::ports::lease_store::LeaseStore;
-use crate::ports::meters::Meters;
+use windrow_store::redis::{Redis, RedisOptions};
+use windrow_config::Cluster;
+use windrow_core::ids::StoreId;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::hints::Hints;
+use windrow_engine::ports::lease_store::LeaseStore;
+use windrow_engine::ports::meters::Meters;
 
 /// The lease store and the way to other nodes' ears.
 pub(super) type Ways = (Option<Arc<dyn LeaseStore>>, Option<Arc<dyn Hints>>);

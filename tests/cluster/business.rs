@@ -7,15 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use windrow::adapters::source::RangeSource;
-use windrow::domain::ids::{Attempt, Epoch, ItemIndex, ShardId};
-use windrow::domain::verdict::{Failure, FailureClass, Outcome, Wish};
-use windrow::ports::clock::Clock;
-use windrow::ports::handler::{
+use windrow_sources::RangeSource;
+use windrow_core::ids::{Attempt, Epoch, ItemIndex, ShardId};
+use windrow_core::verdict::{Failure, FailureClass, Outcome, Wish};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, OpenError, Reply, RunContext,
 };
-use windrow::ports::provision::{Provider, Provision, ProvisionError};
-use windrow::ports::task_store::TaskView;
+use windrow_engine::ports::provision::{Provider, Provision, ProvisionError};
+use windrow_engine::ports::task_store::TaskView;
 
 use crate::judge::{Departure, Heard};
 use crate::link::Link;

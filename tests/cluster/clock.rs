@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
-use windrow::domain::ids::{Moment, WallMs};
-use windrow::ports::clock::Clock;
+use windrow_core::ids::{Moment, WallMs};
+use windrow_engine::ports::clock::Clock;
 
 const BOOT_MICROS: i64 = 1_795_000_000_000_000;
 const MILLION: i128 = 1_000_000;

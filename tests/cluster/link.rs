@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use std::sync::Mutex;
-use windrow::ports::StoreError;
+use windrow_engine::ports::StoreError;
 
 use crate::clock::NodeClock;
 use crate::judge::Judge;

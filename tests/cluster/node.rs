@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
-use windrow::actors::context::{
+use windrow_engine::actors::context::{
     Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
-use windrow::actors::handle::SupervisorHandle;
-use windrow::actors::new_ids::NewIds;
-use windrow::actors::tree::Tree;
-use windrow::domain::capacity::{Capacity, Ledger};
-use windrow::domain::settings::Rate;
-use windrow::ports::clock::Clock;
-use windrow::ports::hints::Hints;
-use windrow::ports::lease_store::LeaseStore;
-use windrow::ports::task_store::TaskStore;
+use windrow_engine::actors::handle::SupervisorHandle;
+use windrow_engine::actors::new_ids::NewIds;
+use windrow_engine::actors::tree::Tree;
+use windrow_core::capacity::{Capacity, Ledger};
+use windrow_core::settings::Rate;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::hints::Hints;
+use windrow_engine::ports::lease_store::LeaseStore;
+use windrow_engine::ports::task_store::TaskStore;
 
 use crate::business::{Business, Office};
 use crate::link::Link;
@@ -115,7 +115,7 @@ impl Node {
     }
 
     /// Something changed, as a hint tells it.
-    pub(crate) fn hint(&self, task: windrow::domain::ids::TaskId) {
+    pub(crate) fn hint(&self, task: windrow_core::ids::TaskId) {
         self.handle.wake();
         self.handle.nudge(task);
     }

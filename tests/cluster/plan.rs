@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use windrow::config::Config;
-use windrow::domain::settings::{Auto, Backoff, Burst, OnExhausted, Rate, RateLimit};
-use windrow::domain::task::Tuning;
+use windrow_config::Config;
+use windrow_core::settings::{Auto, Backoff, Burst, OnExhausted, Rate, RateLimit};
+use windrow_core::task::Tuning;
 
 use crate::business::Manners;
 use crate::link::{Cut, Fate, Noise, Peer};

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windrow::adapters::memory::{MemoryLeases, MemoryStore};
-use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
-use windrow::domain::verdict::ParkedItem;
-use windrow::ports::StoreError;
-use windrow::ports::clock::Clock;
-use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow::ports::run_store::{
+use windrow_memory::{MemoryLeases, MemoryStore};
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
+use windrow_core::verdict::ParkedItem;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow::ports::session_store::{Heartbeat, NewSession, SessionFace, SessionStore, SessionView};
-use windrow::ports::task_store::TaskStore;
+use windrow_engine::ports::session_store::{Heartbeat, NewSession, SessionFace, SessionStore, SessionView};
+use windrow_engine::ports::task_store::TaskStore;
 
 use crate::link::{Link, Peer};
 

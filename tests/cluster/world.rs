@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::adapters::memory::{HintHub, MemoryLeases, MemoryStore};
-use windrow::domain::ids::{ItemCount, ItemIndex, TaskId};
-use windrow::domain::lifecycle::StopReason;
-use windrow::domain::settings::{Auto, Rate, RateLimit};
-use windrow::ports::clock::Clock;
-use windrow::ports::hints::Hints;
-use windrow::ports::session_store::SessionStore;
-use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_memory::{HintHub, MemoryLeases, MemoryStore};
+use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
+use windrow_core::lifecycle::StopReason;
+use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::hints::Hints;
+use windrow_engine::ports::session_store::SessionStore;
+use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
 
 use crate::business::Business;
 use crate::clock::NodeClock;
@@ -364,7 +364,7 @@ impl World {
     async fn check_end(&mut self) {
         for task in self.tasks.clone() {
             let view = self.store.get(task).await.expect("memory").expect("exists");
-            if view.status == windrow::domain::lifecycle::Status::Finished {
+            if view.status == windrow_core::lifecycle::Status::Finished {
                 self.judge(|judge| judge.check_finished(task));
             }
             let audit = self.store.audit(task).await.expect("memory");

@@ -2,17 +2,17 @@
 
 use std::num::NonZeroU64;
 
-use windrow::domain::execution::{REACH_OF_CLAIM, Reach};
-use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
-use windrow::domain::lifecycle::{Status, StopReason, TaskResult};
-use windrow::domain::task::{Canary, CanaryThen};
-use windrow::domain::verdict::SideRecord;
-use windrow::ports::StoreError;
-use windrow::ports::run_store::{
+use windrow_core::execution::{REACH_OF_CLAIM, Reach};
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
+use windrow_core::lifecycle::{Status, StopReason, TaskResult};
+use windrow_core::task::{Canary, CanaryThen};
+use windrow_core::verdict::SideRecord;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::{
     CHECKPOINT_SHARDS_MAX, CheckpointAck, ClaimedShard, FAILURE_CODE_OTHER, FAILURE_CODES_MAX, RunClose,
     ShardCheckpoint,
 };
-use windrow::ports::task_store::{CommandError, NewTask, TaskCommand};
+use windrow_engine::ports::task_store::{CommandError, NewTask, TaskCommand};
 
 use crate::fixture::{Harness, NOW, abandoned, actor, at, closing, parked, task, trouble, with};
 
@@ -43,7 +43,7 @@ pub async fn a_repeat_of_the_same_number_is_stored_once(harness: Harness) {
         harness.stored(checkpoint.clone()).await;
     }
     assert_eq!(harness.store.failure_groups(run.shard.task).await.unwrap()[0].count, 1);
-    let unwritten = ShardCheckpoint { seq: windrow::domain::ids::CheckpointSeq(0), ..at(&run, 1, 9) };
+    let unwritten = ShardCheckpoint { seq: windrow_core::ids::CheckpointSeq(0), ..at(&run, 1, 9) };
     let fresh = harness.running(10).await;
     let zero = ShardCheckpoint { shard: fresh.shard, epoch: fresh.epoch, claim: fresh.claim, ..unwritten };
     assert_eq!(harness.write(zero).await, CheckpointAck::Fenced, "0 is the number of the claim itself");
@@ -352,7 +352,7 @@ pub async fn items_come_and_go_with_their_records(harness: Harness) {
         SideRecord::Cleared(ItemIndex(8)),
     ];
     harness.stored(with(at(&run, 1, 5), side)).await;
-    let evicted = windrow::domain::verdict::ItemTrouble { failure: None, attempts: 0, ..trouble(9, "") };
+    let evicted = windrow_core::verdict::ItemTrouble { failure: None, attempts: 0, ..trouble(9, "") };
     let side = vec![
         SideRecord::Cleared(ItemIndex(5)),
         SideRecord::Retrying(trouble(6, "LATE")),

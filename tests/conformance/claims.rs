@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
-use windrow::domain::lifecycle::{Status, StopReason, Wish};
-use windrow::ports::run_store::{Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Hunt, RunClose};
-use windrow::ports::session_store::Heartbeat;
-use windrow::ports::task_store::{NewTask, TaskCommand};
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
+use windrow_core::lifecycle::{Status, StopReason, Wish};
+use windrow_engine::ports::run_store::{Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Hunt, RunClose};
+use windrow_engine::ports::session_store::Heartbeat;
+use windrow_engine::ports::task_store::{NewTask, TaskCommand};
 
 use crate::fixture::{Harness, NOW, actor, at, closing, hunt, new_session, request, task};
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use tokio::runtime::{Builder, Runtime};
-use windrow::adapters::sql::{ServerAddress, ServerKind, Store};
+use windrow_store::sql::{ServerAddress, ServerKind, Store};
 
 use crate::fixture::Harness;
 use crate::servers::{Database, Mariadb, Postgres};

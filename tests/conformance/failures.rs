@@ -1,11 +1,11 @@
 //! Facts about the places of failures: dense, in the order of commits, final; and about finding failures by them.
 
-use windrow::domain::ids::{ItemIndex, ShardId};
-use windrow::domain::verdict::{ItemTrouble, SideRecord};
-use windrow::ports::data_log::LogOrigin;
-use windrow::ports::failure_list::{AMONG_MAX, FailurePage, RecordedState};
-use windrow::ports::handler::LogLevel;
-use windrow::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
+use windrow_core::ids::{ItemIndex, ShardId};
+use windrow_core::verdict::{ItemTrouble, SideRecord};
+use windrow_engine::ports::data_log::LogOrigin;
+use windrow_engine::ports::failure_list::{AMONG_MAX, FailurePage, RecordedState};
+use windrow_engine::ports::handler::LogLevel;
+use windrow_engine::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
 
 use crate::fixture::{Harness, NOW, abandoned, at, parked, trouble, with};
 
@@ -109,8 +109,8 @@ pub async fn each_abandoned_item_writes_one_line_with_its_checkpoint(harness: Ha
     harness.stored(checkpoint.clone()).await;
     harness.stored(checkpoint).await;
     harness.stored(with(at(&run, 2, 6), vec![abandoned(1, "A"), abandoned(2, "B")])).await;
-    let zombie = windrow::ports::run_store::ShardCheckpoint {
-        epoch: windrow::domain::ids::Epoch(1),
+    let zombie = windrow_engine::ports::run_store::ShardCheckpoint {
+        epoch: windrow_core::ids::Epoch(1),
         ..at(&run, 3, 7)
     };
     harness.write(with(zombie, vec![abandoned(3, "C")])).await;

@@ -8,29 +8,29 @@ use std::time::Duration;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use tempfile::TempDir;
 use uuid::Uuid;
-use windrow::adapters::memory::MemoryStore;
-use windrow::adapters::sql::Store;
-use windrow::domain::counters::Counters;
-use windrow::domain::ids::{
+use windrow_memory::MemoryStore;
+use windrow_store::sql::Store;
+use windrow_core::counters::Counters;
+use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
 };
-use windrow::domain::limit::Bounds;
-use windrow::domain::limit::key::LimitKey;
-use windrow::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
-use windrow::domain::shards::Told;
-use windrow::domain::task::Tuning;
-use windrow::domain::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
-use windrow::ports::data_log::DataLog;
-use windrow::ports::failure_list::FailureList;
-use windrow::ports::limit_store::LimitStore;
-use windrow::ports::outbox::OutboxStore;
-use windrow::ports::run_store::{
+use windrow_core::limit::Bounds;
+use windrow_core::limit::key::LimitKey;
+use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
+use windrow_core::shards::Told;
+use windrow_core::task::Tuning;
+use windrow_core::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
+use windrow_engine::ports::data_log::DataLog;
+use windrow_engine::ports::failure_list::FailureList;
+use windrow_engine::ports::limit_store::LimitStore;
+use windrow_engine::ports::outbox::OutboxStore;
+use windrow_engine::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore};
-use windrow::ports::source_store::SourceStore;
-use windrow::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
-use windrow::ports::upkeep::UpkeepStore;
+use windrow_engine::ports::session_store::{Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore};
+use windrow_engine::ports::source_store::SourceStore;
+use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
+use windrow_engine::ports::upkeep::UpkeepStore;
 
 /// All store ports of one adapter.
 pub trait Stores:

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use windrow::domain::ids::SessionId;
-use windrow::domain::limit::demand::{Demand, Wishes};
-use windrow::domain::limit::key::LimitKey;
-use windrow::domain::limit::round::{Dealt, Round};
-use windrow::domain::limit::{Amount, NANOS_PER_ITEM, Part};
-use windrow::domain::settings::Rate;
-use windrow::ports::limit_store::Played;
-use windrow::ports::task_store::{CreateError, NewTask};
+use windrow_core::ids::SessionId;
+use windrow_core::limit::demand::{Demand, Wishes};
+use windrow_core::limit::key::LimitKey;
+use windrow_core::limit::round::{Dealt, Round};
+use windrow_core::limit::{Amount, NANOS_PER_ITEM, Part};
+use windrow_core::settings::Rate;
+use windrow_engine::ports::limit_store::Played;
+use windrow_engine::ports::task_store::{CreateError, NewTask};
 
 use crate::fixture::{BUSINESS, Harness, NOW, actor, task};
 

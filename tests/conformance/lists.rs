@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use tempfile::TempDir;
-use windrow::adapters::sql::Store;
-use windrow::domain::ids::{RunNo, ShardId, TaskId, WallMs};
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::ports::idempotency::{Answer, IdempotencyStore, KeyState};
-use windrow::ports::run_store::{ClaimOutcome, ClaimRequest, RunClose, RunStore};
-use windrow::ports::session_store::{NewSession, SessionStore};
-use windrow::ports::task_list::{AuditFilter, TaskFilter, TaskList};
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore};
+use windrow_store::sql::Store;
+use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_engine::ports::idempotency::{Answer, IdempotencyStore, KeyState};
+use windrow_engine::ports::run_store::{ClaimOutcome, ClaimRequest, RunClose, RunStore};
+use windrow_engine::ports::session_store::{NewSession, SessionStore};
+use windrow_engine::ports::task_list::{AuditFilter, TaskFilter, TaskList};
+use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore};
 
 use crate::fixture::{BUSINESS, NOW, actor, at, closing, new_session, request, task};
 
@@ -89,10 +89,10 @@ async fn pages_meet_without_gap_or_overlap_while_tasks_are_made() {
 async fn runs_and_audit_are_told_newest_first() {
     let (store, _place) = store().await;
     let id = made(&store, task(4)).await;
-    let session = windrow::domain::ids::SessionId(uuid::Uuid::new_v4());
+    let session = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
     store.begin(&new_session(session)).await.unwrap();
     let shard = ShardId { task: id, no: 0 };
-    let mut seen = windrow::domain::ids::Epoch(0);
+    let mut seen = windrow_core::ids::Epoch(0);
     for run in 1..=3 {
         store.command(id, &TaskCommand::Start, &actor(), NOW).await.unwrap();
         let ClaimOutcome::Claimed(claimed) = store.claim(request(shard, seen, session)).await.unwrap() else {
@@ -128,9 +128,9 @@ async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay() {
     let id = made(&store, task(10)).await;
     let shard = ShardId { task: id, no: 0 };
     store.command(id, &TaskCommand::Start, &actor(), NOW).await.unwrap();
-    let (mut seen, mut last) = (windrow::domain::ids::Epoch(0), None);
+    let (mut seen, mut last) = (windrow_core::ids::Epoch(0), None);
     for (node, now) in [("n1", NOW), ("n2", NOW.plus(std::time::Duration::from_secs(9)))] {
-        let session = windrow::domain::ids::SessionId(uuid::Uuid::new_v4());
+        let session = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
         let node = NewSession { node: node.to_owned(), ..new_session(session) };
         store.begin(&node).await.unwrap();
         let asked = ClaimRequest { now, ..request(shard, seen, session) };
@@ -140,7 +140,7 @@ async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay() {
         if let Some(before) = last.replace(session) {
             store.end(before).await.unwrap();
         }
-        store.fence_all_but(windrow::domain::ids::SessionId(uuid::Uuid::new_v4())).await.unwrap();
+        store.fence_all_but(windrow_core::ids::SessionId(uuid::Uuid::new_v4())).await.unwrap();
     }
     let runs = store.runs(id, None, 5).await.unwrap();
     let ends: Vec<_> = runs.iter().map(|run| (run.node.as_deref(), run.end_reason.as_deref())).collect();
@@ -178,7 +178,7 @@ async fn an_answer_is_remembered_for_its_key_and_request() {
 #[tokio::test]
 async fn a_session_that_is_fenced_although_it_owns_nothing_is_told_once_with_its_node() {
     let (store, _place) = store().await;
-    let id = windrow::domain::ids::SessionId(uuid::Uuid::new_v4());
+    let id = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
     store.begin(&NewSession { node: "n7".to_owned(), ..new_session(id) }).await.unwrap();
     let heartbeat = store.list().await.unwrap()[0].heartbeat;
     let fenced = AuditFilter { action: Some("node.fenced".to_owned()), ..AuditFilter::default() };

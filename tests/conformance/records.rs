@@ -1,9 +1,9 @@
 //! Facts about the data log, sources and the store itself.
 
-use windrow::domain::ids::{ItemIndex, ShardId, TaskId, WallMs};
-use windrow::ports::data_log::{DataLogLine, LogOrigin};
-use windrow::ports::handler::{LogLevel, LogLine};
-use windrow::ports::source_store::{IndexedSource, SourceStore};
+use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
+use windrow_engine::ports::data_log::{DataLogLine, LogOrigin};
+use windrow_engine::ports::handler::{LogLevel, LogLine};
+use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
 
 use crate::fixture::{Harness, NOW};
 

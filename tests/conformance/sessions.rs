@@ -1,11 +1,11 @@
 //! Facts about node sessions.
 
 use uuid::Uuid;
-use windrow::domain::ids::{Epoch, SessionId, ShardId};
-use windrow::domain::lifecycle::{StopReason, Wish};
-use windrow::ports::run_store::{Hunt, MOVE_PATIENCE, RunClose};
-use windrow::ports::session_store::{Heartbeat, NewSession, OwnedShard};
-use windrow::ports::task_store::{CommandError, MoveRefusal, TaskCommand};
+use windrow_core::ids::{Epoch, SessionId, ShardId};
+use windrow_core::lifecycle::{StopReason, Wish};
+use windrow_engine::ports::run_store::{Hunt, MOVE_PATIENCE, RunClose};
+use windrow_engine::ports::session_store::{Heartbeat, NewSession, OwnedShard};
+use windrow_engine::ports::task_store::{CommandError, MoveRefusal, TaskCommand};
 
 use crate::fixture::{Harness, NOW, actor, alive, hunt, new_session};
 

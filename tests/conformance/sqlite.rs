@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
-use windrow::adapters::sql::Store;
-use windrow::domain::ids::{Epoch, ItemIndex};
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::ports::StoreError;
-use windrow::ports::run_store::{ClaimOutcome, RunClose, RunStore};
-use windrow::ports::session_store::SessionStore;
-use windrow::ports::task_store::{TaskCommand, TaskStore};
+use windrow_store::sql::Store;
+use windrow_core::ids::{Epoch, ItemIndex};
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::{ClaimOutcome, RunClose, RunStore};
+use windrow_engine::ports::session_store::SessionStore;
+use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
 
 use crate::fixture::{BUSINESS, Harness, NOW, actor, at, closing, new_session, request, task};
 
@@ -115,9 +115,9 @@ async fn everything_is_there_after_the_file_is_opened_again() {
     store.ensure_business(BUSINESS, &actor(), NOW).await.unwrap();
     let made = store.create(&task(10), &actor(), NOW).await.unwrap();
     store.command(made.id, &TaskCommand::Start, &actor(), NOW).await.unwrap();
-    let session = windrow::domain::ids::SessionId(uuid::Uuid::new_v4());
+    let session = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
     store.begin(&new_session(session)).await.unwrap();
-    let shard = windrow::domain::ids::ShardId { task: made.id, no: 0 };
+    let shard = windrow_core::ids::ShardId { task: made.id, no: 0 };
     let ClaimOutcome::Claimed(run) = store.claim(request(shard, Epoch(0), session)).await.unwrap() else {
         panic!("free")
     };
@@ -126,7 +126,7 @@ async fn everything_is_there_after_the_file_is_opened_again() {
     drop(store);
     let store = Store::open(&path).await.unwrap();
     assert_eq!(store.get(made.id).await.unwrap(), before);
-    let me = windrow::domain::ids::SessionId(uuid::Uuid::new_v4());
+    let me = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
     store.begin(&new_session(me)).await.unwrap();
     assert_eq!(store.fence_all_but(me).await.unwrap(), 1);
     let ClaimOutcome::Claimed(next) = store.claim(request(shard, run.epoch, me)).await.unwrap() else {

@@ -1,11 +1,11 @@
 //! Facts about creating, commanding and showing tasks.
 
-use windrow::domain::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
-use windrow::domain::lifecycle::{Status, StopReason, Wish};
-use windrow::ports::StoreError;
-use windrow::ports::run_store::RunClose;
-use windrow::ports::session_store::Heartbeat;
-use windrow::ports::task_store::{
+use windrow_core::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
+use windrow_core::lifecycle::{Status, StopReason, Wish};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::RunClose;
+use windrow_engine::ports::session_store::Heartbeat;
+use windrow_engine::ports::task_store::{
     Actor, CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView,
 };
 

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use uuid::Uuid;
-use windrow::domain::business::HookKind;
-use windrow::domain::elsewhere::Reaching;
-use windrow::domain::ids::{Epoch, SessionId, TaskId, WallMs};
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::domain::verdict::Outage;
-use windrow::ports::outbox::{Delivery, Settlement};
-use windrow::ports::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
-use windrow::ports::session_store::SessionFace;
-use windrow::ports::task_store::{NewTask, TaskCommand};
-use windrow::ports::upkeep::Sweep;
+use windrow_core::business::HookKind;
+use windrow_core::elsewhere::Reaching;
+use windrow_core::ids::{Epoch, SessionId, TaskId, WallMs};
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::verdict::Outage;
+use windrow_engine::ports::outbox::{Delivery, Settlement};
+use windrow_engine::ports::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
+use windrow_engine::ports::session_store::SessionFace;
+use windrow_engine::ports::task_store::{NewTask, TaskCommand};
+use windrow_engine::ports::upkeep::Sweep;
 
 use crate::fixture::{BUSINESS, Harness, NOW, abandoned, actor, at, closing, task, with};
 
@@ -149,7 +149,7 @@ pub async fn a_session_says_how_it_shows_itself_and_goes_when_it_is_over(harness
     let face = SessionFace {
         address: Some("https://n1:7700".to_owned()),
         pools: Some(vec!["default".to_owned(), "slow".to_owned()]),
-        capacity: Some(windrow::domain::capacity::Load(2_000_000_000)),
+        capacity: Some(windrow_core::capacity::Load(2_000_000_000)),
         labels: [("zone".to_owned(), "a".to_owned())].into(),
         draining: true,
     };

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use windrow::adapters::sql::Store;
-use windrow::domain::ids::TaskId;
-use windrow::ports::data_log::DataLog;
-use windrow::ports::task_store::TaskStore;
+use windrow_store::sql::Store;
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::data_log::DataLog;
+use windrow_engine::ports::task_store::TaskStore;
 
 use crate::business::{Business, Call};
 use crate::dice;

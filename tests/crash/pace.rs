@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use windrow::domain::pace::burst_items;
-use windrow::domain::settings::{Burst, Rate};
+use windrow_core::pace::burst_items;
+use windrow_core::settings::{Burst, Rate};
 
 use crate::business::{Business, Call};
 use crate::dice;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{Arg, Command, CommandFactory};
-use windrow::cli::args::Cli;
-use windrow::cli::exit::Exit;
+use windrow_cli::args::Cli;
+use windrow_cli::exit::Exit;
 
 use super::generated::{cell, check};
 

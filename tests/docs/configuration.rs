@@ -1,9 +1,9 @@
-//! `docs/configuration.md` is made from the code: the keys, their types and whether they reload from `windrow::config`,
+//! `docs/configuration.md` is made from the code: the keys, their types and whether they reload from `windrow_config`,
 //! defaults and descriptions from what `windrow config default` prints.
 
 use std::collections::BTreeMap;
 
-use windrow::config::{Key, keys};
+use windrow_config::{Key, keys};
 
 use super::generated::{cell, check};
 use super::shell::Shell;

@@ -42,7 +42,7 @@ fn systemd_takes_the_unit() {
 #[test]
 fn the_times_and_codes_of_the_unit_are_those_of_the_program() {
     let unit = unit();
-    let defaults = windrow::config::Config::default();
+    let defaults = windrow_config::Config::default();
     let stop: u64 = value(&unit, "TimeoutStopSec").parse().unwrap();
     // The drain, what ends after it, and connections.
     let needed = defaults.node.drain_timeout.as_secs() + 10 + 10;
@@ -50,7 +50,7 @@ fn the_times_and_codes_of_the_unit_are_those_of_the_program() {
     assert_eq!(value(&unit, "Type"), "notify");
     assert!(value(&unit, "ExecReload").contains("-HUP"));
     for code in value(&unit, "RestartPreventExitStatus").split(' ') {
-        let known = windrow::cli::exit::Exit::ALL.iter().any(|(exit, _)| (*exit as u8).to_string() == code);
+        let known = windrow_cli::exit::Exit::ALL.iter().any(|(exit, _)| (*exit as u8).to_string() == code);
         assert!(known, "{code} is no exit code");
     }
     assert_eq!(defaults.node.data_dir.to_str(), Some("/var/lib/windrow"));

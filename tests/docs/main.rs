@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use page::{Block, Page};
 use shell::Shell;
-use windrow::cli::exit::Exit;
+use windrow_cli::exit::Exit;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use windrow::domain::ids::Moment;
+use windrow_core::ids::Moment;
 
-use windrow::ports::handler::{CallFailure, Reply};
+use windrow_engine::ports::handler::{CallFailure, Reply};
 
 use crate::command_support::{Rig, Setup, charged, gone, rejected, scratch};
 

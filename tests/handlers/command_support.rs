@@ -9,18 +9,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::Notify;
-use windrow::adapters::clock::SystemClock;
-use windrow::adapters::handler::command::{CommandHandlerFactory, Environment, Inherit, Settings};
-use windrow::domain::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
-use windrow::domain::run::IndexRun;
-use windrow::domain::verdict::{Dispatch, Failure, Outcome, Wish};
-use windrow::ports::clock::Clock;
-use windrow::ports::gate::Gate;
-use windrow::ports::handler::{
+use windrow_host::clock::SystemClock;
+use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
+use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::run::IndexRun;
+use windrow_core::verdict::{Dispatch, Failure, Outcome, Wish};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::gate::Gate;
+use windrow_engine::ports::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLine, Mode, OpenError,
     Reply, RunContext,
 };
-use windrow::ports::source::RowChunk;
+use windrow_engine::ports::source::RowChunk;
 
 /// Long enough for anything that must happen; only a failing test waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

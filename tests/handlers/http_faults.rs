@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use windrow::adapters::handler::egress::Egress;
-use windrow::adapters::handler::http::HttpOptions;
-use windrow::domain::verdict::FailureClass;
-use windrow::ports::handler::{CallFailure, Reply};
+use windrow_handlers::egress::Egress;
+use windrow_handlers::http::HttpOptions;
+use windrow_core::verdict::FailureClass;
+use windrow_engine::ports::handler::{CallFailure, Reply};
 
 use crate::support_server::{Act, Server, failure, open, raw, read_request, rows, single};
 

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use windrow::adapters::handler::http::{HookClient, HttpOptions, Transports};
-use windrow::adapters::handler::sign::Signer;
-use windrow::adapters::vault::KeyVault;
-use windrow::config::{CommandHandler, HttpHandler};
-use windrow::domain::business::{BusinessSpec, HookKind};
-use windrow::domain::business_secrets::BusinessSecrets;
-use windrow::domain::ids::WallMs;
-use windrow::ports::business_store::Business;
-use windrow::ports::handler::Reply;
-use windrow::ports::hook::{HandlerDesk, HookCall, HookCaller, HookReply};
-use windrow::ports::vault::Vault;
+use windrow_handlers::http::{HookClient, HttpOptions, Transports};
+use windrow_handlers::sign::Signer;
+use windrow_host::vault::KeyVault;
+use windrow_config::{CommandHandler, HttpHandler};
+use windrow_core::business::{BusinessSpec, HookKind};
+use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::business_store::Business;
+use windrow_engine::ports::handler::Reply;
+use windrow_engine::ports::hook::{HandlerDesk, HookCall, HookCaller, HookReply};
+use windrow_engine::ports::vault::Vault;
 
 use crate::support_server::{Act, Server, answer, clock, open, single};
 

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
 
-use windrow::adapters::handler::egress::Egress;
-use windrow::adapters::handler::http::HttpOptions;
-use windrow::ports::handler::Reply;
+use windrow_handlers::egress::Egress;
+use windrow_handlers::http::HttpOptions;
+use windrow_engine::ports::handler::Reply;
 
 use crate::http_tls::secure;
 use crate::support_server::{Server, failure, open, raw, read_request, single};
@@ -122,7 +122,7 @@ async fn the_guard_judges_the_proxys_address_and_a_handlers_that_is_written_as_o
 async fn a_proxy_that_is_none_is_refused_when_a_run_opens() {
     for (proxy, said) in [("https://p:1", "plain http"), ("http://ann:geheim@p:1", "password")] {
         let options = HttpOptions { proxy: Some(proxy.to_owned()), ..HttpOptions::new("http://h/") };
-        let factory = windrow::adapters::handler::http::HttpHandlerFactory::new(
+        let factory = windrow_handlers::http::HttpHandlerFactory::new(
             options,
             crate::support_server::clock(),
         );

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use windrow::adapters::handler::http::HttpOptions;
-use windrow::domain::ids::{ItemCount, ItemIndex};
-use windrow::domain::task::Rate;
-use windrow::domain::verdict::{FailureClass, HandlerCommand, Outcome, Wish};
-use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, LogLevel, Reply};
+use windrow_handlers::http::HttpOptions;
+use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::task::Rate;
+use windrow_core::verdict::{FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_engine::ports::handler::{CallFailure, ItemReplies, ItemVerdict, LogLevel, Reply};
 
 use crate::support_server::{Act, Server, answer, call, failure, items, open, single};
 

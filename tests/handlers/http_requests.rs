@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::io::AsyncReadExt;
 
-use windrow::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
-use windrow::adapters::handler::sign::Signer;
-use windrow::domain::ids::{Moment, WallMs};
-use windrow::ports::clock::Clock;
-use windrow::ports::gate::{Gate, SessionTrust};
-use windrow::ports::handler::{CallFailure, HandlerFactory, Reply};
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_handlers::sign::Signer;
+use windrow_core::ids::{Moment, WallMs};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::gate::{Gate, SessionTrust};
+use windrow_engine::ports::handler::{CallFailure, HandlerFactory, Reply};
 
 use crate::support_server::{Act, Server, answer, call, clock, context, items, open, raw, rows, single};
 

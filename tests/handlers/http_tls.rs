@@ -10,9 +10,9 @@ use rustls::pki_types::PrivateKeyDer;
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 
-use windrow::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
-use windrow::ports::gate::Gate;
-use windrow::ports::handler::{HandlerFactory, Reply};
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_engine::ports::gate::Gate;
+use windrow_engine::ports::handler::{HandlerFactory, Reply};
 
 use crate::support_server::{Server, answer, clock, context, failure, open, raw, read_request, single};
 

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use windrow::adapters::clock::SystemClock;
-use windrow::adapters::handler::rust::{
+use windrow_host::clock::SystemClock;
+use windrow_handlers::rust::{
     Batch, ItemCtx, ItemHandler, PANIC, Results, RustHandlerFactory, handler_fn,
 };
-use windrow::domain::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
-use windrow::domain::run::IndexRun;
-use windrow::domain::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
-use windrow::ports::clock::Clock;
-use windrow::ports::gate::Gate;
-use windrow::ports::handler::{
+use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::run::IndexRun;
+use windrow_core::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::gate::Gate;
+use windrow_engine::ports::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLevel, Mode, Reply,
     RunContext,
 };

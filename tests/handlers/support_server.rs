@@ -17,16 +17,16 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use windrow::adapters::clock::SystemClock;
-use windrow::adapters::handler::http::{HttpHandlerFactory, HttpOptions};
-use windrow::domain::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
-use windrow::domain::run::IndexRun;
-use windrow::domain::verdict::{Dispatch, Failure};
-use windrow::ports::clock::Clock;
-use windrow::ports::gate::Gate;
-use windrow::ports::handler::{Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory};
-use windrow::ports::handler::{Mode, Reply, RunContext};
-use windrow::ports::source::RowChunk;
+use windrow_host::clock::SystemClock;
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::run::IndexRun;
+use windrow_core::verdict::{Dispatch, Failure};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::gate::Gate;
+use windrow_engine::ports::handler::{Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory};
+use windrow_engine::ports::handler::{Mode, Reply, RunContext};
+use windrow_engine::ports::source::RowChunk;
 
 /// A request as the business saw it.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use windrow::domain::capacity::{Capacity, Ledger, Load, Obstacle, PASSED_OVER_MAX, Request};
-use windrow::domain::ids::{Moment, ShardId, TaskId, WallMs};
-use windrow::domain::settings::{Rate, RateLimit};
-use windrow::domain::shards::Share;
+use windrow_core::capacity::{Capacity, Ledger, Load, Obstacle, PASSED_OVER_MAX, Request};
+use windrow_core::ids::{Moment, ShardId, TaskId, WallMs};
+use windrow_core::settings::{Rate, RateLimit};
+use windrow_core::shards::Share;
 
 fn rate(items: u64) -> Rate {
     Rate::per_second(items).expect("a legal rate")

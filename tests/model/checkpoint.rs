@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use windrow::domain::checkpoint::{Corrupt, SPAN_MAX, Snapshot, decode, encode};
-use windrow::domain::ids::{INDEX_MAX, ItemIndex};
+use windrow_core::checkpoint::{Corrupt, SPAN_MAX, Snapshot, decode, encode};
+use windrow_core::ids::{INDEX_MAX, ItemIndex};
 
 /// A set as a person would keep it.
 fn words_of(bits: &BTreeSet<u32>) -> Vec<u64> {

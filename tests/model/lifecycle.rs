@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use windrow::domain::lifecycle::{
+use windrow_core::lifecycle::{
     Edge, ShardState, Shards, Standing, Status, Verb, Wish, decide, edges, status_of,
 };
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use windrow::ports::StoreError;
-use windrow::ports::lease_store::LeaseKey;
-use windrow::ports::lease_store::LeaseReply::{Absent, Held, Lost};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::lease_store::LeaseKey;
+use windrow_engine::ports::lease_store::LeaseReply::{Absent, Held, Lost};
 
 use crate::fixture::{LONG, Node, eventually, key, options, rival, settle};
 use crate::groups::{Cluster, Sentinels};

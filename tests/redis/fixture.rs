@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
-use windrow::adapters::clock::SystemClock;
-use windrow::adapters::redis::{Redis, RedisOptions};
-use windrow::config::RedisUrl;
-use windrow::domain::ids::{ClaimId, ShardId, StoreId, TaskId};
-use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow::ports::meters::Meters;
+use windrow_host::clock::SystemClock;
+use windrow_store::redis::{Redis, RedisOptions};
+use windrow_config::RedisUrl;
+use windrow_core::ids::{ClaimId, ShardId, StoreId, TaskId};
+use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::meters::Meters;
 
 /// Longer than any test: what must not run out meanwhile.
 pub const LONG: Duration = Duration::from_secs(600);

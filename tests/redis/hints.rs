@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use uuid::Uuid;
-use windrow::domain::ids::{SessionId, TaskId};
-use windrow::ports::hints::{Hint, Hints};
-use windrow::ports::meters::HintFate;
+use windrow_core::ids::{SessionId, TaskId};
+use windrow_engine::ports::hints::{Hint, Hints};
+use windrow_engine::ports::meters::HintFate;
 
 use crate::fixture::{Node, eventually, options};
 use crate::groups::{Cluster, Sentinels};

@@ -1,8 +1,8 @@
 //! Wrong passwords, missing rights, replicas, full and locked servers: each is told in a sentence that says what to check.
 
-use windrow::ports::hints::{Hint, Hints};
-use windrow::ports::lease_store::LeaseReply::{Absent, Held};
-use windrow::ports::meters::HintFate;
+use windrow_engine::ports::hints::{Hint, Hints};
+use windrow_engine::ports::lease_store::LeaseReply::{Absent, Held};
+use windrow_engine::ports::meters::HintFate;
 
 use crate::faults::why;
 use crate::fixture::{LONG, Node, eventually, key, options, settle};

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windrow::domain::execution::{CheckpointDraft, Effects, Progress};
-use windrow::domain::pace::burst_items;
-use windrow::domain::permits::{MICRO, Permits};
-use windrow::domain::settings::{Auto, Rate, RateLimit};
-use windrow::domain::task::Tuning;
+use windrow_core::execution::{CheckpointDraft, Effects, Progress};
+use windrow_core::pace::burst_items;
+use windrow_core::permits::{MICRO, Permits};
+use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::task::Tuning;
 
 use crate::store::{Row, Store};
 

@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-use windrow::domain::execution::{Effects, Event, Execution, Reports, Restored, RunEnd, Shared, Start, Wait};
-use windrow::domain::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId};
-use windrow::domain::run::IndexRun;
-use windrow::domain::settings::{Auto, Rate, RateLimit};
-use windrow::domain::task::{Canary, ShardRange, Tuning};
-use windrow::domain::verdict::{
+use windrow_core::execution::{Effects, Event, Execution, Reports, Restored, RunEnd, Shared, Start, Wait};
+use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId};
+use windrow_core::run::IndexRun;
+use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::task::{Canary, ShardRange, Tuning};
+use windrow_core::verdict::{
     Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, Settled, SideRecord, Wish,
 };
 

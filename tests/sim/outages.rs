@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use windrow::domain::execution::RunEnd;
-use windrow::domain::lifecycle::StopReason;
-use windrow::domain::task::{Canary, CanaryThen};
+use windrow_core::execution::RunEnd;
+use windrow_core::lifecycle::StopReason;
+use windrow_core::task::{Canary, CanaryThen};
 
 use crate::outage::{Case, Fault, Story, play};
 use crate::plan::n;

@@ -3,10 +3,10 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use windrow::domain::settings::{
+use windrow_core::settings::{
     AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit,
 };
-use windrow::domain::task::{Canary, CanaryThen, Tuning};
+use windrow_core::task::{Canary, CanaryThen, Tuning};
 
 use crate::rng::Rng;
 

@@ -3,19 +3,19 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use windrow::domain::abandonment::Abandonments;
-use windrow::domain::execution::{
+use windrow_core::abandonment::Abandonments;
+use windrow_core::execution::{
     CheckpointDraft, Command, Effects, Event, Execution, Phase, Reach, Reports, Restored, RunEnd, Shared,
     Start, Wait,
 };
-use windrow::domain::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
-use windrow::domain::invariants::Invariant;
-use windrow::domain::lifecycle::StopReason;
-use windrow::domain::run::IndexRun;
-use windrow::domain::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
-use windrow::domain::stall::StallReason;
-use windrow::domain::task::{Canary, CanaryThen, ShardRange, Tuning};
-use windrow::domain::verdict::{
+use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
+use windrow_core::invariants::Invariant;
+use windrow_core::lifecycle::StopReason;
+use windrow_core::run::IndexRun;
+use windrow_core::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
+use windrow_core::stall::StallReason;
+use windrow_core::task::{Canary, CanaryThen, ShardRange, Tuning};
+use windrow_core::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
     Settled, SideRecord, Signal, Wish,
 };
@@ -602,7 +602,7 @@ fn a_canary_with_losses_does_not_go_on_by_itself() {
 #[test]
 fn a_run_that_begins_in_mid_canary_goes_on_with_it_and_a_lifted_one_holds_nothing() {
     let restored = Restored { low_water: ItemIndex(6), high_water: ItemIndex(8), ..Restored::default() };
-    let counters = windrow::domain::counters::Counters { succeeded: 6, ..Default::default() };
+    let counters = windrow_core::counters::Counters { succeeded: 6, ..Default::default() };
     let mut story = Story::canary(100, Restored { counters, ..restored }, 10, CanaryThen::Stop);
     assert_eq!((story.exchange(64), story.exchange(64)), (4, 0), "what is left of the canary");
     story.step(Event::Command(Command::Canary(None)));
@@ -659,7 +659,7 @@ fn what_led_to_a_stop_is_saved_with_the_stop_and_never_before_it() {
     assert_eq!(story.exchange(2), 2);
     let first = IndexRun::one(ItemIndex(0));
     story.reports.settled.push(Settled { run: first, attempt: Attempt::FIRST, outcome: Outcome::Succeeded });
-    let stop = windrow::domain::verdict::HandlerCommand::Stop { reason: "enough".to_owned() };
+    let stop = windrow_core::verdict::HandlerCommand::Stop { reason: "enough".to_owned() };
     story.reports.signals.push(Signal::Command(stop));
     assert_eq!(story.exchange(2), 0);
     story.step(Event::DraftCheckpoint);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use windrow::domain::counters::Counters;
-use windrow::domain::execution::{CheckpointDraft, REACH_OF_CLAIM, Reach, Restored};
-use windrow::domain::ids::{ItemIndex, WallMs};
-use windrow::domain::task::Canary;
-use windrow::domain::verdict::{ItemTrouble, ParkedItem, SideRecord};
+use windrow_core::counters::Counters;
+use windrow_core::execution::{CheckpointDraft, REACH_OF_CLAIM, Reach, Restored};
+use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_core::task::Canary;
+use windrow_core::verdict::{ItemTrouble, ParkedItem, SideRecord};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Row {

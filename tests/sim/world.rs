@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use windrow::domain::execution::{
+use windrow_core::execution::{
     CheckpointDraft, Command, Effects, Event, Execution, Now, Reports, RunEnd, Shared, Start, Wait,
 };
-use windrow::domain::ids::{Attempt, ItemCount, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
-use windrow::domain::lifecycle::StopReason;
-use windrow::domain::run::IndexRun;
-use windrow::domain::settings::{OnExhausted, Rate};
-use windrow::domain::task::{ShardRange, Tuning};
-use windrow::domain::verdict::{
+use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::StopReason;
+use windrow_core::run::IndexRun;
+use windrow_core::settings::{OnExhausted, Rate};
+use windrow_core::task::{ShardRange, Tuning};
+use windrow_core::verdict::{
     Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, SideRecord,
     Signal, Wish,
 };

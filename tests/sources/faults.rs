@@ -1,6 +1,6 @@
 //! What can't be items is refused with the line and with what to try; nothing is indexed then.
 
-use windrow::adapters::source::{
+use windrow_sources::{
     BlockLimits, CsvFormat, Fault, FaultKind, Format, IndexError, ROW_BYTES_MAX, index_bytes,
 };
 

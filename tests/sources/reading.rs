@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use windrow::adapters::source::{BlockLimits, CsvFormat, Format, ROW_BYTES_MAX, index_bytes};
-use windrow::ports::source::{Source, SourceError};
+use windrow_sources::{BlockLimits, CsvFormat, Format, ROW_BYTES_MAX, index_bytes};
+use windrow_engine::ports::source::{Source, SourceError};
 
 use crate::common::{TINY, csv, file_source, index, row, rows, runtime};
 
@@ -143,7 +143,7 @@ proptest! {
         let Ok(indexed) = indexed else { return Ok(()) };
         let (mut row, mut byte) = (0, 0);
         while row < indexed.rows {
-            let block = indexed.index.locate(windrow::domain::ids::ItemIndex(row)).expect("the row is there");
+            let block = indexed.index.locate(windrow_core::ids::ItemIndex(row)).expect("the row is there");
             prop_assert_eq!(block.rows.start, row);
             prop_assert!(block.bytes.start >= byte);
             (row, byte) = (block.rows.end, block.bytes.end);

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use serde_json::json;
-use windrow::adapters::source::{
+use windrow_sources::{
     IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open_piped,
 };
 

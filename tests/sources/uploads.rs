@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 use sha2::{Digest, Sha256};
-use windrow::adapters::source::{CsvFormat, Format, ReceiveError, UploadSource, receive};
-use windrow::adapters::sql::Store;
-use windrow::domain::ids::WallMs;
-use windrow::ports::StoreError;
-use windrow::ports::source::Source;
-use windrow::ports::source_desk::Sender;
-use windrow::ports::uploads::{PART_BYTES, UploadId, UploadState, UploadStore};
+use windrow_sources::{CsvFormat, Format, ReceiveError, UploadSource, receive};
+use windrow_store::sql::Store;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::source_desk::Sender;
+use windrow_engine::ports::uploads::{PART_BYTES, UploadId, UploadState, UploadStore};
 
 use crate::common::{csv, file_source, row, rows};
 
@@ -79,7 +79,7 @@ async fn rows_across_the_borders_of_parts_and_pieces_read_back() {
         assert_eq!(upload.sha256, Some(sha256));
         let source = place.source(id, &csv()).await;
         let dir = tempfile::tempdir().expect("a directory can be made");
-        let file = file_source(dir.path(), &text, &csv(), windrow::adapters::source::BlockLimits::default());
+        let file = file_source(dir.path(), &text, &csv(), windrow_sources::BlockLimits::default());
         assert_eq!(source.total(), file.total());
         assert_eq!(rows(&source).await, rows(&file).await);
     }

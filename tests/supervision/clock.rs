@@ -2,8 +2,8 @@
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
-use windrow::domain::ids::{Moment, WallMs};
-use windrow::ports::clock::Clock;
+use windrow_core::ids::{Moment, WallMs};
+use windrow_engine::ports::clock::Clock;
 
 /// Tokio's clock, which tests pause.
 pub struct VirtualClock {

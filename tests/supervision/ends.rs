@@ -3,12 +3,12 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use windrow::domain::ids::ItemIndex;
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::domain::task::{Canary, CanaryThen, Tuning};
-use windrow::domain::verdict::{Failure, FailureClass, HandlerCommand};
-use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
-use windrow::ports::task_store::TaskCommand;
+use windrow_core::ids::ItemIndex;
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::task::{Canary, CanaryThen, Tuning};
+use windrow_core::verdict::{Failure, FailureClass, HandlerCommand};
+use windrow_engine::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
+use windrow_engine::ports::task_store::TaskCommand;
 
 use super::{TOTAL, fifty, slow};
 use crate::scripted::Act;
@@ -113,7 +113,7 @@ async fn a_business_stops_its_task_and_finishes_it_early() {
             if index != ItemIndex(100) {
                 return slow();
             }
-            let settled = ItemVerdict::Settled(windrow::domain::verdict::Outcome::Succeeded);
+            let settled = ItemVerdict::Settled(windrow_core::verdict::Outcome::Succeeded);
             let command: HandlerCommand = Clone::clone(&command);
             Act::Reply(Reply::Items(Box::new(ItemReplies {
                 verdicts: vec![(index, settled)],
@@ -130,7 +130,7 @@ async fn a_business_stops_its_task_and_finishes_it_early() {
     let world = World::start("biz-finish", command(HandlerCommand::Finish { total: None })).await;
     let task = world.task(TOTAL, |tuning| tuning.concurrency = fifty()).await;
     let view = world.until(task, Status::Finished).await;
-    assert_eq!(view.result, Some(windrow::domain::lifecycle::TaskResult::Early));
+    assert_eq!(view.result, Some(windrow_core::lifecycle::TaskResult::Early));
     assert!(view.counters.excluded >= TOTAL - 200, "{:?}", view.counters);
     assert_eq!(view.counters.settled() + view.counters.excluded, TOTAL);
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use windrow::adapters::memory::{Call, When};
-use windrow::domain::ids::{ItemCount, ItemIndex, WallMs};
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::domain::verdict::{Failure, Wish};
-use windrow::ports::handler::{ItemReplies, ItemVerdict, Reply};
-use windrow::ports::session_store::SessionStore;
-use windrow::ports::source::{RowChunk, Source, SourceError};
+use windrow_memory::{Call, When};
+use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::verdict::{Failure, Wish};
+use windrow_engine::ports::handler::{ItemReplies, ItemVerdict, Reply};
+use windrow_engine::ports::session_store::SessionStore;
+use windrow_engine::ports::source::{RowChunk, Source, SourceError};
 
 use super::{TOTAL, fifty, slow, survives};
 use crate::scripted::Act;
@@ -38,7 +38,7 @@ async fn a_store_that_is_down_for_a_minute_holds_dispatch_at_unsaved_max_and_los
         .task(TOTAL, |tuning| {
             tuning.concurrency = fifty();
             tuning.unsaved_max =
-                windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::new(200).expect("ok"));
+                windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::new(200).expect("ok"));
         })
         .await;
     world.until_in_flight(task, 50).await;

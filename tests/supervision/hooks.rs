@@ -7,18 +7,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use windrow::actors::context::HookParts;
-use windrow::domain::business::{BusinessSpec, Hook, HookKind, Hooks};
-use windrow::domain::ids::{TaskId, WallMs};
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::ports::StoreError;
-use windrow::ports::business_store::{
+use windrow_engine::actors::context::HookParts;
+use windrow_core::business::{BusinessSpec, Hook, HookKind, Hooks};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::business_store::{
     Business, BusinessChange, BusinessError, BusinessRevision, BusinessStore,
 };
-use windrow::ports::data_log::{DataLog, LogQuery};
-use windrow::ports::handler::LogLevel;
-use windrow::ports::hook::{HookCall, HookCaller, HookReply};
-use windrow::ports::task_store::{Actor, TaskCommand};
+use windrow_engine::ports::data_log::{DataLog, LogQuery};
+use windrow_engine::ports::handler::LogLevel;
+use windrow_engine::ports::hook::{HookCall, HookCaller, HookReply};
+use windrow_engine::ports::task_store::{Actor, TaskCommand};
 
 use super::ok;
 use crate::world::World;

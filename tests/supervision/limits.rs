@@ -6,13 +6,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::domain::ids::TaskId;
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::domain::limit::Bounds;
-use windrow::domain::settings::{Auto, Rate, RateLimit};
-use windrow::domain::stall::StallReason;
-use windrow::ports::limit_store::LimitStore;
-use windrow::ports::task_store::TaskCommand;
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::limit::Bounds;
+use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::stall::StallReason;
+use windrow_engine::ports::limit_store::LimitStore;
+use windrow_engine::ports::task_store::TaskCommand;
 
 use crate::cluster::Cluster;
 use crate::link::Way;

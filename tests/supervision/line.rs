@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::actors::context::ServingNow;
-use windrow::domain::capacity::{Capacity, Obstacle};
-use windrow::domain::ids::TaskId;
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::domain::settings::{Rate, RateLimit};
-use windrow::domain::shards::Share;
-use windrow::ports::session_store::{SessionFace, SessionStore, SessionView};
-use windrow::ports::task_store::{TaskCommand, TaskStore};
+use windrow_engine::actors::context::ServingNow;
+use windrow_core::capacity::{Capacity, Obstacle};
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::settings::{Rate, RateLimit};
+use windrow_core::shards::Share;
+use windrow_engine::ports::session_store::{SessionFace, SessionStore, SessionView};
+use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
 
 use super::slow;
 use crate::patience::within;
@@ -161,7 +161,7 @@ async fn a_session_shows_what_its_node_takes_and_that_it_drains() {
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_does_not_wait_for_claims_that_were_not_made_yet() {
-    use windrow::adapters::memory::Call;
+    use windrow_memory::Call;
     let world = World::start("line-drain", |_, _| slow()).await;
     world.store.faults().hold(Call::Claim);
     for _ in 0..100 {
@@ -182,7 +182,7 @@ async fn a_drain_does_not_wait_for_claims_that_were_not_made_yet() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rate_that_was_changed_between_offer_and_claim_is_booked_as_it_runs() {
-    use windrow::adapters::memory::Call;
+    use windrow_memory::Call;
     let world = node("line-stale").await;
     world.store.faults().hold(Call::Control);
     let task = paced(&world, 100).await;

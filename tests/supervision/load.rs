@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use uuid::Uuid;
-use windrow::domain::ids::{ClaimId, ShardId};
-use windrow::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
-use windrow::ports::session_store::SessionStore;
+use windrow_core::ids::{ClaimId, ShardId};
+use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_engine::ports::session_store::SessionStore;
 
 use crate::cluster::Cluster;
 

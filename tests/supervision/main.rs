@@ -29,10 +29,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use scripted::Act;
-use windrow::domain::ids::ItemIndex;
-use windrow::domain::lifecycle::{Status, TaskResult};
-use windrow::domain::settings::Auto;
-use windrow::ports::handler::Reply;
+use windrow_core::ids::ItemIndex;
+use windrow_core::lifecycle::{Status, TaskResult};
+use windrow_core::settings::Auto;
+use windrow_engine::ports::handler::Reply;
 use world::World;
 
 const TOTAL: u64 = 2_000;

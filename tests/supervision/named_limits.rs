@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use windrow::domain::ids::TaskId;
-use windrow::domain::lifecycle::Status;
-use windrow::domain::limit::Bounds;
-use windrow::domain::limit::key::LimitKey;
-use windrow::domain::settings::RateLimit;
-use windrow::ports::clock::Clock;
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore};
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::Status;
+use windrow_core::limit::Bounds;
+use windrow_core::limit::key::LimitKey;
+use windrow_core::settings::RateLimit;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore};
 
 use crate::limits::{is_about, of_rate, seconds, sent_in};
 use crate::scripted::Act;

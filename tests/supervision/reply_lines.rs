@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use windrow::adapters::memory::{Call, When};
-use windrow::domain::ids::{Attempt, ItemIndex, TaskId};
-use windrow::domain::lifecycle::Status;
-use windrow::domain::verdict::{Failure, Outcome, Wish};
-use windrow::ports::data_log::{DataLog, DropReason};
-use windrow::ports::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
+use windrow_memory::{Call, When};
+use windrow_core::ids::{Attempt, ItemIndex, TaskId};
+use windrow_core::lifecycle::Status;
+use windrow_core::verdict::{Failure, Outcome, Wish};
+use windrow_engine::ports::data_log::{DataLog, DropReason};
+use windrow_engine::ports::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 
 use super::{TOTAL, UNSAVED, fifty};
 use crate::scripted::Act;

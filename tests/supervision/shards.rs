@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::domain::ids::{ItemCount, ItemIndex, TaskId};
-use windrow::domain::lifecycle::{ShardState, Status, StopReason, TaskResult};
-use windrow::domain::settings::{AbandonedLimit, Auto, Rate, RateLimit};
-use windrow::domain::shards::Share;
-use windrow::domain::task::{Canary, CanaryThen};
-use windrow::domain::verdict::{Failure, FailureClass, HandlerCommand, Outcome};
-use windrow::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
+use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
+use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult};
+use windrow_core::settings::{AbandonedLimit, Auto, Rate, RateLimit};
+use windrow_core::shards::Share;
+use windrow_core::task::{Canary, CanaryThen};
+use windrow_core::verdict::{Failure, FailureClass, HandlerCommand, Outcome};
+use windrow_engine::ports::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
+use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
 
 use super::{ok, slow};
 use crate::patience::holds_within;
@@ -189,7 +189,7 @@ async fn what_a_shard_leaves_is_used_by_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_growing_share_that_does_not_fit_the_node_waits_for_room() {
     let arrange = |world: &mut World| {
-        world.capacity = windrow::domain::capacity::Capacity::Limited(Rate::per_second(100).expect("valid"));
+        world.capacity = windrow_core::capacity::Capacity::Limited(Rate::per_second(100).expect("valid"));
     };
     let world = World::start_as("shards-room", arrange, |_, _| slow()).await;
     let task = started(&world, 20_000, 2, |new| new.tuning.rate = rate(100)).await;
@@ -345,7 +345,7 @@ async fn a_handler_that_is_gone_for_one_shard_is_gone_for_all() {
 
 #[tokio::test(start_paused = true)]
 async fn a_total_that_changes_before_the_first_run_is_cut_anew() {
-    use windrow::ports::task_store::TaskEdit;
+    use windrow_engine::ports::task_store::TaskEdit;
     let world = World::start("shards-edit", |_, _| slow()).await;
     let task = world
         .made(10, |new| {
@@ -374,7 +374,7 @@ async fn two_nodes_share_a_task_and_what_one_leaves_the_other_takes() {
     .await;
     let begun = Instant::now();
     // Neither node has room for all of it.
-    world.capacity = windrow::domain::capacity::Capacity::Limited(Rate::per_second(300).expect("valid"));
+    world.capacity = windrow_core::capacity::Capacity::Limited(Rate::per_second(300).expect("valid"));
     world.node().set_capacity(world.capacity);
     let mut other = world.beside("shards-n2").await;
     let task = started(&world, 12_000, 4, |new| new.tuning.rate = rate(400)).await;

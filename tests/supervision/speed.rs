@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use windrow::domain::execution::Progress;
-use windrow::domain::explain::{CauseKind, Explanation, Facts, Latency, Live, Standing, explain};
-use windrow::domain::handler_sight::HandlerSight;
-use windrow::domain::ids::{Attempt, ItemCount, ItemIndex, TaskId};
-use windrow::domain::lifecycle::Status;
-use windrow::domain::settings::{Auto, Rate, RateLimit};
-use windrow::domain::stall::StallReason;
-use windrow::domain::task::Tuning;
-use windrow::domain::verdict::{Failure, FailureClass};
-use windrow::ports::handler::{CallFailure, Reply};
-use windrow::ports::source::{RowChunk, Source, SourceError};
+use windrow_core::execution::Progress;
+use windrow_core::explain::{CauseKind, Explanation, Facts, Latency, Live, Standing, explain};
+use windrow_core::handler_sight::HandlerSight;
+use windrow_core::ids::{Attempt, ItemCount, ItemIndex, TaskId};
+use windrow_core::lifecycle::Status;
+use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::stall::StallReason;
+use windrow_core::task::Tuning;
+use windrow_core::verdict::{Failure, FailureClass};
+use windrow_engine::ports::handler::{CallFailure, Reply};
+use windrow_engine::ports::source::{RowChunk, Source, SourceError};
 
 use super::slow;
 use crate::scripted::Act;

@@ -5,21 +5,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::actors::context::{
+use windrow_engine::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
-use windrow::actors::handle::SupervisorHandle;
-use windrow::actors::new_ids::NewIds;
-use windrow::actors::tree::Tree;
-use windrow::adapters::memory::MemoryStore;
-use windrow::domain::capacity::{Capacity, Ledger};
-use windrow::domain::ids::{Attempt, ItemIndex, TaskId, WallMs};
-use windrow::domain::lifecycle::Status;
-use windrow::domain::settings::Rate;
-use windrow::domain::task::{Canary, Tuning};
-use windrow::ports::clock::Clock;
-use windrow::ports::source::Source;
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
+use windrow_engine::actors::handle::SupervisorHandle;
+use windrow_engine::actors::new_ids::NewIds;
+use windrow_engine::actors::tree::Tree;
+use windrow_memory::MemoryStore;
+use windrow_core::capacity::{Capacity, Ledger};
+use windrow_core::ids::{Attempt, ItemIndex, TaskId, WallMs};
+use windrow_core::lifecycle::Status;
+use windrow_core::settings::Rate;
+use windrow_core::task::{Canary, Tuning};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};
 
 use crate::clock::VirtualClock;
 use crate::link::Link;

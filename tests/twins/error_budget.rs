@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use windrow::domain::error_budget::Meter;
-use windrow::domain::ids::{ItemCount, Moment};
-use windrow::domain::settings::{AbandonedLimit, ErrorBudget, Rate};
+use windrow_core::error_budget::Meter;
+use windrow_core::ids::{ItemCount, Moment};
+use windrow_core::settings::{AbandonedLimit, ErrorBudget, Rate};
 
 const WINDOW_NS: u64 = 10_000_000_000;
 

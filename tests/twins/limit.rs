@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use windrow::domain::ids::{Moment, SessionId};
-use windrow::domain::limit::deal::shared;
-use windrow::domain::limit::demand::{Demand, Wishes};
-use windrow::domain::limit::pot::{Pot, Used};
-use windrow::domain::limit::round::{Round, Row, settle};
-use windrow::domain::limit::{Amount, Bounds, NANOS_PER_ITEM, Part};
+use windrow_core::ids::{Moment, SessionId};
+use windrow_core::limit::deal::shared;
+use windrow_core::limit::demand::{Demand, Wishes};
+use windrow_core::limit::pot::{Pot, Used};
+use windrow_core::limit::round::{Round, Row, settle};
+use windrow_core::limit::{Amount, Bounds, NANOS_PER_ITEM, Part};
 
 const STALE: Duration = Duration::from_millis(2);
 

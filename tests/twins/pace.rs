@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use windrow::domain::ids::Moment;
-use windrow::domain::pace::{Pace, STALE_AFTER, burst_items, burst_items_min};
-use windrow::domain::settings::{Burst, Rate, RateLimit};
+use windrow_core::ids::Moment;
+use windrow_core::pace::{Pace, STALE_AFTER, burst_items, burst_items_min};
+use windrow_core::settings::{Burst, Rate, RateLimit};
 
 #[derive(Clone, Debug)]
 struct Settings {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use windrow::domain::ids::{ItemIndex, Moment, WallMs};
-use windrow::domain::run::IndexRun;
-use windrow::domain::waiting::{Doing, Place, Trouble, Troubles};
+use windrow_core::ids::{ItemIndex, Moment, WallMs};
+use windrow_core::run::IndexRun;
+use windrow_core::waiting::{Doing, Place, Trouble, Troubles};
 
 #[derive(Clone, Debug)]
 enum Op {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use windrow::domain::ids::ItemIndex;
-use windrow::domain::run::IndexRun;
-use windrow::domain::window::Window;
+use windrow_core::ids::ItemIndex;
+use windrow_core::run::IndexRun;
+use windrow_core::window::Window;
 
 #[derive(Clone, Debug)]
 enum Op {

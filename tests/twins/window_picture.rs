@@ -5,15 +5,15 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use windrow::config::Config;
-use windrow::domain::execution::{
+use windrow_config::Config;
+use windrow_core::execution::{
     Cell, Effects, Event, Execution, Now, Reports, Restored, Shared, Start, WindowPicture,
 };
-use windrow::domain::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
-use windrow::domain::run::IndexRun;
-use windrow::domain::settings::{Auto, RateLimit};
-use windrow::domain::task::{ShardRange, Tuning};
-use windrow::domain::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, Wish};
+use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
+use windrow_core::run::IndexRun;
+use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::task::{ShardRange, Tuning};
+use windrow_core::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, Wish};
 
 const MS: u64 = 1_000_000;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 pub use super::settings::Settings;
-use crate::cli::remote::{Paging, Remote, Write};
+use crate::remote::{Paging, Remote, Write};
 
 /// How it is registered.
 pub(super) const REGISTER_EXAMPLES: &str = "\

@@ -2,11 +2,11 @@
 
 use super::args::NameArgs;
 use super::path;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Link};
-use crate::cli::{Shell, checks};
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Link};
+use crate::{Shell, checks};
 
 /// Checks its handler.
 ///

@@ -6,13 +6,13 @@ use super::args::{ChangeArgs, EditArgs};
 use super::list::BUSINESSES;
 use super::path;
 use super::show::card;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::change::differences;
-use crate::cli::remote::{Form, Link, Write};
-use crate::cli::screen;
+use crate::Shell;
 use crate::client::{Answer, Request};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::change::differences;
+use crate::remote::{Form, Link, Write};
+use crate::screen;
 
 /// Changes a business.
 ///

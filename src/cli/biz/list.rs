@@ -1,12 +1,12 @@
 //! `windrow biz list`.
 
 use super::args::ListArgs;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone};
+use crate::Shell;
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::{Cell, Column, Keep, Listing, Side, Tone};
 
 /// Businesses.
 pub(super) const BUSINESSES: Listing = Listing {

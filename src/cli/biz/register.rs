@@ -6,11 +6,11 @@ use super::args::{ChangeArgs, RegisterArgs};
 use super::list::BUSINESSES;
 use super::path;
 use super::show::card;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Link, Write};
-use crate::cli::{Shell, checks, screen};
 use crate::client::{Answer, ClientError, Problem, Request};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Link, Write};
+use crate::{Shell, checks, screen};
 
 /// Registers a business.
 ///

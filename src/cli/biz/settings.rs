@@ -8,10 +8,10 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::domain::settings::{Auto, Rate, RateLimit};
-use crate::domain::settings_text::{parse_span, span_text};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use windrow_core::settings::{Auto, Rate, RateLimit};
+use windrow_core::settings_text::{parse_span, span_text};
 
 /// What a business is.
 #[derive(Clone, Debug, Default, Args)]

@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::args::{NameArgs, RevisionsArgs};
 use super::list::BUSINESSES;
 use super::path;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use crate::Shell;
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::times::Times;
+use crate::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 
 /// Changes of a business.
 const REVISIONS: Listing = Listing {

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::remote::Remote;
+use crate::remote::Remote;
 
 /// How the cluster is looked at.
 pub(super) const STATUS_EXAMPLES: &str = "\

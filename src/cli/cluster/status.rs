@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::args::StatusArgs;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::node::list::NODES;
-use crate::cli::remote::{Form, Link};
-use crate::cli::screen;
-use crate::cli::table::human;
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::node::list::NODES;
+use crate::remote::{Form, Link};
+use crate::screen;
+use crate::table::human;
 
 /// Shows whether all is well.
 ///

@@ -6,14 +6,14 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Kind, cache};
-use crate::cli::help::EXIT_CODES;
-use crate::cli::remote::Remote;
-use crate::cli::remote::contexts::Contexts;
-use crate::cli::remote::reach::{Reach, reach};
-use crate::cli::table::clean;
-use crate::cli::task::words;
-use crate::cli::{Shell, args, place};
 use crate::client::{Client, Depth, Options, Request, Tap};
+use crate::help::EXIT_CODES;
+use crate::remote::Remote;
+use crate::remote::contexts::Contexts;
+use crate::remote::reach::{Reach, reach};
+use crate::table::clean;
+use crate::task::words;
+use crate::{Shell, args, place};
 
 /// How long somebody who presses Tab waits for a node.
 const BUDGET: Duration = Duration::from_millis(300);

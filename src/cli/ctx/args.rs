@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::remote::View;
+use crate::remote::View;
 
 /// `windrow ctx`
 #[derive(Debug, Args)]

@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::args::AddArgs;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::contexts::{Context, Contexts};
+use crate::Shell;
 use crate::client::{Client, Options, Tap};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::contexts::{Context, Contexts};
 
 /// Makes a context the current one.
 pub(super) fn use_(name: &str, shell: &Shell) -> Result<Exit, Fault> {

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::args::{ListArgs, ShowArgs};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::contexts::{Context, Contexts};
-use crate::cli::remote::{Form, Look};
-use crate::cli::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
-use crate::cli::{Shell, screen};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::contexts::{Context, Contexts};
+use crate::remote::{Form, Look};
+use crate::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use crate::{Shell, screen};
 
 /// Contexts.
 const CONTEXTS: Listing = Listing {

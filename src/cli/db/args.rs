@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::remote::View;
+use crate::remote::View;
 
 /// How it is used.
-pub(in crate::cli) const EXAMPLES: &str = "\
+pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow db status --config /etc/windrow/config.toml
   windrow db backup /backup/windrow-$(date +%F).db --data-dir /var/lib/windrow

@@ -4,12 +4,12 @@ use std::fs;
 
 use super::args::BackupArgs;
 use super::{Target, configured, key};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::table::human;
-use crate::cli::{Shell, screen};
-use crate::node::database::BackupError;
-use crate::node::{ServerAddress, ServerKind};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::table::human;
+use crate::{Shell, screen};
+use windrow_node::database::BackupError;
+use windrow_node::{ServerAddress, ServerKind};
 
 /// Copies a database.
 ///

@@ -2,12 +2,12 @@
 
 use super::args::MigrateArgs;
 use super::{Target, configured};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::{Shell, screen};
-use crate::config::Config;
-use crate::node::{LockError, StateDir, database};
-use crate::ports::StoreError;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::{Shell, screen};
+use windrow_config::Config;
+use windrow_engine::ports::StoreError;
+use windrow_node::{LockError, StateDir, database};
 
 /// Brings the schema up to date.
 ///

@@ -12,9 +12,9 @@ use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;
 use super::run::load;
-use crate::config::{Config, StoreUrl};
-use crate::node::ServerAddress;
-use crate::node::database::{self, Inspection};
+use windrow_config::{Config, StoreUrl};
+use windrow_node::ServerAddress;
+use windrow_node::database::{self, Inspection};
 
 /// What is read when no file is named.
 const FILE_DEFAULT: &str = "config.toml";

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::args::StatusArgs;
 use super::{Target, configured};
-use crate::cli::checks::{self, Outcome};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Look};
-use crate::cli::table::{Card, Tone, human};
-use crate::cli::{Shell, screen};
-use crate::node::database::{self, Schema};
-use crate::ports::StoreError;
+use crate::checks::{self, Outcome};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Look};
+use crate::table::{Card, Tone, human};
+use crate::{Shell, screen};
+use windrow_engine::ports::StoreError;
+use windrow_node::database::{self, Schema};
 
 /// Shows a database.
 ///

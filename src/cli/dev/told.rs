@@ -7,15 +7,15 @@ use super::super::run::grouped;
 use super::super::run::picture::{Meter, Picture};
 use super::super::screen::{RunLines, Screen};
 use super::place::Place;
-use crate::domain::execution::Progress;
-use crate::domain::ids::{Moment, TaskId};
-use crate::domain::lifecycle::Status;
-use crate::node::dev::{BUSINESS, Begun, Dev, PORT_DEFAULT};
-use crate::node::serve::Serve;
-use crate::ports::clock::Clock;
-use crate::ports::task_list::TaskFilter;
-use crate::ports::task_store::TaskView;
-use crate::service::Service;
+use windrow_core::execution::Progress;
+use windrow_core::ids::{Moment, TaskId};
+use windrow_core::lifecycle::Status;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::task_list::TaskFilter;
+use windrow_engine::ports::task_store::TaskView;
+use windrow_node::dev::{BUSINESS, Begun, Dev, PORT_DEFAULT};
+use windrow_node::serve::Serve;
+use windrow_server::service::Service;
 
 /// Tasks that a summary names; who has more reads their own list.
 const TASKS_MAX: u32 = 20;

@@ -5,18 +5,18 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::told;
-use crate::cli::Shell;
-use crate::cli::checks::{Outcome, line};
-use crate::cli::db::args::Place;
-use crate::cli::db::configured;
-use crate::cli::fault::Fault;
-use crate::cli::serve::serviceable;
-use crate::cli::table::human;
-use crate::config::Config;
-use crate::node::ServerAddress;
-use crate::node::database::{self, Inspection, Room};
-use crate::node::witness;
-use crate::ports::StoreError;
+use crate::Shell;
+use crate::checks::{Outcome, line};
+use crate::db::args::Place;
+use crate::db::configured;
+use crate::fault::Fault;
+use crate::serve::serviceable;
+use crate::table::human;
+use windrow_config::Config;
+use windrow_engine::ports::StoreError;
+use windrow_node::ServerAddress;
+use windrow_node::database::{self, Inspection, Room};
+use windrow_node::witness;
 
 /// Less room than this is worth a look. Unit: bytes.
 const ROOM_WARN: u64 = 1_000_000_000;

@@ -8,12 +8,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::told;
-use crate::cli::checks::{Outcome, line};
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Link, Paging};
+use crate::checks::{Outcome, line};
 use crate::client::{Answer, ClientError, Request, segment};
-use crate::node::SystemClock;
-use crate::ports::clock::Clock;
+use crate::fault::Fault;
+use crate::remote::{Link, Paging};
+use windrow_engine::ports::clock::Clock;
+use windrow_node::SystemClock;
 
 /// A difference of the clocks that is worth a look. The node's time has whole seconds only. Unit: milliseconds.
 const SKEW_WARN_MS: i64 = 2_000;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::remote::View;
-use crate::cli::run::args::Tunes;
+use crate::remote::View;
+use crate::run::args::Tunes;
 
 /// How a run is steered.
-pub(in crate::cli) const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow job
   windrow job set nightly --rate 50/s

@@ -9,11 +9,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use super::args::Which;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::place;
-use crate::cli::run::control::{Address, Ask, Told};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::place;
+use crate::run::control::{Address, Ask, Told};
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);

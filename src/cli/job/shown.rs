@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Look, View};
-use crate::cli::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
-use crate::cli::{Shell, screen};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Look, View};
+use crate::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::{Shell, screen};
 
 /// Jobs that run.
 const JOBS: Listing = Listing {

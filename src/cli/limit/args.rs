@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::remote::{Paging, Remote, Write};
-use crate::domain::settings::Rate;
+use crate::remote::{Paging, Remote, Write};
+use windrow_core::settings::Rate;
 
 /// How one is made and used.
 pub(super) const CREATE_EXAMPLES: &str = "\

@@ -5,12 +5,12 @@ use serde_json::{Map, json};
 use super::args::{CreateArgs, DeleteArgs, SetArgs};
 use super::path;
 use super::show::{LIMITS, card};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::change::differences;
-use crate::cli::remote::{Danger, Form, Link};
-use crate::cli::{Shell, screen};
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::change::differences;
+use crate::remote::{Danger, Form, Link};
+use crate::{Shell, screen};
 
 /// Makes a limit.
 ///

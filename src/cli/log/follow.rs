@@ -11,11 +11,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{lines, number, written};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Link, Paging};
-use crate::cli::screen;
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Link, Paging};
+use crate::screen;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

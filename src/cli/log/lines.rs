@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::Form;
-use crate::cli::remote::Link;
-use crate::cli::table::times::{TimeStyle, Times};
-use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
+use crate::remote::Link;
+use crate::table::times::{TimeStyle, Times};
+use crate::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 
 /// Lines of the data log.
 pub(super) const LINES: Listing = Listing {

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error};
 
 use super::{HANDLER, HANDLER_TIP, nearest, noun, tipped};
-use crate::cli::args;
+use crate::args;
 
 /// A flag of other programs, and ours of the same meaning; the first that a command has is meant. Behind the flag may
 /// stand a value of it.

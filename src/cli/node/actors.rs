@@ -4,11 +4,11 @@ use console::Term;
 
 use super::args::ActorsArgs;
 use super::{named, path};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Link};
-use crate::cli::{Shell, screen};
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Link};
+use crate::{Shell, screen};
 
 /// Shows the tree.
 ///

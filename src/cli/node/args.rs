@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::remote::{Remote, Write};
-use crate::domain::settings::RateLimit;
-use crate::domain::settings_text::parse_span;
+use crate::remote::{Remote, Write};
+use windrow_core::settings::RateLimit;
+use windrow_core::settings_text::parse_span;
 
 /// How the tree is read.
 pub(super) const ACTORS_EXAMPLES: &str = "\

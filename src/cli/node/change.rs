@@ -8,12 +8,12 @@ use super::args::{ChangeArgs, DrainArgs, SetArgs};
 use super::list::NODES;
 use super::path;
 use super::show::card;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::change::Difference;
-use crate::cli::remote::{Form, Link};
-use crate::cli::{Shell, screen};
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::change::Difference;
+use crate::remote::{Form, Link};
+use crate::{Shell, screen};
 
 /// Between two looks at a node that drains.
 const LOOK_EVERY: Duration = Duration::from_millis(300);

@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::args::ListArgs;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::Shell;
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::{Cell, Column, Keep, Listing, Side, Tone, human};
 
 /// Nodes.
-pub(in crate::cli) const NODES: Listing = Listing {
+pub(crate) const NODES: Listing = Listing {
     columns: &[
         Column::new("NODE", Side::Left, Keep::Always, 4, |node, _| {
             Cell::member(node, "id").tone(Tone::Strong)
@@ -71,7 +71,7 @@ fn uptime(node: &Value) -> Cell {
 }
 
 /// The tone of a state.
-pub(in crate::cli) fn tone(state: &str) -> Tone {
+pub(crate) fn tone(state: &str) -> Tone {
     match state {
         "serving" => Tone::Good,
         "silent" | "fenced" => Tone::Bad,

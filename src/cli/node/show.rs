@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::args::ShowArgs;
 use super::list::{NODES, joined, tone};
 use super::{named, path};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Card, Tone, human};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::times::Times;
+use crate::table::{Card, Tone, human};
 
 /// Shows a node.
 ///
@@ -26,7 +26,7 @@ pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
 }
 
 /// A node for people.
-pub(in crate::cli) fn card(node: &Value, times: &Times) -> Card {
+pub(crate) fn card(node: &Value, times: &Times) -> Card {
     let text = |name: &str| node[name].as_str().unwrap_or_default();
     let tone = tone(text("state"));
     let uptime = node["uptime_seconds"].as_u64().map(|seconds| human::span(Duration::from_secs(seconds)));

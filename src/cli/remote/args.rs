@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 use serde_json::{Map, Value};
 
-use crate::cli::table::times::TimeStyle;
 use crate::client::Request;
-use crate::domain::settings_text::parse_span;
+use crate::table::times::TimeStyle;
+use windrow_core::settings_text::parse_span;
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
+use crate::exit::Exit;
+use crate::fault::Fault;
 
 /// What is at stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::args::Write;
 use super::link::Link;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
 use crate::client::{Answer, Request};
+use crate::exit::Exit;
+use crate::fault::Fault;
 
 /// Members that grow with every change and say nothing of what was changed.
 const COUNTED: [&str; 2] = ["revision", "updated_at"];

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
 
 /// Members of the file, and of a context.
 const FILE_KEYS: [&str; 2] = ["current", "context"];

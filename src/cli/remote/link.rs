@@ -9,16 +9,16 @@ use super::ask::{self, Danger};
 use super::look::Look;
 use super::pages::Listed;
 use super::reach;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::screen::Meter;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Card, Listing};
-use crate::cli::{Shell, screen};
 use crate::client::{Answer, Client, Depth, Options, Request, Tap};
-use crate::domain::ids::TaskId;
-use crate::node::SystemClock;
-use crate::ports::clock::Clock;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::screen::Meter;
+use crate::table::times::Times;
+use crate::table::{Card, Listing};
+use crate::{Shell, screen};
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::clock::Clock;
+use windrow_node::SystemClock;
 
 /// The way to a node.
 pub struct Link<'a> {
@@ -123,7 +123,7 @@ impl<'a> Link<'a> {
     }
 
     /// A line on standard error that changes in place; nothing where there is no terminal, or when it is to be quiet.
-    pub(in crate::cli) fn meter(&self) -> Meter {
+    pub(crate) fn meter(&self) -> Meter {
         self.shell.screen.meter(self.look.is_quiet)
     }
 

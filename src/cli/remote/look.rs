@@ -3,9 +3,9 @@
 use console::Term;
 
 use super::args::{Form, View};
-use crate::cli::Shell;
-use crate::cli::table::Paper;
-use crate::cli::table::times::{TimeStyle, Times};
+use crate::Shell;
+use crate::table::Paper;
+use crate::table::times::{TimeStyle, Times};
 
 /// How things are shown.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::args::Remote;
 use super::contexts::{Context, Contexts};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
 
 /// Where a node is by default. (`config.toml`, `http.listen`.)
 pub const SERVER_DEFAULT: &str = "http://127.0.0.1:7700";

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
-use crate::cli::args::{HttpArgs, Items, Talk};
-use crate::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
-use crate::domain::settings_text::parse_span;
+use crate::args::{HttpArgs, Items, Talk};
+use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use windrow_core::settings_text::parse_span;
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
-pub(in crate::cli) const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--total N|--resume NAME
                    --url URL | -- COMMAND…";
 
 /// How it is used.
-pub(in crate::cli) const EXAMPLES: &str = "\
+pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
@@ -230,9 +230,9 @@ mod tests {
     use clap::Parser;
 
     use super::EXAMPLES;
-    use crate::cli::args::Cli;
-    use crate::config::TaskDefaults;
-    use crate::domain::settings_text::span_text;
+    use crate::args::Cli;
+    use windrow_config::TaskDefaults;
+    use windrow_core::settings_text::span_text;
 
     #[test]
     fn the_help_has_the_defaults() {

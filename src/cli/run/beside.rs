@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use super::resume::{command, open_jobs};
-use crate::node::database::Inspection;
-use crate::node::sources::SourceSpec;
-use crate::node::{StateDir, Store};
-use crate::ports::task_store::TaskView;
+use windrow_engine::ports::task_store::TaskView;
+use windrow_node::database::Inspection;
+use windrow_node::sources::SourceSpec;
+use windrow_node::{StateDir, Store};
 
 /// What is said of them; nothing of numbers without data, which are the same for every job. A directory that can't be
 /// read says nothing: the run doesn't need it.

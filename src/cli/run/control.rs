@@ -17,15 +17,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::picture::Picture;
-use crate::domain::ids::TaskId;
-use crate::domain::lifecycle::Status;
-use crate::domain::settings_text::span_text;
-use crate::domain::task::Tuning;
-use crate::domain::tuning_check;
-use crate::domain::tuning_patch::TuningPatch;
-use crate::ports::clock::Clock;
-use crate::ports::task_store::{Actor, TaskCommand, TaskStore, TaskView};
-use crate::service;
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::Status;
+use windrow_core::settings_text::span_text;
+use windrow_core::task::Tuning;
+use windrow_core::tuning_check;
+use windrow_core::tuning_patch::TuningPatch;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::task_store::{Actor, TaskCommand, TaskStore, TaskView};
+use windrow_server::service;
 
 /// The socket's name in the state directory.
 const SOCKET: &str = "control.sock";
@@ -39,7 +39,7 @@ const ASK_PATIENCE: Duration = Duration::from_secs(5);
 /// What another terminal asks of a run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
-pub(in crate::cli) enum Ask {
+pub(crate) enum Ask {
     /// How it stands.
     Show,
     /// Other settings; answered with those before and after.
@@ -58,7 +58,7 @@ pub(in crate::cli) enum Ask {
 /// What it answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::cli) enum Told {
+pub(crate) enum Told {
     /// What was asked for.
     Done(Value),
     /// Why it can't be.
@@ -67,7 +67,7 @@ pub(in crate::cli) enum Told {
 
 /// Where the run of a state directory is asked.
 #[derive(Debug)]
-pub(in crate::cli) struct Address {
+pub(crate) struct Address {
     path: PathBuf,
     /// Held open for as long as the address is used.
     _directory: Option<File>,
@@ -78,7 +78,7 @@ impl Address {
     ///
     /// # Errors
     /// When the directory can't be opened.
-    pub(in crate::cli) fn of(state: &Path) -> io::Result<Address> {
+    pub(crate) fn of(state: &Path) -> io::Result<Address> {
         let path = state.join(SOCKET);
         if path.as_os_str().len() <= ADDRESS_BYTES_MAX {
             return Ok(Address { path, _directory: None });
@@ -92,7 +92,7 @@ impl Address {
     ///
     /// # Errors
     /// As the kernel has it.
-    pub(in crate::cli) async fn connect(&self) -> io::Result<UnixStream> {
+    pub(crate) async fn connect(&self) -> io::Result<UnixStream> {
         UnixStream::connect(&self.path).await
     }
 }

@@ -6,9 +6,9 @@ use super::super::fault::Fault;
 use super::super::screen;
 use super::outcome::{self, Outcome};
 use super::{Desk, failures_out, only_failed};
-use crate::domain::lifecycle::Status;
-use crate::ports::task_store::TaskView;
-use crate::service::item_data::Members;
+use windrow_core::lifecycle::Status;
+use windrow_engine::ports::task_store::TaskView;
+use windrow_server::service::item_data::Members;
 
 impl Desk<'_> {
     /// The job was done by an earlier run. Said also when it is to be quiet: nothing was done now, and a script that

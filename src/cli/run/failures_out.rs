@@ -15,11 +15,11 @@ use super::super::args::{Output, RunArgs};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::outcome::time_text;
-use crate::domain::ids::{ItemIndex, TaskId};
-use crate::node::sources::OpenedSource;
-use crate::ports::source::Source;
-use crate::ports::task_store::{FailedItem, TaskStore};
-use crate::service::item_data::{ItemData, Lookup, Members};
+use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::task_store::{FailedItem, TaskStore};
+use windrow_node::sources::OpenedSource;
+use windrow_server::service::item_data::{ItemData, Lookup, Members};
 
 /// Items read at once.
 const PAGE: u32 = 1_000;

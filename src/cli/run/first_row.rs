@@ -2,8 +2,8 @@
 
 use console::truncate_str;
 
-use crate::domain::ids::ItemIndex;
-use crate::node::sources::OpenedSource;
+use windrow_core::ids::ItemIndex;
+use windrow_node::sources::OpenedSource;
 
 /// The longest line of columns, and of a first item, that is shown. Unit: characters.
 const COLUMNS_CHARS_MAX: usize = 200;
@@ -42,7 +42,7 @@ fn shown(text: &str, chars_max: usize) -> String {
 }
 
 /// What looks wrong in the first row of a file, and in its columns where it has some.
-pub(in crate::cli) fn doubt(row: &str, columns: &[String]) -> Option<String> {
+pub(crate) fn doubt(row: &str, columns: &[String]) -> Option<String> {
     if let Some(first) = columns.first().filter(|first| first.starts_with('\u{feff}')) {
         let name = first.trim_start_matches('\u{feff}');
         return Some(format!(

@@ -4,13 +4,13 @@
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::BUSINESS;
-use crate::domain::ids::{ItemCount, TaskId};
-use crate::domain::lifecycle::Status;
-use crate::node::sources::SourceSpec;
-use crate::ports::failure_list::FailureList;
-use crate::ports::source_desk::{RedrivePart, RedriveSpec};
-use crate::ports::task_store::{TaskStore, TaskView};
-use crate::service::Job;
+use windrow_core::ids::{ItemCount, TaskId};
+use windrow_core::lifecycle::Status;
+use windrow_engine::ports::failure_list::FailureList;
+use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::task_store::{TaskStore, TaskView};
+use windrow_node::sources::SourceSpec;
+use windrow_server::service::Job;
 
 /// What is to be done now.
 pub(super) enum Next {

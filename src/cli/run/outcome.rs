@@ -11,11 +11,11 @@ use time::format_description::well_known::Rfc3339;
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::only_failed::Net;
-use crate::domain::ids::{ItemIndex, WallMs};
-use crate::domain::lifecycle::{Status, StopReason, TaskResult};
-use crate::ports::source::Source;
-use crate::ports::task_store::{FailureGroup, TaskStore, TaskView};
-use crate::service::item_data::{ItemData, Lookup, Members};
+use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_core::lifecycle::{Status, StopReason, TaskResult};
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::task_store::{FailureGroup, TaskStore, TaskView};
+use windrow_server::service::item_data::{ItemData, Lookup, Members};
 
 /// What is shown of an item's data beside its failure. Unit: characters.
 const WHO_CHARS_MAX: usize = 60;
@@ -338,7 +338,7 @@ fn round(number: f64) -> f64 {
 }
 
 /// `1,234,567`
-pub(in crate::cli) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {

@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::domain::counters::Counters;
-use crate::domain::execution::Progress;
-use crate::domain::handler_text;
-use crate::domain::ids::{Moment, WallMs};
-use crate::domain::lifecycle::Status;
-use crate::domain::settings::RateLimit;
-use crate::domain::settings_text::span_text;
-use crate::domain::stall::StallReason;
-use crate::ports::task_store::TaskView;
+use windrow_core::counters::Counters;
+use windrow_core::execution::Progress;
+use windrow_core::handler_text;
+use windrow_core::ids::{Moment, WallMs};
+use windrow_core::lifecycle::Status;
+use windrow_core::settings::RateLimit;
+use windrow_core::settings_text::span_text;
+use windrow_core::stall::StallReason;
+use windrow_engine::ports::task_store::TaskView;
 
 /// The span over which the rate is measured.
 const RATE_SPAN: Duration = Duration::from_secs(5);
@@ -203,7 +203,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::settings::Rate;
+    use windrow_core::settings::Rate;
 
     fn picture(counts: Counters) -> Picture {
         Picture {
@@ -211,7 +211,7 @@ mod tests {
             why: None,
             total: 100,
             counts,
-            pending: counts.pending(crate::domain::ids::ItemCount(100)),
+            pending: counts.pending(windrow_core::ids::ItemCount(100)),
             rate: RateLimit::Unlimited,
             actual: 10.0,
             latency_p95: Some(Duration::from_micros(1500)),

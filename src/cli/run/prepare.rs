@@ -11,14 +11,14 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::{handler, place, source};
 use super::{failures_out, resume};
-use crate::config::{self, CommandHandler, Config};
-use crate::domain::settings::{ErrorBudget, RateLimit};
-use crate::domain::task::Tuning;
-use crate::domain::tuning_check;
-use crate::node::Runtimes;
-use crate::node::handlers::{self, Making, Sink, Wanted};
-use crate::node::sources::SourceSpec;
-use crate::ports::clock::Clock;
+use windrow_config::{CommandHandler, Config};
+use windrow_core::settings::{ErrorBudget, RateLimit};
+use windrow_core::task::Tuning;
+use windrow_core::tuning_check;
+use windrow_engine::ports::clock::Clock;
+use windrow_node::Runtimes;
+use windrow_node::handlers::{self, Making, Sink, Wanted};
+use windrow_node::sources::SourceSpec;
 
 /// A start of a worker has at least this time, however short the first contact is to be.
 const STARTUP_MIN: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ impl Prepared {
 
 /// The configuration of a file and the environment.
 pub(in super::super) fn load(file: Option<&Path>, shell: &Shell) -> Result<Config, Fault> {
-    config::load(file, shell.env.iter().cloned()).map_err(|faults| Fault::of_config(&faults))
+    windrow_config::load(file, shell.env.iter().cloned()).map_err(|faults| Fault::of_config(&faults))
 }
 
 /// The settings that flags change. Without `--rate` a run is unpaced, whatever the configuration says.
@@ -129,8 +129,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::args::{Cli, Command};
-    use crate::config::TaskDefaults;
+    use crate::args::{Cli, Command};
+    use windrow_config::TaskDefaults;
 
     fn args(words: &str) -> RunArgs {
         let cli = Cli::try_parse_from(words.split(' ')).expect("a sound command line");

@@ -7,12 +7,12 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::place;
 use super::BUSINESS;
-use crate::domain::lifecycle::Status;
-use crate::node::StateDir;
-use crate::node::sources::{Input, SourceSpec};
-use crate::ports::task_list::{TaskFilter, TaskList};
-use crate::ports::task_store::{TaskStore, TaskView};
-use crate::service::JobError;
+use windrow_core::lifecycle::Status;
+use windrow_engine::ports::task_list::{TaskFilter, TaskList};
+use windrow_engine::ports::task_store::{TaskStore, TaskView};
+use windrow_node::StateDir;
+use windrow_node::sources::{Input, SourceSpec};
+use windrow_server::service::JobError;
 
 /// How a job goes on whose source is still there.
 pub(super) const SAME: &str = "the same command resumes";
@@ -139,12 +139,12 @@ pub(super) fn refused(error: JobError) -> Fault {
 }
 
 /// Whether a job's items came through a pipe.
-pub(in crate::cli) fn is_piped(task: &TaskView) -> bool {
+pub(crate) fn is_piped(task: &TaskView) -> bool {
     piped_file(&task.source).is_some()
 }
 
 /// `windrow run --resume push`, as a shell reads it.
-pub(in crate::cli) fn command(name: &str) -> String {
+pub(crate) fn command(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if name.chars().all(is_plain) && !name.starts_with('-') {
         format!("windrow run --resume {name} …")

@@ -10,14 +10,14 @@ use super::super::fault::Fault;
 use super::super::screen::{RunLines, Screen};
 use super::super::signals::{Asked, Signals};
 use super::picture::{Meter, Picture};
-use crate::domain::execution::Progress;
-use crate::domain::handler_text;
-use crate::domain::ids::{Moment, TaskId, WallMs};
-use crate::domain::lifecycle::Status;
-use crate::node::Node;
-use crate::ports::ErrorClass;
-use crate::ports::task_store::{Actor, TaskView};
-use crate::service;
+use windrow_core::execution::Progress;
+use windrow_core::handler_text;
+use windrow_core::ids::{Moment, TaskId, WallMs};
+use windrow_core::lifecycle::Status;
+use windrow_engine::ports::ErrorClass;
+use windrow_engine::ports::task_store::{Actor, TaskView};
+use windrow_node::Node;
+use windrow_server::service;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// How it is used.
-pub(in crate::cli) const EXAMPLES: &str = "\
+pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow serve --config /etc/windrow/config.toml
   windrow serve --data-dir ./data --listen 127.0.0.1:7700

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::args::ShowArgs;
 use super::chosen;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Look};
-use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone};
-use crate::cli::{Shell, screen};
-use crate::config::{self, Origin};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Look};
+use crate::table::{Cell, Column, Keep, Listing, Side, Tone};
+use crate::{Shell, screen};
+use windrow_config::Origin;
 
 /// Keys.
 const KEYS: Listing = Listing {
@@ -52,7 +52,7 @@ const KEYS: Listing = Listing {
 /// `Config` with every fault of the configuration.
 pub(super) fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     let file = chosen(&args.file);
-    let all = config::shown(file.as_deref(), shell.env.iter().cloned());
+    let all = windrow_config::shown(file.as_deref(), shell.env.iter().cloned());
     let all = all.map_err(|faults| Fault::of_config(&faults))?;
     let look = Look::new(&args.view, shell);
     let as_toml = !args.origin && matches!(look.form, Form::Table | Form::Wide);

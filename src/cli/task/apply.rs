@@ -13,12 +13,12 @@ use super::follow::{Made, follow};
 use super::set::difference;
 use super::which::{Told, each};
 use super::{until, words};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
+use crate::Shell;
 use crate::client::{Answer, Request};
-use crate::domain::tuning_patch::TuningPatch;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use windrow_core::tuning_patch::TuningPatch;
 
 /// Members that only the making of a task knows; they say nothing of one that is there.
 const OF_THE_MAKING: [&str; 2] = ["start", "canary"];

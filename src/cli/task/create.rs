@@ -8,12 +8,12 @@ use super::follow::{Made, follow};
 use super::rows::{self, Upload};
 use super::which::is_business;
 use super::words;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::human;
+use crate::Shell;
 use crate::client::{Request, segment};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::human;
 
 /// Makes a task.
 ///

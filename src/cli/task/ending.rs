@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use super::{show, words};
-use crate::cli::exit::Exit;
-use crate::cli::table::clean;
+use crate::exit::Exit;
+use crate::table::clean;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -52,7 +52,7 @@ pub(super) fn worse(one: Exit, other: Exit) -> Exit {
 /// A task in one line.
 pub(super) fn line(task: &Value) -> String {
     let (done, total) = words::done(task);
-    let percent = crate::cli::table::human::percent_text(done, total);
+    let percent = crate::table::human::percent_text(done, total);
     let id = task["id"].as_str().unwrap_or_default();
     // What goes wrong with the handler, while it does.
     let said = task["status_text"].as_str().filter(|_| task["status"] == "running");

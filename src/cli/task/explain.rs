@@ -3,14 +3,14 @@
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Danger, Form, Link, Remote, Write};
-use crate::cli::table::times::{TimeStyle, Times};
-use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, clean};
-use crate::cli::{Shell, screen};
 use crate::client::{Request, segment};
-use crate::domain::explain::rate_text;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Danger, Form, Link, Remote, Write};
+use crate::table::times::{TimeStyle, Times};
+use crate::table::{Cell, Column, Keep, Listing, Side, Tone, clean};
+use crate::{Shell, screen};
+use windrow_core::explain::rate_text;
 
 /// Examples under `--help`.
 pub const EXAMPLES: &str = "\

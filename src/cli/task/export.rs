@@ -4,13 +4,13 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::args::look::{ExportArgs, Exported};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::screen;
-use crate::cli::table::human;
+use crate::Shell;
 use crate::client::{Request, segment};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::screen;
+use crate::table::human;
 
 /// Exports.
 ///

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::args::look::{FailuresArgs, PreviewArgs};
 use super::draft::{Draft, Operation};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::Shell;
 use crate::client::{Request, segment};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::times::Times;
+use crate::table::{Cell, Column, Keep, Listing, Side, Tone, human};
 
 /// Failures by code.
 const GROUPS: Listing = Listing {

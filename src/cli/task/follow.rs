@@ -7,12 +7,12 @@ use super::ending;
 use super::steer::tell;
 use super::until::{self, Seen};
 use super::{warnings, words};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Link};
-use crate::cli::screen;
-use crate::cli::table::{clean, human};
 use crate::client::{Answer, Request, segment};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Link};
+use crate::screen;
+use crate::table::{clean, human};
 
 /// Failures that are shown when a person asks for them.
 const FAILURES_SHOWN: u32 = 20;

@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::args::look::PagesArgs;
 use super::failures::{column, number};
 use super::set::difference_but;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Cell, Keep, Listing, Side, Tone};
+use crate::Shell;
 use crate::client::{Request, segment};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::times::Times;
+use crate::table::{Cell, Keep, Listing, Side, Tone};
 
 /// Runs.
 const RUNS: Listing = Listing {

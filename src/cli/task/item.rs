@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::args::look::ItemArgs;
 use super::failures::{column, number};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Card, Cell, Keep, Listing, Side, Tone, human};
+use crate::Shell;
 use crate::client::segment;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::times::Times;
+use crate::table::{Card, Cell, Keep, Listing, Side, Tone, human};
 
 /// An item, for scripts.
 const ITEM: Listing = Listing {
@@ -76,8 +76,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::table::Paper;
-    use crate::cli::table::times::TimeStyle;
+    use crate::table::Paper;
+    use crate::table::times::TimeStyle;
 
     #[test]
     fn an_item_is_told_attempt_by_attempt() {

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::args::ListArgs;
 use super::columns::TASKS;
 use super::which::is_business;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Link};
+use crate::Shell;
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Link};
 
 /// Lists tasks.
 ///

@@ -7,12 +7,12 @@ use super::draft::{Draft, Operation};
 use super::follow::{Made, follow};
 use super::steer::tell;
 use super::words;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::human;
+use crate::Shell;
 use crate::client::segment;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::human;
 
 /// Does failures again.
 ///

@@ -7,11 +7,11 @@ use super::draft::{Draft, Operation};
 use super::steer::tell;
 use super::until;
 use super::which::{Told, each};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
+use crate::Shell;
 use crate::client::Answer;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
 
 /// Moves a task to another node.
 ///

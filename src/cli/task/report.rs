@@ -5,14 +5,14 @@ use serde_json::Value;
 use super::args::look::{ReportArgs, ReportForm};
 use super::until::seconds;
 use super::words;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Link};
-use crate::cli::screen;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Card, Tone, human};
+use crate::Shell;
 use crate::client::{Request, segment};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Link};
+use crate::screen;
+use crate::table::times::Times;
+use crate::table::{Card, Tone, human};
 
 /// The terms that add up to the total.
 const TERMS: [&str; 8] =

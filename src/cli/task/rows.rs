@@ -10,13 +10,13 @@ use tokio::io::AsyncRead;
 use tokio::time::Instant;
 
 use super::args::make::CreateArgs;
-use crate::cli::args::Items;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::run::first_row;
-use crate::cli::table::{clean, human};
+use crate::args::Items;
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::run::first_row;
+use crate::table::{clean, human};
 
 /// Cells of the bar.
 const BAR_CELLS: usize = 22;

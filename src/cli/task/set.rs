@@ -9,11 +9,11 @@ use super::draft::{Draft, Operation, Sent, json, number_or_word};
 use super::steer::LIVING;
 use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Danger, Link};
+use crate::Shell;
 use crate::client::Answer;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Danger, Link};
 
 /// Members that change by themselves, or say what the others say.
 const MOVING: [&str; 14] = [
@@ -123,7 +123,7 @@ pub(super) fn difference(before: &Value, after: &Value) -> String {
 }
 
 /// The same of any two objects, without these members.
-pub(in crate::cli) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> String {
+pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> String {
     let mut changes = Vec::new();
     for (name, is) in after.as_object().into_iter().flatten() {
         let was = &before[name];
@@ -153,7 +153,7 @@ fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
 fn text(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
-        Value::String(text) => crate::cli::table::clean(text),
+        Value::String(text) => crate::table::clean(text),
         other => other.to_string(),
     }
 }

@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::args::ShowArgs;
 use super::columns::TASKS;
 use super::{warnings, words};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Card, Tone, human};
+use crate::Shell;
 use crate::client::segment;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::times::Times;
+use crate::table::{Card, Tone, human};
 
 /// The terms that add up to the total, in the order in which they are read.
 pub(super) const TERMS: [&str; 7] =

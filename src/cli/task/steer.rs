@@ -9,13 +9,13 @@ use super::ending;
 use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
 use super::words;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Danger, Form, Link};
-use crate::cli::screen;
-use crate::cli::table::{clean, human};
+use crate::Shell;
 use crate::client::Answer;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Danger, Form, Link};
+use crate::screen;
+use crate::table::{clean, human};
 
 /// Statuses of tasks that haven't ended.
 pub(super) const LIVING: &str = "created,queued,awaiting_business,running,recovering,stopping,stopped";

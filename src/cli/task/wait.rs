@@ -9,13 +9,13 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::ending::{Goal, line, worse};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Link, Remote};
-use crate::cli::signals::Signals;
-use crate::cli::{Shell, screen};
 use crate::client::{Answer, Request, segment};
-use crate::domain::settings_text::parse_span;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Link, Remote};
+use crate::signals::Signals;
+use crate::{Shell, screen};
+use windrow_core::settings_text::parse_span;
 
 /// Examples under `--help`.
 pub const EXAMPLES: &str = "\

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::cli::remote::Link;
-use crate::cli::table::clean;
-use crate::cli::table::times::TimeStyle;
+use crate::remote::Link;
+use crate::table::clean;
+use crate::table::times::TimeStyle;
 
 /// Says them, in an answer about this task; of one that isn't there yet it has its own number.
 pub(super) fn tell(link: &Link<'_>, answer: &Value, task: &str) {

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::args::steer::Which;
 use super::words;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Danger, Form, Link, Paging};
-use crate::cli::screen;
-use crate::cli::table::{clean, human};
 use crate::client::{Answer, Request, segment};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Danger, Form, Link, Paging};
+use crate::screen;
+use crate::table::{clean, human};
 
 /// Tasks that are named in a question.
 const NAMED_MAX: usize = 5;

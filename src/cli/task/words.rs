@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cli::table::times::Times;
-use crate::cli::table::{Tone, human};
-use crate::domain::settings::{Rate, RateLimit};
+use crate::table::times::Times;
+use crate::table::{Tone, human};
+use windrow_core::settings::{Rate, RateLimit};
 
 /// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
 /// and its colour.
@@ -143,7 +143,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::table::times::TimeStyle;
+    use crate::table::times::TimeStyle;
 
     #[test]
     fn a_task_that_waits_for_its_time_says_which() {

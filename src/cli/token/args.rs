@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::remote::{Paging, Remote, Write};
-use crate::domain::settings_text::parse_span;
+use crate::remote::{Paging, Remote, Write};
+use windrow_core::settings_text::parse_span;
 
 /// How one is made.
 pub(super) const CREATE_EXAMPLES: &str = "\

@@ -8,15 +8,15 @@ use serde_json::{Map, json};
 
 use super::args::{CreateArgs, RevokeArgs};
 use super::list::TOKENS;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::moment::{self, Lean};
-use crate::cli::remote::{Danger, Form, Link};
-use crate::cli::table::Card;
-use crate::cli::{Shell, screen};
 use crate::client::Request;
-use crate::node::SystemClock;
-use crate::ports::clock::Clock;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::moment::{self, Lean};
+use crate::remote::{Danger, Form, Link};
+use crate::table::Card;
+use crate::{Shell, screen};
+use windrow_engine::ports::clock::Clock;
+use windrow_node::SystemClock;
 
 /// Makes a token and prints it, this one time.
 ///

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::args::ListArgs;
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
-use crate::cli::table::times::Times;
-use crate::cli::table::{Cell, Column, Keep, Listing, Side, Tone};
+use crate::Shell;
 use crate::client::Request;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use crate::table::times::Times;
+use crate::table::{Cell, Column, Keep, Listing, Side, Tone};
 
 /// Tokens.
 pub(super) const TOKENS: Listing = Listing {

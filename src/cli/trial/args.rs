@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use crate::cli::args::{HttpArgs, Items, Talk};
-use crate::cli::choice::{self, Choice};
-use crate::domain::settings_text::parse_span;
+use crate::args::{HttpArgs, Items, Talk};
+use crate::choice::{self, Choice};
+use windrow_core::settings_text::parse_span;
 
 /// How it is used.
-pub(in crate::cli) const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow try http://127.0.0.1:9000/windrow --items 0..5 --data '{\"user_id\":\"u{index}\"}'
   windrow try --csv users.csv --items 0..3 -- python3 -u handler.py

@@ -8,10 +8,10 @@ use super::super::args::TryArgs;
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::source;
-use crate::domain::ids::{INDEX_MAX, ItemIndex, WallMs};
-use crate::node::sources::{Input, SourceSpec, open_for_a_look};
-use crate::ports::handler::CallRows;
-use crate::ports::source::{RowChunk, Source};
+use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
+use windrow_engine::ports::handler::CallRows;
+use windrow_engine::ports::source::{RowChunk, Source};
+use windrow_node::sources::{Input, SourceSpec, open_for_a_look};
 
 /// See the module.
 pub(super) enum Data {
@@ -64,7 +64,7 @@ impl Data {
                 Data::Template(template) => chunks.push(Arc::new(filled(template, *index)?)),
                 Data::Rows(source) => {
                     let read = source.read(ItemIndex(*index)).await;
-                    let failed = |error: crate::ports::source::SourceError| {
+                    let failed = |error: windrow_engine::ports::source::SourceError| {
                         Fault::new(Exit::Rejected, format!("item {index} can't be read"), error.to_string())
                     };
                     chunks.push(read.map_err(failed)?);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{AuthMode, StopDrain, StoreUrl, read};
-use crate::domain::settings::RateLimit;
+use crate::{AuthMode, StopDrain, StoreUrl, read};
+use windrow_core::settings::RateLimit;
 
 fn documented() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config.toml")

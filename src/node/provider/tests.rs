@@ -3,12 +3,12 @@ use std::num::NonZeroU32;
 use serde_json::json;
 
 use super::*;
-use crate::adapters::clock::SystemClock;
-use crate::adapters::memory::MemoryStore;
-use crate::adapters::sql::Store;
-use crate::domain::ids::{ItemCount, ItemIndex, WallMs};
-use crate::node::handlers::preview_context;
-use crate::ports::task_store::{Actor, NewTask, TaskStore};
+use windrow_host::clock::SystemClock;
+use windrow_memory::MemoryStore;
+use windrow_store::sql::Store;
+use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use crate::handlers::preview_context;
+use windrow_engine::ports::task_store::{Actor, NewTask, TaskStore};
 
 const NOW: WallMs = WallMs(1_000);
 
@@ -69,7 +69,7 @@ impl Place {
             deadline: None,
             parent: None,
             priority: 0,
-            shards: crate::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
+            shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };
         self.store.create(&new, &me(), NOW).await.expect("made")
     }

@@ -4,23 +4,23 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use super::{ServeError, capacity};
-use crate::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
-use crate::actors::tree::Printed;
-use crate::adapters::handler::http::HttpOptions;
-use crate::adapters::peers::{PeerClient, PeerKey, PeerTls, Shared};
-use crate::config::Config;
-use crate::node::min_level::{MinLevel, Sieve};
-use crate::node::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
-use crate::node::sources::{Desk, Fetcher, Guard, StoredSources};
-use crate::node::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
-use crate::ports::clock::Clock;
-use crate::ports::data_log::DataLog;
-use crate::ports::hook::HookCaller;
-use crate::ports::peers::PeerSeal;
-use crate::ports::provision::Provider;
-use crate::ports::vault::Vault;
-use crate::service::Parts;
-use crate::service::cluster::ClusterParts;
+use windrow_engine::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
+use windrow_engine::actors::tree::Printed;
+use windrow_net::Outbound;
+use windrow_net::peers::{PeerClient, PeerKey, PeerTls, Shared};
+use windrow_config::Config;
+use crate::min_level::{MinLevel, Sieve};
+use crate::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
+use crate::sources::{Desk, Fetcher, Guard, StoredSources};
+use crate::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::data_log::DataLog;
+use windrow_engine::ports::hook::HookCaller;
+use windrow_engine::ports::peers::PeerSeal;
+use windrow_engine::ports::provision::Provider;
+use windrow_engine::ports::vault::Vault;
+use windrow_server::service::Parts;
+use windrow_server::service::cluster::ClusterParts;
 
 /// What a node is composed of.
 pub(super) struct Ingredients<'a> {
@@ -70,7 +70,7 @@ pub(super) async fn compose(from: Ingredients<'_>) -> Result<(Node, Parts), Serv
         clock: clock.clone(),
         transports,
     });
-    let fetcher = Fetcher::new(HttpOptions::of(&config.http_handler, ""), guard(&from));
+    let fetcher = Fetcher::new(Outbound::of(&config.http_handler), guard(&from));
     let store = from.store.clone();
     let desk = Desk { sources: store.clone(), uploads: store.clone(), fetcher };
     let caller: Arc<dyn HookCaller> = calls.clone();

@@ -8,11 +8,11 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 
 use super::{ServeError, name};
-use crate::adapters::peers::PeerTls;
-use crate::adapters::vault::KeyVault;
-use crate::config::Config;
-use crate::http::server;
-use crate::node::{StateDir, bootstrap, database, witness};
+use windrow_net::peers::PeerTls;
+use windrow_host::vault::KeyVault;
+use windrow_config::Config;
+use windrow_server::http::server;
+use crate::{StateDir, bootstrap, database, witness};
 
 /// Whether a port can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use windrow::domain::checkpoint::{Snapshot, decode};
-use windrow::domain::ids::ItemIndex;
+use windrow_core::checkpoint::{Snapshot, decode};
+use windrow_core::ids::ItemIndex;
 
 use super::Judgement;
 use crate::evidence::ShardWrite;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use windrow::domain::checkpoint::encode;
-use windrow::domain::ids::ItemIndex;
+use windrow_core::checkpoint::encode;
+use windrow_core::ids::ItemIndex;
 
 use super::judge;
 use crate::evidence::{

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windrow::domain::checkpoint;
-use windrow::domain::counters::Counters;
-use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId};
-use windrow::domain::lifecycle::Wish;
-use windrow::domain::verdict::{Outcome, SideRecord};
-use windrow::ports::run_store::{
+use windrow_core::checkpoint;
+use windrow_core::counters::Counters;
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId};
+use windrow_core::lifecycle::Wish;
+use windrow_core::verdict::{Outcome, SideRecord};
+use windrow_engine::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, ShardCheckpoint,
 };
 

@@ -1,7 +1,7 @@
 //! After everything was healed: nothing is lost, every wish was obeyed, every change is on record.
 
-use windrow::domain::ids::TaskId;
-use windrow::domain::lifecycle::Status;
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::Status;
 
 use super::{Judge, Wanted};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use windrow::domain::ids::{Moment, SessionId, ShardId};
-use windrow::ports::lease_store::{LeaseKey, LeaseReply};
+use windrow_core::ids::{Moment, SessionId, ShardId};
+use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply};
 
 use super::{Judge, Session, Who};
 

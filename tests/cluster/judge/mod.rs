@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::domain::ids::{ClaimId, Moment, SessionId, ShardId, TaskId};
-use windrow::domain::lifecycle::Status;
-use windrow::domain::task::Tuning;
-use windrow::ports::run_store::Control;
-use windrow::ports::task_store::{TaskCommand, TaskView};
+use windrow_core::ids::{ClaimId, Moment, SessionId, ShardId, TaskId};
+use windrow_core::lifecycle::Status;
+use windrow_core::task::Tuning;
+use windrow_engine::ports::run_store::Control;
+use windrow_engine::ports::task_store::{TaskCommand, TaskView};
 
 pub(crate) use books::{Run, Shard};
 pub(crate) use gate::{Departure, Heard};
@@ -170,8 +170,8 @@ impl Judge {
     fn on_tuning(&mut self, id: TaskId, tuning: &Tuning) {
         let Some(task) = self.tasks.get_mut(&id) else { return };
         let unsaved = match tuning.unsaved_max {
-            windrow::domain::settings::Auto::Fixed(number) => u64::from(number.get()),
-            windrow::domain::settings::Auto::Auto => 100_000,
+            windrow_core::settings::Auto::Fixed(number) => u64::from(number.get()),
+            windrow_core::settings::Auto::Auto => 100_000,
         };
         task.unsaved_max = task.unsaved_max.max(unsaved);
         let concurrency = u64::from(tuning.concurrency_at_start().max(tuning.max_concurrency.get()));

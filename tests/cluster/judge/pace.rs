@@ -1,10 +1,10 @@
 //! How fast: what left in any span of time is at most what the rates allow and one burst, of each shard and of each task.
 
-use windrow::domain::ids::{ShardId, TaskId};
-use windrow::domain::lifecycle::Wish;
-use windrow::domain::pace::burst_items;
-use windrow::domain::settings::RateLimit;
-use windrow::ports::run_store::Control;
+use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::lifecycle::Wish;
+use windrow_core::pace::burst_items;
+use windrow_core::settings::RateLimit;
+use windrow_engine::ports::run_store::Control;
 
 use super::Judge;
 

@@ -7,9 +7,9 @@ mod tasks;
 mod writes;
 
 use uuid::Uuid;
-use windrow::domain::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
-use windrow::ports::run_store::{ClaimRequest, ShardCheckpoint};
-use windrow::ports::task_store::TaskView;
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use windrow_engine::ports::run_store::{ClaimRequest, ShardCheckpoint};
+use windrow_engine::ports::task_store::TaskView;
 
 use crate::crossing::Dice;
 use crate::engines::{Engine, runtime};

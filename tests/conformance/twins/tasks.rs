@@ -1,8 +1,8 @@
 //! What people and businesses do to tasks.
 
-use windrow::domain::ids::{ItemCount, ItemIndex, WallMs};
-use windrow::domain::lifecycle::StopReason;
-use windrow::ports::task_store::{NewTask, TaskCommand, TaskEdit};
+use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use windrow_core::lifecycle::StopReason;
+use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskEdit};
 
 use super::{ITEMS, Twins, both, comparable};
 use crate::fixture::{actor, task, tuning, wait_note};
@@ -16,7 +16,7 @@ impl Twins {
             skip_first: ItemIndex(self.below(3)),
             total: ItemCount(ITEMS - self.below(2)),
             priority: self.below(3) as i32,
-            shards: windrow::domain::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
+            shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
             ..task(ITEMS)
         };
         let now = self.now;

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use uuid::Uuid;
-use windrow::actors::context::ServingNow;
-use windrow::adapters::memory::{Call, When};
-use windrow::domain::counters::Counters;
-use windrow::domain::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId};
-use windrow::domain::lifecycle::Status;
-use windrow::domain::shards::Told;
-use windrow::ports::run_store::{
+use windrow_engine::actors::context::ServingNow;
+use windrow_memory::{Call, When};
+use windrow_core::counters::Counters;
+use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId};
+use windrow_core::lifecycle::Status;
+use windrow_core::shards::Told;
+use windrow_engine::ports::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
-use windrow::ports::session_store::{NewSession, SessionFace, SessionStore};
+use windrow_engine::ports::session_store::{NewSession, SessionFace, SessionStore};
 
 use super::{LONG, TTL, finishes};
 use crate::cluster::Cluster;
@@ -67,7 +67,7 @@ fn session(node: &str, id: SessionId) -> NewSession {
         version: "test".into(),
         promise: TTL,
         ckpt_version_max: 1,
-        started_at: windrow::domain::ids::WallMs(0),
+        started_at: windrow_core::ids::WallMs(0),
         face: SessionFace::default(),
     }
 }

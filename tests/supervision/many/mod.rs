@@ -8,9 +8,9 @@ mod witnesses;
 
 use std::time::Duration;
 
-use windrow::domain::ids::TaskId;
-use windrow::domain::lifecycle::{Status, StopReason};
-use windrow::ports::task_store::TaskCommand;
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_engine::ports::task_store::TaskCommand;
 
 use super::LOST_WITH_THE_RUN;
 use crate::cluster::Cluster;

@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow::domain::capacity::Capacity;
-use windrow::domain::ids::TaskId;
-use windrow::domain::lifecycle::Status;
-use windrow::domain::settings::{Auto, Rate, RateLimit};
+use windrow_core::capacity::Capacity;
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::Status;
+use windrow_core::settings::{Auto, Rate, RateLimit};
 
 use crate::cluster::Cluster;
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::log::LogFlags;
-use crate::cli::remote::{Paging, Remote, Write};
+use crate::log::LogFlags;
+use crate::remote::{Paging, Remote, Write};
 
 /// `windrow task failures`
 #[derive(Debug, Args)]

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::settings::Settings;
-use crate::cli::args::Items;
-use crate::cli::remote::{Remote, Write};
+use crate::args::Items;
+use crate::remote::{Remote, Write};
 
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\

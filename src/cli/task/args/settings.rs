@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::domain::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
-use crate::domain::settings_text::parse_span;
-use crate::domain::tuning_patch::TuningPatch;
+use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
+use windrow_core::settings_text::parse_span;
+use windrow_core::tuning_patch::TuningPatch;
 
 /// How items are driven; what isn't said stays as it is, or is as the business has it.
 #[derive(Clone, Debug, Default, Args)]

@@ -4,10 +4,10 @@ use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label, label_sought};
 use super::settings::Settings;
-use crate::cli::remote::{Remote, Write};
+use crate::remote::{Remote, Write};
 
 /// How a task is moved.
-pub(in crate::cli::task) const MOVE_EXAMPLES: &str = "\
+pub(in crate::task) const MOVE_EXAMPLES: &str = "\
 Examples:
   windrow task move t42 --to n2
   windrow task move push/black-friday --to n3 --shard 1 --wait
@@ -121,7 +121,7 @@ pub struct FinishArgs {
 }
 
 /// How items are given up.
-pub(in crate::cli::task) const ABANDON_EXAMPLES: &str = "\
+pub(in crate::task) const ABANDON_EXAMPLES: &str = "\
 Examples:
   windrow task abandon t42 --code TIMEOUT --reason 'the device is gone'
   windrow task abandon push/black-friday --code HTTP_500 --dry-run

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::cli::table::Paper;
-use crate::cli::table::times::TimeStyle;
+use crate::table::Paper;
+use crate::table::times::TimeStyle;
 
 /// 2026-11-20T17:00:00Z
 const NOW_MS: i64 = 1_795_194_000_000;

@@ -11,10 +11,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::keys::Order;
 use super::state::News;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Link;
 use crate::client::{ClientError, Heard, Request};
-use crate::domain::settings::RateLimit;
+use crate::fault::Fault;
+use crate::remote::Link;
+use windrow_core::settings::RateLimit;
 
 /// Batches of events a second.
 const HZ: u32 = 4;

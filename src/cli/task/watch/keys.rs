@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::state::{Panel, State};
-use crate::domain::settings::{Rate, RateLimit};
+use windrow_core::settings::{Rate, RateLimit};
 
 const ESCAPE: u8 = 0x1b;
 /// The longest rate that is typed. Unit: bytes.
@@ -184,7 +184,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::table::times::TimeStyle;
+    use crate::table::times::TimeStyle;
 
     fn state(rate: &str) -> State {
         State::new(json!({"id": "t1", "status": "running", "rate": rate}), 0, TimeStyle::Utc)

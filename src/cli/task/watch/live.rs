@@ -11,10 +11,10 @@ use super::frame::frame;
 use super::keys::Order;
 use super::state::{News, State};
 use super::terminal::{Terminal, read_keys};
-use crate::cli::Shell;
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::task::ending::ended;
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::task::ending::ended;
 
 /// Between two pictures; keys are answered at once.
 const DRAW_EVERY: Duration = Duration::from_millis(250);

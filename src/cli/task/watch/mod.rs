@@ -20,13 +20,13 @@ use clap::Args;
 use self::feed::{Changes, Feed, NodeTime};
 use self::state::State;
 use super::ending::{ended, line};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::{Form, Link, Remote};
-use crate::cli::signals::Signals;
-use crate::cli::{Shell, screen};
 use crate::client::segment;
-use crate::domain::settings_text::parse_span;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::{Form, Link, Remote};
+use crate::signals::Signals;
+use crate::{Shell, screen};
+use windrow_core::settings_text::parse_span;
 
 /// Examples under `--help`.
 pub const EXAMPLES: &str = "\

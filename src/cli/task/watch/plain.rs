@@ -9,13 +9,13 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::feed::Feed;
 use super::keys::Order;
 use super::state::{News, State};
-use crate::cli::exit::Exit;
-use crate::cli::fault::Fault;
-use crate::cli::remote::Form;
-use crate::cli::screen;
-use crate::cli::task::ending::{ended, line};
-use crate::cli::task::words;
 use crate::client::Event;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::remote::Form;
+use crate::screen;
+use crate::task::ending::{ended, line};
+use crate::task::words;
 
 /// News that wait to be taken in.
 const NEWS_MAX: usize = 64;
@@ -113,7 +113,7 @@ impl Lines<'_> {
             return Ok(());
         }
         let rate = self.state.task["actual_rate"].as_f64().filter(|_| self.state.task["status"] == "running");
-        let rate = rate.map(|rate| format!("  {}", crate::domain::explain::rate_text(rate)));
+        let rate = rate.map(|rate| format!("  {}", windrow_core::explain::rate_text(rate)));
         let stale = self.state.lost_at_ms.map_or("", |_| "  (old: the node is away)");
         screen::put(&format!("{}{}{stale}", line(&self.state.task), rate.unwrap_or_default()))
     }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use serde_json::{Map, Value, json};
 
 use super::tail::{Told, told};
-use crate::cli::table::times::TimeStyle;
 use crate::client::Event;
-use crate::domain::settings::RateLimit;
+use crate::table::times::TimeStyle;
+use windrow_core::settings::RateLimit;
 
 /// Lines of what happened that are kept; a high terminal shows no more.
 const TAIL_MAX: usize = 50;

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::frame::Sheet;
 use super::keys::Key;
-use crate::cli::Shell;
+use crate::Shell;
 
 /// The size of a terminal that doesn't tell its own.
 const SIZE_DEFAULT: (u16, u16) = (24, 80);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::state::{Panel, State};
 use super::flow::{Sheet, flow, line, piece, wrapped};
-use crate::cli::table::{Tone, human};
+use crate::table::{Tone, human};
 
 /// Lines of what happened that are shown.
 const TAIL_LINES: usize = 6;

@@ -2,18 +2,18 @@
 
 use console::{measure_text_width, truncate_str};
 
-use crate::cli::table::{Tone, clean};
+use crate::table::{Tone, clean};
 
 /// What is drawn on.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli::task::watch) struct Sheet {
+pub(in crate::task::watch) struct Sheet {
     /// Terminal cells of a line.
-    pub(in crate::cli::task::watch) width: usize,
+    pub(in crate::task::watch) width: usize,
     /// Lines.
-    pub(in crate::cli::task::watch) height: usize,
-    pub(in crate::cli::task::watch) colours: bool,
+    pub(in crate::task::watch) height: usize,
+    pub(in crate::task::watch) colours: bool,
     /// Whether the terminal has no more than ASCII.
-    pub(in crate::cli::task::watch) is_ascii: bool,
+    pub(in crate::task::watch) is_ascii: bool,
 }
 
 /// A text that is not broken.

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::super::state::State;
 use super::flow::{Piece, Sheet, flow, piece};
-use crate::cli::table::times::{TimeStyle, Times};
-use crate::cli::table::{Tone, human};
-use crate::cli::task::show::TERMS;
-use crate::cli::task::words;
-use crate::domain::explain::{CauseKind, rate_text};
-use crate::domain::stall::StallReason;
+use crate::table::times::{TimeStyle, Times};
+use crate::table::{Tone, human};
+use crate::task::show::TERMS;
+use crate::task::words;
+use windrow_core::explain::{CauseKind, rate_text};
+use windrow_core::stall::StallReason;
 
 /// The longest and the shortest bar. Unit: terminal cells.
 const BAR_CELLS: [usize; 2] = [40, 10];

@@ -1,0 +1,237 @@
+//! What went wrong, as people see it: what, because, what to try. The only place that turns errors into exit codes.
+
+mod client;
+
+use std::fmt;
+
+use super::exit::Exit;
+use super::run::resume::{command, is_piped};
+
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::handler::OpenError;
+use windrow_node::handlers::COMMAND_NOT_STARTED;
+use windrow_node::sources::OpenSourceError;
+use windrow_node::{LockError, NotStarted, StartError};
+use windrow_server::service::JobError;
+
+/// A command can't go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The exit code.
+    pub exit: Exit,
+    /// What can't be done.
+    pub what: String,
+    /// Why; each a line.
+    pub because: Vec<String>,
+    /// What a person may try.
+    pub hint: Option<String>,
+}
+
+impl Fault {
+    /// A fault with its reason.
+    pub fn new(exit: Exit, what: impl Into<String>, because: impl Into<String>) -> Fault {
+        Fault { exit, what: what.into(), because: vec![because.into()], hint: None }
+    }
+
+    /// The same with something to try.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Fault {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with something to try, unless it has that already.
+    #[must_use]
+    pub fn or_hint(self, hint: &str) -> Fault {
+        if self.hint.is_some() { self } else { self.hint(hint) }
+    }
+
+    /// What one text says, in three parts where it has a `; try …` at its end.
+    pub fn from_text(exit: Exit, what: impl Into<String>, text: &str) -> Fault {
+        match text.rsplit_once("; try ") {
+            Some((because, hint)) => Fault::new(exit, what, because).hint(hint),
+            None => Fault::new(exit, what, text),
+        }
+    }
+
+    /// An invalid configuration, with every fault of it.
+    pub fn of_config(faults: &[windrow_config::Fault]) -> Fault {
+        let because = faults.iter().map(windrow_config::Fault::to_string).collect();
+        let what = "the configuration is invalid".to_owned();
+        let hint = Some("`windrow config default` prints every key with its default".to_owned());
+        Fault { exit: Exit::Config, what, because, hint }
+    }
+
+    /// For scripts: the one object that `-o json` prints when there is no outcome.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "error": {
+            "exit_code": self.exit as u8,
+            "what": self.what,
+            "because": self.because,
+            "try": self.hint,
+        }})
+    }
+
+    /// A mistake of the program.
+    pub fn bug(because: impl Into<String>) -> Fault {
+        Fault::new(Exit::Bug, "windrow made a mistake", because)
+            .hint("report it with the command and the lines above; what was saved is safe")
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.what)?;
+        for because in &self.because {
+            write!(f, "\n  because {because}")?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\n  try  {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<LockError> for Fault {
+    fn from(error: LockError) -> Fault {
+        let what = "the state directory can't be used";
+        let (exit, because, hint) = match &error {
+            LockError::LockedBy { path, pid, command } => (
+                Exit::Conflict,
+                format!(
+                    "process {} is working in {} ({command})",
+                    pid.map_or("?".to_owned(), |pid| pid.to_string()),
+                    path.display()
+                ),
+                "`windrow job list` shows it if it is a run, `windrow job stop NAME` stops it; or use another --state directory",
+            ),
+            LockError::ReadOnly { path, cause } => (
+                Exit::Failed,
+                format!("nothing can be written to {}: {cause}", path.display()),
+                "make it writable, or use another --state directory",
+            ),
+            LockError::NotADirectory { path } => (
+                Exit::Failed,
+                format!("{} is not a directory", path.display()),
+                "remove it, or use another --state directory",
+            ),
+            LockError::Io { path, cause } => (
+                Exit::Failed,
+                format!("{} can't be locked: {cause}", path.display()),
+                "use a --state directory on a local disk",
+            ),
+        };
+        Fault::new(exit, what, because).hint(hint)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Fault {
+        let because = error.to_string();
+        match error {
+            StoreError::NewerSchema(_) => Fault::new(Exit::Config, "the database can't be used", because)
+                .hint("use the newer windrow, or another --state directory"),
+            StoreError::OlderSchema => Fault::new(Exit::Config, "the database can't be used", because)
+                .hint("windrow db migrate --config FILE, once for all nodes"),
+            StoreError::Unavailable(text) | StoreError::Refused(text)
+                if text.starts_with("can't connect") =>
+            {
+                Fault::new(Exit::Failed, "the database can't be used", because)
+                    .hint("see that the server runs, and look at store.url and store.password_file")
+            }
+            StoreError::Unavailable(_) | StoreError::Refused(_) => {
+                Fault::new(Exit::Failed, "the database can't be used", because).hint(
+                    "check the disk's free space and permissions, then run it again; nothing saved is lost",
+                )
+            }
+        }
+    }
+}
+
+impl From<OpenSourceError> for Fault {
+    fn from(error: OpenSourceError) -> Fault {
+        match error {
+            OpenSourceError::Store(error) => error.into(),
+            OpenSourceError::Spool { .. } => {
+                Fault::new(Exit::Failed, error.what(), error.because()).hint(error.hint())
+            }
+            _ => Fault::new(Exit::Rejected, error.what(), error.because()).hint(error.hint()),
+        }
+    }
+}
+
+impl From<OpenError> for Fault {
+    fn from(error: OpenError) -> Fault {
+        let hint = match &*error.failure.code {
+            COMMAND_NOT_STARTED => "check the spelling, or name the program by its path",
+            _ => "correct it; `windrow help run` has examples",
+        };
+        Fault::from_text(Exit::Rejected, "the handler can't be used", &error.failure.message).or_hint(hint)
+    }
+}
+
+impl From<StartError> for Fault {
+    fn from(error: StartError) -> Fault {
+        match error {
+            StartError::Store(error) => error.into(),
+            StartError::Tree(error @ NotStarted::NameTaken(_)) => {
+                Fault::new(Exit::Conflict, "the node can't start", error.to_string())
+                    .hint("set node.id to a name of its own, or stop the other node")
+            }
+            StartError::Tree(error @ NotStarted::Actors(_)) => Fault::bug(error.to_string()),
+        }
+    }
+}
+
+impl From<JobError> for Fault {
+    fn from(error: JobError) -> Fault {
+        match error {
+            JobError::Store(error) => error.into(),
+            JobError::OtherMeaning { task } => {
+                let name = task.name.as_deref().unwrap_or_default();
+                let because = format!(
+                    "{name} is {} with {} items of another content, or read otherwise",
+                    task.id, task.total.0
+                );
+                let beside = "or --name NAME to begin beside it";
+                let hint = if task.status.is_terminal() {
+                    format!(
+                        "--restart to forget that job, which has ended (in a script --if-finished restart), {beside}"
+                    )
+                } else if is_piped(&task) {
+                    let resume = command(name);
+                    format!(
+                        "{resume} goes on with the old items, which are kept; --restart to forget that job, {beside}"
+                    )
+                } else {
+                    format!("bring the old items back, --restart to forget that job, {beside}")
+                };
+                Fault::new(Exit::Rejected, "this is another job under a name that is taken", because)
+                    .hint(hint)
+            }
+            JobError::Create(_) | JobError::Command(_) => {
+                Fault::new(Exit::Conflict, "the task can't be begun", error.to_string())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_has_three_parts() {
+        let fault = Fault::from_text(Exit::Rejected, "no", "command not found: x; try ./x");
+        assert_eq!(fault.to_string(), "error: no\n  because command not found: x\n  try  ./x");
+    }
+
+    #[test]
+    fn every_fault_of_a_configuration_has_its_line() {
+        let env = [("WINDROW_NODE__IDD", "x"), ("WINDROW_TASK_DEFAULTS__RATE", "fast")];
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let faults = windrow_config::load(None, env).expect_err("two faults");
+        let fault = Fault::of_config(&faults);
+        assert_eq!((fault.because.len(), fault.exit), (2, Exit::Config));
+    }
+}

@@ -1,0 +1,237 @@
+//! The command line: what people type, what they see, how the process ends.
+//!
+//! | part | does |
+//! |---|---|
+//! | `args`, `choice` | reads the command line; what one command takes is in its own folder |
+//! | `run` | one job in this process |
+//! | `job` | `windrow job`: steers such a job from another terminal |
+//! | `trial` | `windrow try` |
+//! | `serve` | `windrow serve` |
+//! | `dev` | `windrow dev` |
+//! | `init` | `windrow init` |
+//! | `settings` | `windrow config` |
+//! | `task`, `biz`, `limit`, `node`, `cluster`, `token`, `log`, `api`, `openapi` | clients of a running node: a noun each |
+//! | `doctor` | what is wrong between here and the handlers; `checks` prints reports |
+//! | `db` | the database of a state directory on this machine |
+//! | `ctx` | which node that is |
+//! | `remote` | what they share: flags, contexts, the open link to a node, pages of lists |
+//! | `table` | lists and cards for people, the same for scripts |
+//! | `misread` | what was meant by words and numbers that clap refuses |
+//! | `help`, `completion` | topics; what a word may become |
+//! | `moment` | times as people say them: `22:00`, `tonight`, `8h` |
+//! | `source`, `handler`, `place` | makes what a job needs from flags |
+//! | `screen`, `signals` | standard error, Ctrl-C |
+//! | `fault`, `exit` | errors in three parts, exit codes |
+//!
+//! Standard output carries the outcome only; everything else goes to standard error.
+//!
+//! # How to add a command of a client
+//!
+//! A verb of a noun that is there: put its flags into the noun's `args.rs` (a struct with `#[command(flatten)] remote:
+//! Remote`, and `write: Write` if it changes something), a line into the noun's `Verb`, a line into the `match` of the
+//! noun's `mod.rs`, and the work into a file of its own: `pub(super) async fn stop(args: &StopArgs, shell: &Shell) ->
+//! Result<Exit, Fault>`. There, `Link::open(&args.remote, shell)?` is the way to the node: `link.task("business/name")`
+//! addresses a task, `link.send(Request::post(…))` asks (its errors are faults with their exit codes already),
+//! `link.list` reads pages, `link.show_list`, `link.show_one` and `link.show_plan` print what `-o` asks for, `link.say`
+//! and `link.hint` talk on standard error, `link.confirm` asks a person, `link.confirm_word` before what can't be undone.
+//! A change of a task is a `task::draft::Draft`: it knows reasons and dry runs; `task::which` does it to many.
+//!
+//! A new noun: a folder like `biz/`, a line each in `Command` (`args.rs`) and in `obey` below.
+
+pub mod api;
+pub mod args;
+pub mod biz;
+mod checks;
+pub mod choice;
+pub mod client;
+pub mod cluster;
+mod completion;
+pub mod ctx;
+pub mod db;
+mod dev;
+pub mod doctor;
+pub mod exit;
+pub mod fault;
+mod fold;
+mod handler;
+mod help;
+mod init;
+pub mod job;
+pub mod limit;
+pub mod log;
+mod misread;
+mod moment;
+pub mod node;
+pub mod openapi;
+mod place;
+pub mod remote;
+mod run;
+mod screen;
+mod serve;
+mod settings;
+mod signals;
+mod source;
+pub mod table;
+pub mod task;
+pub mod token;
+mod trial;
+pub mod version;
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::FromArgMatches;
+
+use self::args::{Cli, Command, Output, Talk};
+use self::exit::Exit;
+use self::fault::Fault;
+use self::screen::Screen;
+use windrow_config::{process_env, process_env_os};
+use windrow_node::Runtimes;
+
+/// How long what is left over (worker processes, blocked reads) may take to end with the process.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What every command is given of the world around the process.
+pub struct Shell {
+    /// The environment, for the configuration.
+    env: Vec<(String, String)>,
+    /// The environment, for workers.
+    environment: Vec<(OsString, OsString)>,
+    /// Standard error.
+    screen: Arc<Screen>,
+}
+
+impl Shell {
+    /// Who runs this, for the audit.
+    fn user(&self) -> String {
+        let value = |wanted: &str| self.env.iter().find(|(name, _)| name == wanted);
+        let found = value("USER").or_else(|| value("LOGNAME"));
+        found.map_or_else(|| "unknown".to_owned(), |(_, user)| user.clone())
+    }
+
+    /// A variable of the environment; an empty one isn't there.
+    fn var(&self, wanted: &str) -> Option<&str> {
+        let found = self.env.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+}
+
+/// Reads the command line and does what it says.
+pub fn main() -> ExitCode {
+    if completion::answer(std::env::args_os().collect(), quiet_shell) {
+        return ExitCode::SUCCESS;
+    }
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let matches = args::command().try_get_matches_from(&words);
+    let matches = matches.unwrap_or_else(|error| misread::advised(error, &words).exit());
+    let read = Cli::from_arg_matches(&matches);
+    let cli = read.unwrap_or_else(|error| error.exit());
+    let done = catch_unwind(AssertUnwindSafe(|| execute(cli)));
+    done.unwrap_or(Exit::Bug).into()
+}
+
+/// The surroundings of somebody who is to be told nothing.
+fn quiet_shell() -> Shell {
+    let screen = Arc::new(Screen::plain());
+    Shell { env: process_env().collect(), environment: process_env_os(), screen }
+}
+
+fn execute(cli: Cli) -> Exit {
+    let talk = match &cli.command {
+        Command::Run(args) => args.talk,
+        Command::Try(args) => args.talk,
+        Command::Dev(args) => args.talk,
+        _ => Talk { quiet: false, verbose: 0 },
+    };
+    let env: Vec<(String, String)> = process_env().collect();
+    let log_filter = env.iter().find(|(name, _)| name == "WINDROW_LOG").map(|(_, filter)| filter.as_str());
+    // No variable may keep `dev` from beginning.
+    let log_filter = log_filter.filter(|_| !matches!(cli.command, Command::Dev(_)));
+    // A node starts its log when it knows its configuration.
+    let is_node = matches!(cli.command, Command::Serve(_));
+    let opened = if is_node { Ok(Screen::plain()) } else { Screen::open(talk, log_filter) };
+    let screen = match opened {
+        Ok(screen) => Arc::new(screen),
+        Err(fault) => {
+            eprintln!("{fault}");
+            return fault.exit;
+        }
+    };
+    screen::report_panics(screen.clone());
+    let shell = Shell { env, environment: process_env_os(), screen: screen.clone() };
+    let wants_json = matches!(&cli.command, Command::Run(args) if args.output == Output::Json);
+    obey(cli.command, &shell).unwrap_or_else(|fault| {
+        screen.must_say(&fault.to_string());
+        // Nobody may be reading any more; the exit code says it too.
+        if wants_json && screen::print(&fault.json().to_string()).is_err() {
+            tracing::debug!("standard output is closed");
+        }
+        fault.exit
+    })
+}
+
+fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
+    match command {
+        Command::Run(args) => on_runtimes(|runtimes| run::run(&args, shell, runtimes)),
+        Command::Job(args) => on_client(job::job(&args, shell)),
+        Command::Try(args) => on_runtimes(|runtimes| trial::trial(&args, shell, runtimes)),
+        Command::Serve(args) => on_runtimes(|runtimes| serve::serve(&args, shell, runtimes)),
+        Command::Task(args) => on_client(task::task(&args, shell)),
+        Command::Biz(args) => on_client(biz::biz(&args, shell)),
+        Command::Limit(args) => on_client(limit::limit(&args, shell)),
+        Command::Node(args) => on_client(node::node(&args, shell)),
+        Command::Cluster(args) => on_client(cluster::cluster(&args, shell)),
+        Command::Token(args) => on_client(token::token(&args, shell)),
+        Command::Log(args) => on_client(log::log(&args, shell)),
+        Command::Doctor(args) => on_client(doctor::doctor(&args, shell)),
+        Command::Db(args) => on_client(db::db(&args, shell)),
+        Command::Ctx(args) => ctx::ctx(&args, shell),
+        Command::Api(args) => on_client(api::api(&args, shell)),
+        Command::Openapi(args) => on_client(openapi::openapi(&args, shell)),
+        Command::Dev(args) => on_runtimes(|runtimes| dev::dev(&args, shell, runtimes)),
+        Command::Init(args) => init::init(&args),
+        Command::Config(args) => settings::settings(&args, shell),
+        Command::Completions { shell } => help::completions(shell),
+        Command::Version(args) => on_client(version::version(&args, shell)),
+        Command::Help { words } => help::help(&words),
+    }
+}
+
+/// Runs a command on this thread, with runtimes for work beside it, and ends everything that it left behind.
+fn on_runtimes<'a, F>(work: impl FnOnce(Arc<Runtimes>) -> F) -> Result<Exit, Fault>
+where
+    F: Future<Output = Result<Exit, Fault>> + 'a,
+{
+    let failed = |error: std::io::Error| {
+        Fault::new(Exit::Failed, "windrow can't start", error.to_string()).hint("raise the limit of threads")
+    };
+    let runtimes = Arc::new(Runtimes::new().map_err(failed)?);
+    let control = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| control.block_on(work(runtimes.clone()))));
+    // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
+    control.shutdown_timeout(Duration::ZERO);
+    match Arc::into_inner(runtimes) {
+        Some(runtimes) => runtimes.shut_down(END_PATIENCE),
+        None => {
+            tracing::warn!("the runtimes are still in use; workers may outlive this process for a moment")
+        }
+    }
+    outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
+}
+
+/// Runs a command that only talks to a node; everything happens on this thread.
+fn on_client(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Fault::new(Exit::Failed, "windrow can't start", error.to_string())
+            .hint("raise the limit of open files")
+    })?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
+    // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
+    runtime.shutdown_timeout(Duration::ZERO);
+    outcome.unwrap_or_else(|_| Err(Fault::bug("a part of it panicked; the line above says where")))
+}

@@ -1,0 +1,370 @@
+//! `windrow run`: one job in this process. Checks everything that can be checked, begins or resumes the job's task,
+//! starts a node that runs this task only, follows it, and says what came of it.
+
+pub(super) mod args;
+mod beside;
+pub(super) mod control;
+mod ending;
+mod failures_out;
+pub(super) mod first_row;
+mod only_failed;
+mod outcome;
+pub(super) mod picture;
+mod prepare;
+pub(super) mod resume;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::watch::{Receiver, channel};
+
+use self::control::{Control, Steered};
+use self::outcome::Outcome;
+pub(super) use self::outcome::grouped;
+use self::picture::Picture;
+use self::prepare::Prepared;
+pub(super) use self::prepare::load;
+use self::watch::{End, Watch};
+use super::Shell;
+use super::args::{IfFinished, Output, RunArgs, Switch};
+use super::exit::Exit;
+use super::fault::Fault;
+use super::screen;
+use super::signals::Signals;
+use super::source::open_shown;
+use windrow_core::capacity::Capacity;
+use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::lifecycle::Status;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::HandlerFactory;
+use windrow_engine::ports::provision::{Provider, Provision, ProvisionError};
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::task_store::{Actor, TaskView};
+use windrow_node::sources::{OpenedSource, StoredSources, origin_view};
+use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock, Times, handler_log, handlers};
+use windrow_server::service::{self, Found, Job, JobError};
+
+/// The business that all jobs of `run` belong to.
+const BUSINESS: &str = "run";
+/// Whoever gives the command wants it to run, however long it rested.
+const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// What a run works with, once its directory is held.
+struct Desk<'a> {
+    args: &'a RunArgs,
+    shell: &'a Shell,
+    prepared: Prepared,
+    state: Arc<StateDir>,
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    runtimes: Arc<Runtimes>,
+    actor: Actor,
+}
+
+/// Runs the job.
+///
+/// # Errors
+/// What can't be done, with its exit code.
+pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+    let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;
+    if args.only_failed && !StateDir::database_in(&prepared.place).is_file() {
+        // Before a directory is made for a job that never was.
+        return Err(only_failed::never_ran());
+    }
+    let state = Arc::new(StateDir::lock(&prepared.place)?);
+    let store = Arc::new(Store::open(&state.database()).await?);
+    let actor = Actor { name: shell.user(), source: "cli", reason: None, request_id: None, rehearses: false };
+    let desk = Desk { args, shell, prepared, state, store, clock, runtimes, actor };
+    let exit = Box::pin(desk.work(&mut signals)).await;
+    desk.close().await;
+    exit
+}
+
+impl Desk<'_> {
+    async fn work(&self, signals: &mut Signals) -> Result<Exit, Fault> {
+        let spec = match (&self.prepared.spec, &self.args.resume) {
+            (Some(spec), _) => spec.clone(),
+            (None, name) => {
+                let task = resume::find(&*self.store, name.as_deref().unwrap_or_default()).await?;
+                if task.status.is_terminal() && !self.starts_over(&task) && !self.args.only_failed {
+                    return self.tell_ended(task).await;
+                }
+                resume::spec(&task, &self.state)?
+            }
+        };
+        let opened = open_shown(
+            &spec,
+            &*self.store,
+            &self.state.spool(),
+            self.clock.wall(),
+            &self.shell.screen,
+            signals,
+        )
+        .await?;
+        failures_out::check_columns(self.args.key_column.as_deref(), &opened)?;
+        let job = self.job(&opened);
+        if self.args.only_failed {
+            return self.go_over_failed(job, signals).await;
+        }
+        match self.begin(&job).await? {
+            Found::Ended(task) => self.tell_ended(task).await,
+            Found::New(task) => {
+                self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
+                let looks = first_row::look(&opened).await;
+                looks.lines.iter().for_each(|line| self.say(line));
+                if let Some(doubt) = looks.doubt {
+                    self.shell.screen.must_say(&format!("warning: {doubt}"));
+                }
+                self.tell_of_others(&task).await?;
+                self.drive(task, opened.source, signals).await
+            }
+            Found::Resumed(task) => {
+                self.say(&resuming(&task));
+                self.drive(task, opened.source, signals).await
+            }
+        }
+    }
+
+    /// Does again what a job abandoned.
+    async fn go_over_failed(&self, job: Job, signals: &mut Signals) -> Result<Exit, Fault> {
+        let of = job.name.clone();
+        let next = match only_failed::next(&*self.store, job).await? {
+            only_failed::Next::Job(next) => next,
+            only_failed::Next::Nothing(last) => {
+                self.shell
+                    .screen
+                    .must_say(&format!("no item of {of} is failed any more; nothing was done now"));
+                return self.tell(Outcome::gather(&*self.store, *last, None).await?).await;
+            }
+        };
+        let (Found::New(task) | Found::Resumed(task) | Found::Ended(task)) = self.begin(&next).await?;
+        self.say(&format!("{}: {} items that {of} abandoned", task.id, task.total.0));
+        let source = self.source_of(&task).await?;
+        self.drive(task, source, signals).await
+    }
+
+    /// The items of a job as they are stored with it.
+    async fn source_of(&self, task: &TaskView) -> Result<Arc<dyn Source>, Fault> {
+        let (store, spool) = (self.store.clone(), self.state.spool());
+        let sources =
+            StoredSources::new(store.clone(), store.clone(), store.clone(), store, spool, self.clock.clone());
+        sources.open(task).await.map_err(|error| {
+            Fault::new(Exit::Rejected, format!("the items of {} can't be read", task.id), error.to_string())
+        })
+    }
+
+    /// Makes the job's task, or finds it; one that has finished begins anew where that is wanted.
+    async fn begin(&self, job: &Job) -> Result<Found, Fault> {
+        let begin =
+            async |restart| service::begin(&*self.store, job, restart, &self.actor, self.clock.wall()).await;
+        let begun = begin(self.args.restart).await;
+        let there = match &begun {
+            Ok(Found::Ended(task)) => Some(task),
+            Err(JobError::OtherMeaning { task }) => Some(&**task),
+            _ => None,
+        };
+        let begun = if there.is_some_and(|task| self.starts_over(task)) { begin(true).await } else { begun };
+        if let Err(JobError::OtherMeaning { .. }) = &begun {
+            // It is of no job: what was piped in was kept before it could be compared.
+            resume::forget_piped(&*self.store, &job.source, &self.state).await?;
+        }
+        begun.map_err(|error| if self.args.resume.is_some() { resume::refused(error) } else { error.into() })
+    }
+
+    /// Whether a task that has ended makes way for a new one.
+    fn starts_over(&self, task: &TaskView) -> bool {
+        task.status == Status::Finished && self.args.if_finished == Some(IfFinished::Restart)
+    }
+
+    /// A pipe without a name is known by its content: one that brought other items before may wait to be resumed. And a
+    /// name may be mistyped.
+    async fn tell_of_others(&self, begun: &TaskView) -> Result<(), Fault> {
+        if self.args.state.is_none() && !self.args.restart {
+            let kept = super::place::kept_in(&self.shell.env);
+            beside::lines(begun, self.state.path(), kept).await.iter().for_each(|line| self.say(line));
+        }
+        if self.args.name.is_none() && resume::is_piped(begun) {
+            for line in resume::others(&*self.store, begun).await? {
+                self.say(&line);
+            }
+        }
+        Ok(())
+    }
+
+    fn job(&self, opened: &OpenedSource) -> Job {
+        let name = self.args.name.as_ref().or(self.args.resume.as_ref()).cloned();
+        let name = name.unwrap_or_else(|| super::source::opened_name(&opened.spec));
+        Job {
+            business: BUSINESS.to_owned(),
+            name,
+            source: opened.spec.to_text(),
+            meaning: opened.meaning,
+            total: opened.source.total(),
+            tuning: self.prepared.tuning.clone(),
+        }
+    }
+
+    async fn drive(
+        &self,
+        task: TaskView,
+        source: Arc<dyn Source>,
+        signals: &mut Signals,
+    ) -> Result<Exit, Fault> {
+        let shard = ShardId { task: task.id, no: 0 };
+        let how = resume::how(&task);
+        let (sink, log) =
+            handler_log::open(self.store.clone(), shard, self.clock.clone(), self.runtimes.work());
+        let handler = self.handler(&task, sink)?;
+        let provision = Provision { handler, source, limits: Vec::new() };
+        let node = self.start(OneJob { task: task.id, provision }).await?;
+        let begun = self.clock.now();
+        let settled_before = task.counters.settled();
+        let (shown, seen) = channel(None);
+        let control = self.control(&node, &task, seen);
+        let watch = Watch {
+            shown,
+            node: &node,
+            screen: &self.shell.screen,
+            actor: &self.actor,
+            drain_timeout: self.drain_timeout(&task),
+        };
+        let end = watch.follow(task, signals).await;
+        drop(control);
+        let calmly = matches!(end, Ok(End::Stopped(..)));
+        let cut = !watch::close(node, signals, calmly).await || matches!(end, Ok(End::Cut));
+        if !cut {
+            log.close().await;
+        }
+        match end? {
+            End::Stopped(task, trouble) if !cut => {
+                let took = self.clock.now().since(begun);
+                let settled = task.counters.settled().saturating_sub(settled_before);
+                let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
+                self.tell(outcome.troubled(trouble)).await
+            }
+            End::Stopped(..) | End::Cut => {
+                let because = "calls in flight were ended and will be repeated";
+                self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
+                if self.args.output == Output::Json {
+                    let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
+                    screen::print(&cut.hint(how).json().to_string())?;
+                }
+                Ok(Exit::Interrupted)
+            }
+        }
+    }
+
+    /// The handler; of what goes over failures, it sees the items of the first job.
+    fn handler(&self, task: &TaskView, sink: handlers::Sink) -> Result<Arc<dyn HandlerFactory>, Fault> {
+        let view = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
+        let sink = if let Some(view) = &view { view.sink(sink) } else { sink };
+        let (work, workers) = (self.runtimes.work(), Some(self.state.workers()));
+        let making = self.prepared.making(self.shell, work, &self.clock, sink, workers);
+        let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
+        Ok(if let Some(view) = view { view.wrap(handler) } else { handler })
+    }
+
+    /// Other terminals may steer the run; one that they can't reach runs all the same, and says so.
+    fn control(&self, node: &Node, task: &TaskView, shown: Receiver<Option<Picture>>) -> Option<Control> {
+        if self.args.control == Switch::Off {
+            return None;
+        }
+        let (supervisor, id) = (node.supervisor().clone(), task.id);
+        let steered = Steered {
+            name: task.name.clone().unwrap_or_default(),
+            task: id,
+            tasks: self.store.clone(),
+            nudge: Box::new(move || supervisor.nudge(id)),
+            clock: self.clock.clone(),
+            actor: self.actor.clone(),
+            shown,
+        };
+        Control::open(self.state.path(), steered)
+            .map_err(|error| {
+                let place = self.state.path().display();
+                self.say(&format!("windrow job can't reach this run: no socket in {place}: {error}"));
+            })
+            .ok()
+    }
+
+    async fn start(&self, job: OneJob) -> Result<Node, Fault> {
+        let config = &self.prepared.config;
+        let (first, max) = (config.cluster.restore_backoff.first, config.cluster.restore_backoff.max);
+        let times = Times {
+            lease_ttl: config.cluster.lease_ttl,
+            lease_renew: config.cluster.lease_renew,
+            heartbeat: Times::default().heartbeat,
+            restore_scan: config.cluster.restore_scan,
+            restore_window: RESTORE_WINDOW,
+            restore_max: config.cluster.restore_max,
+            restore_backoff: (first, max),
+            data_log_flush: config.data_log.flush,
+            drain_timeout: config.node.drain_timeout,
+            takeover_without_leases: false,
+            first_contact: (!self.args.wait).then_some(self.args.first_contact),
+        };
+        let only = Some(job.task);
+        let options = NodeOptions {
+            exclusive: true,
+            name: "run".to_owned(),
+            state: self.state.clone(),
+            store: self.store.clone(),
+            provider: Arc::new(job),
+            capacity: Capacity::Unlimited,
+            unlimited_reserves: config.node.unlimited_reserves,
+            times,
+            runtimes: self.runtimes.clone(),
+            only,
+        };
+        let node = Node::start(options).await?;
+        node.wake();
+        Ok(node)
+    }
+
+    /// Calls under way may take their whole time; only a handler that hangs is cut off.
+    fn drain_timeout(&self, task: &TaskView) -> Duration {
+        self.prepared.config.node.drain_timeout.max(task.tuning.timeout + Duration::from_secs(5))
+    }
+
+    fn say(&self, line: &str) {
+        self.shell.screen.say(line);
+    }
+
+    /// Closes the database where nobody holds it any more; otherwise the next start reads its journal.
+    async fn close(self) {
+        if let Some(store) = Arc::into_inner(self.store)
+            && let Err(error) = store.close().await
+        {
+            tracing::warn!(%error, "the database was not closed; nothing saved is lost");
+        }
+    }
+}
+
+fn resuming(task: &TaskView) -> String {
+    let done = task.counters.settled() + task.counters.excluded;
+    let percent = if task.total.0 == 0 { 100.0 } else { done as f64 * 100.0 / task.total.0 as f64 };
+    format!(
+        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}",
+        task.id, task.counters.abandoned, task.low_water.0
+    )
+}
+
+/// Provides for the one task that this process runs.
+struct OneJob {
+    task: TaskId,
+    provision: Provision,
+}
+
+#[async_trait]
+impl Provider for OneJob {
+    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
+        if task.id == self.task {
+            return Ok(self.provision.clone());
+        }
+        Err(ProvisionError::Unavailable("it is run by its own command".to_owned()))
+    }
+}

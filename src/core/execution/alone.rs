@@ -1,0 +1,199 @@
+//! When nothing is left but items that failed without a verdict: the last ones of a task, the head of an ordered one, a redrive
+//! of items that are all bad. No other item can show whether the handler answers.
+//!
+//! Items that also failed while others were answered have shown what they are: they are judged by their attempts. Else each
+//! of them is called `max_attempts` times more, spread over `judge_after`. If nothing is answered in all that time, the
+//! outage isn't believed any longer: attempts count, and who has used all of them is exhausted. A task of which no item
+//! ever succeeded stops instead, unless `judge_after` is zero: then people have decided that it is the items.
+//!
+//! Where calls leave in order, every failing item looks like an outage, and every outage like a failing item. So it is called
+//! as often as a probe is sent, and the first one is tried for as long as an outage is believed. Where nothing is
+//! answered after it was given up either, it was an outage: no further one is given up. Where the next one is answered, the
+//! task has such items: from then on `judge_after` will do.
+
+use std::time::Duration;
+
+use super::Execution;
+use super::circuit::pause::PROBE_LONGEST;
+use super::types::{Effects, Now};
+use crate::ids::{ItemIndex, Moment};
+use crate::verdict::Failure;
+use crate::waiting::{Doing, Trouble};
+
+/// How often it is looked whether this is so: it walks all troubled items.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// While the circuit is open or calls leave in order, and none of the items failed beside an answered one, an outage is
+/// likelier than that all of them are bad: they are tried for so many times longer, two hours as configured.
+const OUTAGE_FACTOR: u32 = 12;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Alone {
+    since: Option<Moment>,
+    looked: Moment,
+    over: bool,
+    in_order: InOrder,
+}
+
+/// What became of the items that were given up without a verdict where calls leave in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum InOrder {
+    /// There was none.
+    #[default]
+    Unknown,
+    /// Nothing was answered since.
+    GivenUp,
+    /// The next call was answered: it was the item.
+    Confirmed,
+}
+
+impl Alone {
+    /// Whether an answered call would end it.
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        self.since.is_some() || self.over || self.in_order == InOrder::GivenUp
+    }
+
+    /// Whether the time of trying is over: nothing excuses a failed attempt.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Something was answered.
+    pub(super) fn end(&mut self) {
+        let in_order = match self.in_order {
+            InOrder::Unknown => InOrder::Unknown,
+            InOrder::GivenUp | InOrder::Confirmed => InOrder::Confirmed,
+        };
+        *self = Alone { looked: self.looked, in_order, ..Alone::default() };
+    }
+
+    /// An item was given up where calls leave in order: the next one is tried anew.
+    pub(super) fn on_given_up_in_order(&mut self) {
+        (self.since, self.over) = (None, false);
+        if self.in_order == InOrder::Unknown {
+            self.in_order = InOrder::GivenUp;
+        }
+    }
+}
+
+impl Execution {
+    /// Looks whether only items without a verdict are left, and what follows; says when to look again.
+    pub(super) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
+        let matters = self.troubles.held_first().is_some() || !self.judge.circuit.is_closed();
+        if !matters || self.judge.alone.over {
+            return None;
+        }
+        let next = self.judge.alone.looked.plus(LOOK_EVERY);
+        if now.moment < next {
+            return Some(next);
+        }
+        self.judge.alone.looked = now.moment;
+        if !self.is_alone() {
+            self.judge.alone.since = None;
+            return Some(now.moment.plus(LOOK_EVERY));
+        }
+        let since = *self.judge.alone.since.get_or_insert(now.moment);
+        if self.is_tried_enough(since, now) {
+            self.give_up_alone(now, fx);
+        } else {
+            self.call_held(now);
+        }
+        Some(now.moment.plus(LOOK_EVERY))
+    }
+
+    /// Nothing fresh can leave, and every troubled item failed without a verdict.
+    fn is_alone(&self) -> bool {
+        let is_fresh_left = self.cursor < self.fresh_end() && self.cursor < self.window.limit();
+        let may_leave = is_fresh_left && !self.tuning.ordered;
+        if may_leave || !self.again.is_empty() || self.troubles.is_empty() {
+            return false;
+        }
+        let in_flight = self.troubles.iter().filter(|(_, t)| t.doing == Doing::InFlight).count() as u64;
+        in_flight == self.counters.in_flight && self.troubles.iter().all(|(_, t)| self.is_without_verdict(t))
+    }
+
+    fn is_without_verdict(&self, trouble: &Trouble) -> bool {
+        let circuit = &self.judge.circuit;
+        let in_outage = !circuit.is_closed() && trouble.outage == circuit.outages();
+        in_outage || trouble.held.is_some() || !trouble.doubts.is_empty()
+    }
+
+    fn is_tried_enough(&self, since: Moment, now: Now) -> bool {
+        let answered = self.judge.circuit.answered();
+        // It also failed while others were answered: it has shown what it is.
+        let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
+        let proven = self.troubles.iter().filter(|(_, t)| is_proven(t)).count();
+        if proven == self.troubles.len() && self.has_succeeded() {
+            return true;
+        }
+        let (Some(span), most) = (self.judged_after(proven > 0), self.tuning.max_attempts.get()) else {
+            return false;
+        };
+        let is_called = |t: &Trouble| t.held.is_some_and(|(_, calls)| calls >= most || span.is_zero());
+        let is_enough = !self.judge.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
+        now.moment.since(since) >= span && is_enough
+    }
+
+    /// How long items are tried before their attempts count; none for as long as it takes.
+    fn judged_after(&self, is_one_proven: bool) -> Option<Duration> {
+        let (after, in_order) = (self.whole.judge_after, self.judge.alone.in_order);
+        if after.is_zero() || is_one_proven {
+            return Some(after);
+        }
+        match (self.tuning.ordered && self.has_succeeded(), in_order) {
+            (true, InOrder::GivenUp) => None,
+            (true, InOrder::Unknown) => Some(after.saturating_mul(OUTAGE_FACTOR)),
+            (true, InOrder::Confirmed) => Some(after),
+            (false, _) if self.judge.circuit.is_closed() => Some(after),
+            (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
+        }
+    }
+
+    /// Held items are due again, one by one over the whole span.
+    fn call_held(&mut self, now: Now) {
+        let spread = self.whole.judge_after / self.tuning.max_attempts.get();
+        let step = if self.tuning.ordered { spread.min(PROBE_LONGEST) } else { spread };
+        let since = self.judge.alone.since.unwrap_or(now.moment);
+        let is_due = |t: &Trouble| {
+            t.held.is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
+        };
+        let held = self.troubles.held().filter(|index| self.troubles.get(*index).is_some_and(is_due));
+        let due: Vec<ItemIndex> = held.collect();
+        for index in due {
+            if let Some(mut trouble) = self.troubles.take(index) {
+                trouble.held = trouble.held.map(|(since, calls)| (since, calls + 1));
+                trouble.doing = Doing::Waiting(now.moment);
+                self.troubles.put(index, trouble);
+            }
+        }
+    }
+
+    /// How long until items without a verdict are judged without one.
+    pub(super) fn judged_in(&self, now: Now) -> Option<Duration> {
+        let (since, after) = (self.judge.alone.since?, self.judged_after(false)?);
+        Some(since.plus(after).since(now.moment))
+    }
+
+    fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
+        if !self.has_succeeded() && !self.whole.judge_after.is_zero() {
+            let last = self.judge.errors.last().map(|error| Failure::new(error.code.clone(), &error.example));
+            return self.stop_without_success(&last.unwrap_or_else(|| Failure::new("UNKNOWN", "nothing")));
+        }
+        self.believe_attempts(now, fx);
+    }
+
+    /// It is the items: no failed attempt is excused any more, until something is answered.
+    pub(super) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
+        self.judge.alone.over = true;
+        self.judge.circuit.give_up_waiting(now.moment);
+        let held: Vec<ItemIndex> = self.troubles.held().collect();
+        for index in held {
+            self.give_up_held(index, now, fx);
+            if self.tuning.ordered {
+                self.judge.alone.on_given_up_in_order();
+            }
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The circuit of a run: does the handler answer at all?
+//!
+//! *Closed*: all is as usual. It *opens* when calls come back without a verdict in a way that can't be about single
+//! items; then nothing leaves but one probe after 1 s, doubled up to 30 s. The first answered call begins *probing*:
+//! rounds of 1, 2, 4 … calls, until as many were answered as may be in flight, or for [`RAMP`]; then it closes. A round
+//! that nobody answers opens it again: that is the same outage.
+//!
+//! It never names an item and never counts against one: what an outage means for items is `execution::judge`'s. Evidence
+//! is per call, in the order in which calls came back. Times are of the run's clock; the jitter is a hash, so that the
+//! same facts give the same probes.
+
+pub(super) mod pause;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use self::pause::{PROBE_ON_NEWS, probe_wait};
+use crate::ids::{ItemIndex, Moment, WallMs};
+use crate::verdict::{FailureClass, Outage};
+
+/// So many calls in a row that can't have had an effect open the circuit …
+const UNREACHED_CALLS: usize = 5;
+/// … over so many items, or as many as can leave: one item behind a gateway may kill what is behind it.
+const UNREACHED_ITEMS: usize = 3;
+/// So many calls in a row without a verdict open the circuit …
+const UNANSWERED_CALLS: usize = 20;
+/// … of which so many must be unclear, unreachable or unavailable …
+const UNANSWERED_CLEAR_MAX: usize = 2;
+/// … over so many items that hadn't failed before the last answered call, or as many as can leave. Items that failed before
+/// say nothing new: with many bad items, their retries come back in long rows.
+const UNANSWERED_ITEMS: usize = 10;
+/// Fewer than these never open it: the last few items of a task may all be bad. Where calls leave in order one does,
+/// since it is all that there is to see.
+const UNANSWERED_ITEMS_MIN: usize = 3;
+/// How long rounds grow before the circuit closes whatever their size.
+const RAMP: Duration = Duration::from_secs(5);
+/// A round fails when at most one of so many calls was answered: a mixture with many bad items must be able to pass.
+const ROUND_ANSWERED_ONE_IN: u32 = 8;
+
+/// One call that came back without a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unanswered {
+    /// How.
+    pub(super) class: FailureClass,
+    /// Its first item.
+    pub(super) item: ItemIndex,
+    /// Whether that item hadn't failed before the last answered call departed.
+    pub(super) is_new: bool,
+    /// When the call departed.
+    pub(super) departed: Moment,
+    /// How long the handler asked us to wait.
+    pub(super) after: Option<Duration>,
+}
+
+/// What could be called instead of an item that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Others {
+    /// How many items could leave, its own among them.
+    pub(super) can_leave: u64,
+    /// Calls leave in order.
+    pub(super) in_order: bool,
+    /// How many calls may be in flight.
+    pub(super) most: u32,
+}
+
+/// What a fact made of the circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Nothing that matters to items.
+    Same,
+    /// It opened: an outage begins.
+    Opened,
+    /// A call was answered while it was open: the handler is back.
+    Answered,
+}
+
+/// Whether calls may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// As usual.
+    Unbounded,
+    /// So many calls, at least one.
+    Calls(u32),
+    /// None before this time.
+    Until(Moment),
+    /// None before a call comes back.
+    Completion,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Closed,
+    Open { next: Moment, step: u32 },
+    Probing(Round),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Round {
+    /// When the first call was answered.
+    since: Moment,
+    began: Moment,
+    size: u32,
+    sent: u32,
+    answered: u32,
+    failed: u32,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Circuit {
+    state: State,
+    outage: Option<Outage>,
+    /// Outages so far; the present one's number while there is one.
+    outages: u32,
+    closed_at: Moment,
+    /// When the latest probe left, or the circuit opened.
+    probed_at: Moment,
+    /// When the latest answered call departed.
+    answered: Moment,
+    /// Calls without a verdict since the last answered one: whether it counts, at most [`UNANSWERED_CALLS`].
+    row: VecDeque<bool>,
+    /// Items that are new among them, at most as many as matter.
+    new_items: Vec<ItemIndex>,
+    unreached: usize,
+    unreached_items: Vec<ItemIndex>,
+    salt: u64,
+}
+
+impl Circuit {
+    /// A closed circuit, or an open one where the run before left an outage. Runs with different `salt` probe at
+    /// different times.
+    pub(super) fn new(outage: Option<Outage>, salt: u64, now: Moment) -> Circuit {
+        let mut circuit = Circuit {
+            state: State::Closed,
+            outage,
+            outages: u32::from(outage.is_some()),
+            closed_at: now,
+            probed_at: now,
+            answered: Moment(0),
+            row: VecDeque::new(),
+            new_items: Vec::new(),
+            unreached: 0,
+            unreached_items: Vec::new(),
+            salt,
+        };
+        if outage.is_some() {
+            circuit.state = State::Open { next: now, step: 0 };
+        }
+        circuit
+    }
+
+    /// Whether calls leave as usual.
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Whether nothing but probes leaves.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open { .. })
+    }
+
+    /// Whether an answered call would change anything.
+    #[inline]
+    pub(super) fn is_stirred(&self) -> bool {
+        !self.is_closed() || !self.row.is_empty() || self.unreached > 0
+    }
+
+    /// The outage, until the circuit is closed.
+    pub(super) fn outage(&self) -> Option<Outage> {
+        self.outage
+    }
+
+    /// The number of the present outage, or of the last one.
+    pub(super) fn outages(&self) -> u32 {
+        self.outages
+    }
+
+    /// Whether a call that departed then says nothing against its items: the circuit wasn't closed, or it opened since.
+    pub(super) fn excuses(&self, departed: Moment) -> bool {
+        !self.is_closed() || (self.outages > 0 && departed < self.closed_at)
+    }
+
+    /// When the latest answered call departed.
+    pub(super) fn answered(&self) -> Moment {
+        self.answered
+    }
+
+    /// When the next probe is due, while it is open.
+    pub(super) fn next_probe(&self) -> Option<Moment> {
+        match self.state {
+            State::Open { next, .. } => Some(next),
+            State::Closed | State::Probing(_) => None,
+        }
+    }
+
+    /// How many calls may leave now.
+    #[inline]
+    pub(super) fn room(&self, now: Moment) -> Room {
+        match &self.state {
+            State::Closed => Room::Unbounded,
+            State::Open { next, .. } if *next > now => Room::Until(*next),
+            State::Open { .. } => Room::Calls(1),
+            State::Probing(round) => match round.size.saturating_sub(round.sent) {
+                0 => Room::Completion,
+                calls => Room::Calls(calls),
+            },
+        }
+    }
+
+    /// So many calls leave.
+    #[inline]
+    pub(super) fn on_sent(&mut self, calls: u32, now: Moment) {
+        match &mut self.state {
+            State::Closed => {}
+            State::Probing(round) => round.sent += calls,
+            State::Open { next, step } => {
+                let wait = probe_wait(*step, self.salt ^ u64::from(self.outages) << 32);
+                (*next, *step) = (now.plus(wait), *step + 1);
+                self.probed_at = now;
+                if let Some(outage) = &mut self.outage {
+                    outage.probes = outage.probes.saturating_add(1);
+                }
+            }
+        }
+    }
+
+    /// More of the handler is there than before.
+    pub(super) fn on_news(&mut self) {
+        if let State::Open { next, .. } = &mut self.state {
+            *next = (*next).min(self.probed_at.plus(PROBE_ON_NEWS));
+        }
+    }
+
+    /// So many calls came back without having left.
+    pub(super) fn on_returned(&mut self, calls: u32) {
+        if let State::Probing(round) = &mut self.state {
+            round.sent = round.sent.saturating_sub(calls);
+        }
+    }
+
+    /// Every call that was out is lost.
+    pub(super) fn on_lost(&mut self, now: Moment) {
+        if let State::Probing(round) = &mut self.state {
+            (round.began, round.sent, round.answered, round.failed) = (now, 0, 0, 0);
+        }
+    }
+
+    /// So many calls brought a verdict; the latest of them departed then. `most` calls may be in flight.
+    pub(super) fn on_answered(&mut self, calls: u32, departed: Moment, most: u32, now: Moment) -> Turn {
+        self.answered = self.answered.max(departed);
+        self.row.clear();
+        self.new_items.clear();
+        self.forget_unreached();
+        match &mut self.state {
+            State::Closed => Turn::Same,
+            State::Open { .. } => {
+                let round = Round { since: now, began: now, size: 2, sent: 0, answered: 0, failed: 0 };
+                self.state = State::Probing(round);
+                self.close_if_passed(most, now);
+                Turn::Answered
+            }
+            State::Probing(round) => {
+                if departed >= round.began {
+                    round.answered = round.answered.saturating_add(calls);
+                }
+                self.judge_round(most, now);
+                Turn::Same
+            }
+        }
+    }
+
+    /// A call came back without a verdict.
+    pub(super) fn on_unanswered(
+        &mut self,
+        call: Unanswered,
+        others: Others,
+        now: Moment,
+        wall: WallMs,
+    ) -> Turn {
+        match &mut self.state {
+            State::Closed => self.on_unanswered_closed(call, others, now, wall),
+            State::Open { next, .. } => {
+                if let Some(after) = call.after {
+                    *next = (*next).max(now.plus(after));
+                }
+                Turn::Same
+            }
+            State::Probing(round) => {
+                round.failed += u32::from(call.departed >= round.began);
+                self.judge_round(others.most, now);
+                Turn::Same
+            }
+        }
+    }
+
+    fn on_unanswered_closed(&mut self, call: Unanswered, others: Others, now: Moment, wall: WallMs) -> Turn {
+        let is_unreached = matches!(call.class, FailureClass::Unreachable | FailureClass::Unavailable);
+        let counts = is_unreached || call.class == FailureClass::Unclear;
+        self.row.push_back(counts);
+        if self.row.len() > UNANSWERED_CALLS {
+            self.row.pop_front();
+        }
+        if call.is_new {
+            remember(&mut self.new_items, call.item, UNANSWERED_ITEMS);
+        }
+        if is_unreached {
+            self.unreached += 1;
+            remember(&mut self.unreached_items, call.item, UNREACHED_ITEMS);
+        }
+        let can_leave = usize::try_from(others.can_leave).unwrap_or(usize::MAX);
+        let least = if others.in_order { 1 } else { can_leave.clamp(UNANSWERED_ITEMS_MIN, UNANSWERED_ITEMS) };
+        if !self.is_unreached(can_leave) && !self.is_unanswered(least) {
+            return Turn::Same;
+        }
+        self.outage = Some(Outage { since: wall, probes: 0 });
+        self.outages += 1;
+        self.open(call.after.unwrap_or_default(), now);
+        Turn::Opened
+    }
+
+    fn is_unreached(&self, can_leave: usize) -> bool {
+        self.unreached >= UNREACHED_CALLS
+            && self.unreached_items.len() >= UNREACHED_ITEMS.min(can_leave.max(1))
+    }
+
+    /// So many items at least.
+    fn is_unanswered(&self, items: usize) -> bool {
+        let unclear = self.row.iter().filter(|counts| **counts).count();
+        self.row.len() >= UNANSWERED_CALLS
+            && unclear >= UNANSWERED_CALLS - UNANSWERED_CLEAR_MAX
+            && self.new_items.len() >= items
+    }
+
+    /// Nobody waits for the handler to come back any longer: calls leave as usual, and count.
+    pub(super) fn give_up_waiting(&mut self, now: Moment) {
+        self.close(now);
+    }
+
+    /// Nothing is left to call for.
+    pub(super) fn end(&mut self) {
+        (self.state, self.outage) = (State::Closed, None);
+    }
+
+    fn judge_round(&mut self, most: u32, now: Moment) {
+        let State::Probing(round) = &mut self.state else { return };
+        let came_back = round.answered.saturating_add(round.failed);
+        if came_back < round.size {
+            return;
+        }
+        if round.answered == 0 || round.answered * ROUND_ANSWERED_ONE_IN < came_back {
+            self.open(Duration::ZERO, now);
+            return;
+        }
+        let size = round.size.saturating_mul(2);
+        *round = Round { began: now, size, sent: 0, answered: 0, failed: 0, ..*round };
+        self.close_if_passed(most, now);
+    }
+
+    /// The next round would be as large as usual, or rounds have grown for long enough.
+    fn close_if_passed(&mut self, most: u32, now: Moment) {
+        if let State::Probing(round) = &self.state
+            && (round.size >= most || now.since(round.since) >= RAMP)
+        {
+            self.close(now);
+        }
+    }
+
+    fn open(&mut self, after: Duration, now: Moment) {
+        let wait = probe_wait(0, self.salt ^ u64::from(self.outages) << 32);
+        self.state = State::Open { next: now.plus(wait.max(after)), step: 1 };
+        self.probed_at = now;
+        self.row.clear();
+        self.new_items.clear();
+        self.forget_unreached();
+    }
+
+    fn close(&mut self, now: Moment) {
+        self.state = State::Closed;
+        self.outage = None;
+        self.closed_at = now;
+        self.row.clear();
+        self.new_items.clear();
+        self.forget_unreached();
+    }
+
+    fn forget_unreached(&mut self) {
+        self.unreached = 0;
+        self.unreached_items.clear();
+    }
+}
+
+fn remember(items: &mut Vec<ItemIndex>, item: ItemIndex, most: usize) {
+    if items.len() < most && !items.contains(&item) {
+        items.push(item);
+    }
+}
+
+#[cfg(test)]
+mod tests;

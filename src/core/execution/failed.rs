@@ -1,0 +1,180 @@
+//! Failed attempts: whether they count, and whether the item is tried again, held, parked or given up.
+
+use std::time::Duration;
+
+use super::Execution;
+use super::types::{Effects, Now, RunEnd};
+use crate::ids::{Attempt, ItemIndex};
+use crate::invariants::Invariant;
+use crate::lifecycle::StopReason;
+use crate::retry::{self, Verdict};
+use crate::run::IndexRun;
+use crate::settings::OnExhausted;
+use crate::verdict::{AttemptNote, Failed, FailureClass, ItemTrouble, SideRecord, Wish};
+use crate::waiting::{Doing, Place, Trouble};
+
+/// The shortest wait after an attempt that doesn't count, however short the back-off is: else two items could take turns for
+/// ever, and nobody would see that all others fare alike.
+const UNCHARGED_WAIT_MIN: Duration = Duration::from_secs(1);
+
+impl Execution {
+    pub(super) fn on_failed(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
+        let (index, attempt) = (failed.index, failed.attempt);
+        let known = self.troubles.take(index);
+        let was_in_flight = match &known {
+            Some(t) => t.doing == Doing::InFlight && t.attempts + 1 == attempt.get(),
+            None => attempt == Attempt::FIRST && index < self.high && !self.window.is_settled(index),
+        };
+        if !was_in_flight {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            known.into_iter().for_each(|trouble| self.troubles.put(index, trouble));
+            return;
+        }
+        self.land(1, fx);
+        self.on_suspect_answered(index);
+        self.tally.failed.count(&failed.failure.code, failed.wish);
+        let is_known = known.is_some();
+        let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
+        if !is_known {
+            trouble.failed_first = Some(failed.departed);
+        }
+        let is_charged = self.is_charged(&failed, &mut trouble);
+        self.note_attempt(&failed, &mut trouble, is_charged, now);
+        let class = failed.class;
+        let wish = failed.wish;
+        trouble.failure = Some(failed.failure);
+        if is_charged {
+            self.count_against_budget(class, now);
+            self.on_charged(index, trouble, (class, wish), now, fx);
+        } else {
+            self.on_uncharged(index, trouble, wish, now);
+        }
+    }
+
+    fn note_attempt(&self, failed: &Failed, trouble: &mut Trouble, is_charged: bool, now: Now) {
+        // What never reached the handler is no attempt that it could count.
+        if failed.class != FailureClass::Unreachable {
+            trouble.attempts = failed.attempt.get();
+        }
+        if is_charged {
+            (trouble.charged, trouble.uncharged) = (trouble.charged.saturating_add(1), 0);
+        } else {
+            trouble.uncharged = trouble.uncharged.saturating_add(1);
+        }
+        if is_charged && failed.class == FailureClass::Unclear {
+            trouble.doubts.push(failed.departed);
+        }
+        trouble.note(AttemptNote {
+            attempt: failed.attempt.get(),
+            at_ms: now.wall.0,
+            duration_ms: u64::try_from(failed.took.as_millis()).unwrap_or(u64::MAX),
+            code: failed.failure.code.clone(),
+            run: self.run.0,
+        });
+        trouble.at = now.wall;
+    }
+
+    /// The attempt counts: another one while there are some, else it is over, unless nobody knows what the last one did.
+    fn on_charged(
+        &mut self,
+        index: ItemIndex,
+        trouble: Trouble,
+        (class, wish): (FailureClass, Wish),
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        let charged = Attempt::new(trouble.charged);
+        let spread = retry::spread(self.shard.task, index, Attempt::new(trouble.attempts.max(1)));
+        let most = self.tuning.max_attempts.get();
+        match retry::decide(wish, charged, most, &self.tuning.backoff, spread) {
+            Verdict::RetryAfter(wait) => self.wait_for_retry(index, trouble, wait, now),
+            Verdict::GivenUp => self.abandon(index, &trouble, fx),
+            Verdict::Exhausted if class == FailureClass::Unclear => self.hold(index, trouble, now, fx),
+            Verdict::Exhausted => self.exhaust(index, trouble, now, fx),
+        }
+    }
+
+    /// The item goes back; others come first, so that it is seen whether they fare alike.
+    fn on_uncharged(&mut self, index: ItemIndex, trouble: Trouble, wish: Wish, now: Now) {
+        let turn = Attempt::new(trouble.uncharged);
+        let spread = retry::spread(self.shard.task, index, turn);
+        let steady = retry::wait(&self.tuning.backoff, turn, spread);
+        let wait = match wish {
+            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX),
+            Wish::Retry { after: None } | Wish::Abandon => steady.max(UNCHARGED_WAIT_MIN),
+        };
+        self.wait_for_retry(index, trouble, wait, now);
+    }
+
+    /// All attempts are used, and it is certain that they count.
+    pub(super) fn exhaust(&mut self, index: ItemIndex, trouble: Trouble, now: Now, fx: &mut Effects) {
+        if self.tuning.on_exhausted == OnExhausted::Abandon {
+            return self.abandon(index, &trouble, fx);
+        }
+        let text = format!("item {} used all {} attempts", index.0, trouble.charged);
+        self.stop(RunEnd::Stopped { reason: StopReason::ItemExhausted, text });
+        self.wait_for_retry(index, trouble, Duration::ZERO, now);
+    }
+
+    /// Short waits stay in the window, long ones park, as long as there is room.
+    pub(super) fn wait_for_retry(
+        &mut self,
+        index: ItemIndex,
+        mut trouble: Trouble,
+        wait: Duration,
+        now: Now,
+    ) {
+        if wait > self.tuning.park_after {
+            self.park_if_room(index, &mut trouble);
+        }
+        trouble.doing = Doing::Waiting(now.moment.plus(wait));
+        trouble.due_at = now.wall.plus(wait);
+        self.record(index, &trouble);
+        self.troubles.put(index, trouble);
+    }
+
+    pub(super) fn park_if_room(&mut self, index: ItemIndex, trouble: &mut Trouble) {
+        let parks = !self.tuning.ordered && trouble.place == Place::Window && self.has_room_to_park();
+        if parks && self.window.settle(IndexRun::one(index)).is_ok() {
+            trouble.place = Place::Outside;
+            self.unsaved += 1;
+        }
+    }
+
+    pub(super) fn has_room_to_park(&self) -> bool {
+        self.troubles.outside() < u64::from(self.tuning.parked_max)
+    }
+
+    /// The row that a checkpoint keeps of a troubled item.
+    pub(super) fn record(&mut self, index: ItemIndex, trouble: &Trouble) {
+        let row = item_trouble(index, trouble);
+        let record = match trouble.place {
+            Place::Window => SideRecord::Retrying(row),
+            Place::Outside => SideRecord::Parked { trouble: row, due_at: trouble.due_at },
+        };
+        self.side.insert(index, record);
+    }
+
+    pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        self.settle_abandoned(index, trouble, fx);
+        let code = trouble.failure.as_ref().map_or("nothing", |failure| failure.code.as_ref());
+        self.judge_abandoned(&format!("the last one said {code}"));
+    }
+
+    pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        self.close_place(index, trouble, fx);
+        self.side.insert(index, SideRecord::Abandoned(item_trouble(index, trouble)));
+        self.counters.abandoned += 1;
+        self.unsaved += 1;
+    }
+}
+
+pub(super) fn fresh_trouble(now: Now) -> Trouble {
+    Trouble { at: now.wall, due_at: now.wall, ..Trouble::default() }
+}
+
+pub(super) fn item_trouble(index: ItemIndex, trouble: &Trouble) -> ItemTrouble {
+    let (failure, history) = (trouble.failure.clone(), trouble.history.clone());
+    let (attempts, charged) = (trouble.attempts, trouble.charged);
+    ItemTrouble { index, attempts, charged, failure, at: trouble.at, history }
+}

@@ -1,0 +1,38 @@
+//! A run that a limit holds back which it shares with others.
+
+use super::Execution;
+use super::types::{Effects, Now};
+use crate::stall::StallReason;
+use crate::waiting::Place;
+
+impl Execution {
+    /// Nothing may leave under a shared limit: says whether anything would.
+    pub(super) fn hold_back(&mut self, now: Now, fx: &mut Effects) {
+        if self.is_circuit_shut(now, fx) {
+            return;
+        }
+        fx.held_by_limit = self.could_send_more(now);
+        let reason = if fx.held_by_limit { Some(StallReason::Limit) } else { self.why_nothing_is_left() };
+        self.stall(reason, now.moment);
+        self.starved = true;
+        fx.wait = self.when_to_ask_again(0, now);
+    }
+
+    /// Whether another item would leave, were there no shared limit.
+    pub(super) fn could_send_more(&mut self, now: Now) -> bool {
+        if self.room_of_circuit(1, now) == 0 {
+            return false;
+        }
+        let slots = self.limits.concurrency.min(self.handler_slots.unwrap_or(u32::MAX));
+        if self.counters.in_flight >= u64::from(slots) || self.pace.available(1, now.moment) == 0 {
+            return false;
+        }
+        let places = [Place::Window, Place::Outside];
+        if places.into_iter().any(|place| self.troubles.next_due(place).is_some_and(|due| due <= now.moment))
+        {
+            return true;
+        }
+        let waits_in_order = self.tuning.ordered && !self.troubles.is_empty();
+        !waits_in_order && (!self.again.is_empty() || self.cursor < self.fresh_limit())
+    }
+}

@@ -1,0 +1,122 @@
+//! What leaves while the handler may be down: one probe at a time, then small rounds.
+//!
+//! Probes take turns between an item that failed, the next fresh one, and one far ahead: where neighbours are bad
+//! together, the one far ahead shows that the handler isn't down. A round is of fresh items, where there are any: the failed
+//! ones may be bad.
+
+use super::Execution;
+use super::circuit::Room;
+use super::failed::fresh_trouble;
+use super::types::{Effects, Now, Wait};
+use crate::ids::{Attempt, ItemIndex, Moment};
+use crate::run::IndexRun;
+use crate::stall::StallReason;
+use crate::verdict::Dispatch;
+use crate::waiting::{Doing, Place, Trouble};
+
+impl Execution {
+    /// So many items fit into the handler now; where it had less room before, a worker has come.
+    pub(super) fn on_slots(&mut self, slots: Option<u32>) {
+        if let (Some(before), Some(now)) = (self.handler_slots, slots)
+            && now > before
+        {
+            self.judge.circuit.on_news();
+        }
+        self.handler_slots = slots;
+    }
+
+    /// Whether the circuit lets nothing leave now; says when to ask again.
+    pub(super) fn is_circuit_shut(&mut self, now: Now, fx: &mut Effects) -> bool {
+        fx.wait = match self.judge.circuit.room(now.moment) {
+            Room::Unbounded | Room::Calls(_) => return false,
+            Room::Until(moment) => Wait::Until(moment),
+            Room::Completion => Wait::Completion,
+        };
+        self.starved = true;
+        self.stall(Some(StallReason::HandlerDown), now.moment);
+        true
+    }
+
+    /// What the circuit leaves of the room. Unit: items.
+    #[inline]
+    pub(super) fn room_of_circuit(&self, items: u32, now: Now) -> u32 {
+        match self.judge.circuit.room(now.moment) {
+            Room::Unbounded => items,
+            Room::Calls(calls) => items.min(calls.saturating_mul(self.tuning.batch.get())),
+            Room::Until(_) | Room::Completion => 0,
+        }
+    }
+
+    /// One call to see whether the handler is back; its items are of one kind.
+    pub(super) fn grant_probe(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
+        let turn = self.judge.circuit.outage().map_or(0, |outage| outage.probes) % 3;
+        let granted = (turn..turn + 3).find_map(|kind| {
+            let granted = match kind % 3 {
+                0 => self.grant_failed(room, fx),
+                1 => self.grant_untried(room.min(1), fx),
+                _ => self.grant_ahead(now, fx),
+            };
+            (granted > 0).then_some(granted)
+        });
+        self.depart(granted.unwrap_or(0), now.moment)
+    }
+
+    /// Failed items, whether they are due or not; else those that are held.
+    fn grant_failed(&mut self, room: u32, fx: &mut Effects) -> u32 {
+        let mut granted = 0;
+        while granted < room {
+            let earliest = self.troubles.pop_earliest(Place::Window);
+            let Some((index, attempts)) = earliest.or_else(|| self.troubles.pop_earliest(Place::Outside))
+            else {
+                break;
+            };
+            self.push_troubled(index, attempts, fx);
+            granted += 1;
+        }
+        granted
+    }
+
+    fn grant_untried(&mut self, room: u32, fx: &mut Effects) -> u32 {
+        if self.tuning.ordered && !self.troubles.is_empty() {
+            return 0;
+        }
+        let granted = self.grant_again(room, fx);
+        granted + self.grant_fresh(room - granted, fx)
+    }
+
+    /// The last item that the window, the source and the store let out. From here on it is known singly, so that it doesn't leave
+    /// once more when its turn comes.
+    fn grant_ahead(&mut self, now: Now, fx: &mut Effects) -> u32 {
+        let end = self.fresh_limit();
+        let Some(last) = end.0.checked_sub(1).map(ItemIndex).filter(|last| *last > self.cursor) else {
+            return 0;
+        };
+        let is_open = self.window.unsettled(last, end, 1) == Some(IndexRun::one(last));
+        if self.tuning.ordered || !is_open || self.troubles.get(last).is_some() {
+            return 0;
+        }
+        self.high = self.high.max(end);
+        self.troubles.put(last, Trouble { doing: Doing::InFlight, ..fresh_trouble(now) });
+        fx.dispatch.push(Dispatch { run: IndexRun::one(last), attempt: Attempt::FIRST });
+        self.judge.ahead = Some(last);
+        1
+    }
+
+    /// A round after an outage.
+    pub(super) fn grant_round(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
+        let mut granted = self.grant_untried(room, fx);
+        granted += self.grant_due(Place::Window, room - granted, now, fx);
+        granted += self.grant_due(Place::Outside, room - granted, now, fx);
+        self.depart(granted, now.moment)
+    }
+
+    /// Asks again at this time at the latest.
+    pub(super) fn wake_by(fx: &mut Effects, moment: Option<Moment>) {
+        let Some(moment) = moment else { return };
+        fx.wait = match std::mem::take(&mut fx.wait) {
+            Wait::Until(earlier) => Wait::Until(earlier.min(moment)),
+            Wait::Completion => Wait::Until(moment),
+            wait @ (Wait::Now | Wait::Ended) => wait,
+        };
+    }
+}

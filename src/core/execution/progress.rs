@@ -1,0 +1,177 @@
+//! What people see of a run.
+
+use std::time::Duration;
+
+use super::Execution;
+use super::types::{Now, Phase, total};
+use crate::counters::Counters;
+use crate::failed_calls::FailedCalls;
+use crate::ids::{ItemCount, ItemIndex, Moment};
+use crate::permits::Permits;
+use crate::settings::{Rate, RateLimit};
+use crate::stall::StallReason;
+use crate::tally::Tally;
+use crate::task::Tuning;
+use crate::verdict::{HandlerState, LastError};
+use crate::waiting::Doing;
+
+/// A picture of a run at one moment; its terms add up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// All terms but `pending`.
+    pub counters: Counters,
+    /// What is left.
+    pub pending: u64,
+    /// The sum.
+    pub total: ItemCount,
+    /// The lowest index that is neither settled nor parked.
+    pub low_water: ItemIndex,
+    /// One past the highest index dispatched.
+    pub high_water: ItemIndex,
+    /// The window's size.
+    pub window: u32,
+    /// Items that may be in flight.
+    pub concurrency: u32,
+    /// The rate in force; none is unpaced.
+    pub rate: Option<Rate>,
+    /// Completions that would be repeated after a crash now.
+    pub unsaved: u64,
+    /// Items that wait for a retry or are tried again.
+    pub troubled: u64,
+    /// Whether the handler is down, and what last went wrong.
+    pub handler: HandlerState,
+    /// Why nothing leaves, if so.
+    pub stall: Option<StallReason>,
+    /// Time spent stalled so far, in the order of `StallReason::ALL`.
+    pub stalled: [Duration; StallReason::ALL.len()],
+    /// What became of the permits so far.
+    pub permits: Permits,
+    /// The 95th percentile of how long calls take.
+    pub latency_p95: Option<Duration>,
+    /// The attempt of the item at low water, and whether it waits for it; none when nothing holds low water.
+    pub head: Option<HeadAttempt>,
+    /// How many items the handler can work on at once, where it says so.
+    pub handler_slots: Option<u32>,
+    /// How long the item at low water has held it there, given out or waiting for a retry; zero when nothing does.
+    pub head_age: Duration,
+    /// How much of the error budget is left; none without a budget. Unit: millionths.
+    pub budget_left_ppm: Option<u32>,
+    /// Where the run stands.
+    pub phase: Phase,
+}
+
+/// How the item at low water stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadAttempt {
+    /// The attempt that is with the handler, or the next one.
+    pub attempt: u32,
+    /// Whether it waits for that attempt.
+    pub waits: bool,
+}
+
+impl Execution {
+    /// The picture now.
+    pub fn progress(&self, now: Now) -> Progress {
+        let counters = Counters { parked: self.troubles.outside_waiting(), ..self.counters };
+        Progress {
+            counters,
+            pending: counters.pending(total(self.range)),
+            total: total(self.range),
+            low_water: self.window.low_water(),
+            high_water: self.high,
+            window: self.window.size(),
+            concurrency: self.limits.concurrency,
+            rate: self.pace.rate(),
+            unsaved: self.unsaved,
+            troubled: self.troubles.len() as u64,
+            handler: self.handler_state(now),
+            stall: self.stalls.current(),
+            stalled: self.stalls.spent(now.moment),
+            permits: self.permits(now.moment),
+            latency_p95: self.latencies.percentile(95),
+            head: self.head_attempt(),
+            handler_slots: self.handler_slots,
+            head_age: self.head_age(now.moment),
+            budget_left_ppm: self.budget.left_ppm(self.abandoned_of_task(), self.shared.items, now.moment),
+            phase: self.phase.clone(),
+        }
+    }
+
+    fn handler_state(&self, now: Now) -> HandlerState {
+        let circuit = &self.judge.circuit;
+        HandlerState {
+            contacted: self.judge.contacted,
+            outage: circuit.outage(),
+            next_probe_in: circuit.next_probe().map(|next| next.since(now.moment)),
+            error: self.judge.errors.last().cloned(),
+            held: self.troubles.held().count() as u64,
+            judged_in: self.judged_in(now),
+        }
+    }
+
+    /// How the handler fares.
+    pub fn handler(&self, now: Now) -> HandlerState {
+        self.handler_state(now)
+    }
+
+    /// The errors of late, one a code, the latest last.
+    pub fn errors(&self) -> &[LastError] {
+        self.judge.errors.all()
+    }
+
+    /// Calls that failed since the run began.
+    pub fn failed_calls(&self) -> &FailedCalls {
+        self.judge.errors.counted()
+    }
+
+    /// What was counted since the run began.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    pub(super) fn head_age(&self, now: Moment) -> Duration {
+        let low = self.window.low_water();
+        if low == self.head.0 && low < self.high { now.since(self.head.1) } else { Duration::ZERO }
+    }
+
+    fn head_attempt(&self) -> Option<HeadAttempt> {
+        let low = self.window.low_water();
+        let trouble = self.troubles.get(low);
+        let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
+        let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);
+        (low < self.high).then_some(HeadAttempt { attempt, waits })
+    }
+
+    /// Notes when low water moves; while nothing is given out there is nothing that holds it.
+    pub(super) fn watch_head(&mut self, now: Moment) {
+        let low = self.window.low_water();
+        if low != self.head.0 || low >= self.high {
+            self.head = (low, now);
+        }
+    }
+
+    /// The rate of the whole task, as it was set: without shares, slow-downs and room.
+    pub fn task_rate(&self) -> RateLimit {
+        self.whole.rate
+    }
+
+    /// The settings in force.
+    pub fn tuning(&self) -> &Tuning {
+        &self.tuning
+    }
+
+    /// The lowest index whose rows may still be needed in order: rows before it can be dropped.
+    pub fn low_water(&self) -> ItemIndex {
+        self.window.low_water()
+    }
+
+    /// Where fresh items will be taken from next, to read ahead of it.
+    pub fn cursor(&self) -> ItemIndex {
+        self.cursor
+    }
+
+    /// One past the last index that will be dispatched.
+    pub fn end(&self) -> ItemIndex {
+        self.end
+    }
+}

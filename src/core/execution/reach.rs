@@ -1,0 +1,110 @@
+//! How far fresh items may leave: no further than the store was told before.
+//!
+//! What an owner that died had called since its last checkpoint, nobody knows. Each checkpoint therefore says ahead how
+//! far fresh items may leave until the next one, and nothing leaves beyond it. An early finish after a crash leaves
+//! out only what lies above: whatever may have been called is called again, and counted for what it comes to.
+//!
+//! The reach follows the speed, so that a finish after a crash calls little that was never called, and a store that is away
+//! for some seconds holds nothing up: sixteen times what left between the last two drafts. Half of it asks for a
+//! checkpoint, so that at an even speed the tick's come first, and a run that begins has all it wants after a few.
+
+use std::time::Duration;
+
+use super::Execution;
+use super::types::{Phase, Restored};
+use crate::ids::ItemIndex;
+
+/// How many items beyond the saved high water may leave under a claim alone. Unit: items.
+pub const REACH_OF_CLAIM: u64 = 100;
+/// A run reaches so many times as far as the way between its last two drafts.
+const AHEAD_OF_DRAFTS: u64 = 16;
+/// A paced run reaches this far ahead at least: as long as a session is trusted without its store.
+const AHEAD_OF_PACE: Duration = Duration::from_secs(15);
+
+/// How far fresh items may leave, and may have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// This run's fresh items leave below it.
+    pub may_leave: ItemIndex,
+    /// What runs before this one may have sent lies below it.
+    pub may_have_left: ItemIndex,
+}
+
+impl Default for Reach {
+    /// Of a run whose progress nobody keeps: unbounded.
+    fn default() -> Reach {
+        Reach { may_leave: ItemIndex(u64::MAX), may_have_left: ItemIndex(0) }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    stored: Reach,
+    /// High water of the last draft.
+    drafted_high: ItemIndex,
+    /// High water at which a checkpoint is due.
+    due_at: ItemIndex,
+}
+
+impl Ahead {
+    pub(super) fn new(restored: &Restored, low: ItemIndex) -> Ahead {
+        let (stored, high) = (restored.reach, restored.high_water.max(low));
+        Ahead { stored, drafted_high: high, due_at: half_way(high, stored.may_leave) }
+    }
+}
+
+impl Execution {
+    /// One past the last fresh index that may leave now.
+    #[inline]
+    pub(super) fn fresh_limit(&self) -> ItemIndex {
+        let open = self.window.limit().min(self.fresh_end()).min(self.source_ready);
+        open.min(self.ahead.stored.may_leave)
+    }
+
+    /// Whether fresh items wait for a checkpoint.
+    pub(super) fn is_out_of_reach(&self) -> bool {
+        self.cursor >= self.ahead.stored.may_leave
+    }
+
+    /// Whether half of what may leave before the next checkpoint has left.
+    #[inline]
+    pub(super) fn is_reach_due(&self) -> bool {
+        self.high >= self.ahead.due_at
+            && self.ahead.stored.may_leave < self.end
+            && self.phase == Phase::Running
+    }
+
+    /// The lowest end that leaves out nothing which may have been called.
+    pub(super) fn lowest_end(&self) -> ItemIndex {
+        self.high.max(self.ahead.stored.may_have_left)
+    }
+
+    /// The reach of a draft: of a run that sends nothing more, what may have left.
+    pub(super) fn draft_reach(&mut self) -> ItemIndex {
+        if self.phase != Phase::Running {
+            return self.lowest_end();
+        }
+        let since = self.high.0 - self.ahead.drafted_high.0;
+        let paced = self.pace.rate().map_or(0, |rate| rate.items_in(AHEAD_OF_PACE));
+        let ahead =
+            (AHEAD_OF_DRAFTS * since).max(u64::from(self.limits.concurrency)).max(paced).max(REACH_OF_CLAIM);
+        let reach = self.high.plus(ahead).min(self.end).max(self.ahead.stored.may_leave.min(self.end));
+        self.ahead.drafted_high = self.high;
+        self.ahead.due_at = half_way(self.high, reach);
+        reach.max(self.lowest_end())
+    }
+
+    /// The draft that asked for more is lost: the next one is due at once, wherever the gate stands.
+    pub(super) fn on_reach_lost(&mut self) {
+        self.ahead.due_at = self.high;
+    }
+
+    pub(super) fn on_reach_stored(&mut self, reach: ItemIndex) {
+        self.ahead.stored.may_leave = reach;
+    }
+}
+
+fn half_way(from: ItemIndex, to: ItemIndex) -> ItemIndex {
+    from.plus(to.0.saturating_sub(from.0) / 2)
+}

@@ -1,0 +1,234 @@
+//! What calls came to: what settled well, what came back unused, and what the handler asked for.
+
+use std::time::Duration;
+
+use super::Execution;
+use super::types::{Effects, Now, Phase, Reports, RunEnd};
+use crate::ids::{Attempt, ItemIndex};
+use crate::invariants::Invariant;
+use crate::lifecycle::StopReason;
+use crate::run::IndexRun;
+use crate::shards::PauseReason;
+use crate::verdict::{Dispatch, HandlerCommand, Outcome, Settled, SideRecord, Signal};
+use crate::waiting::{Doing, Place, Trouble};
+
+/// The first pause after 429 without `Retry-After`; doubled each time in a row up to the longest.
+const PAUSE_FIRST: Duration = Duration::from_secs(1);
+const PAUSE_LONGEST: Duration = Duration::from_secs(60);
+/// The longest `Retry-After` that is obeyed.
+const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
+
+impl Execution {
+    pub(super) fn on_reports(&mut self, reports: &mut Reports, now: Now, fx: &mut Effects) {
+        if reports.is_empty() {
+            return;
+        }
+        for settled in reports.settled.drain(..) {
+            self.on_settled(settled, fx);
+        }
+        self.on_calls(reports, now, fx);
+        for failed in reports.failed.drain(..) {
+            self.on_failed(failed, now, fx);
+        }
+        for dispatch in reports.returned.drain(..) {
+            self.on_returned(dispatch, now, fx);
+        }
+        for dispatch in reports.refused.drain(..) {
+            let before = self.sent.returned;
+            self.on_returned(dispatch, now, fx);
+            self.sent.refused += self.sent.returned - before;
+            self.sent.returned = before;
+        }
+        for signal in reports.signals.drain(..) {
+            self.on_signal(signal, now);
+        }
+        if reports.latencies.count() > 0 {
+            self.latencies.merge(&reports.latencies);
+            self.tally.calls.absorb(&reports.latencies);
+            reports.latencies.clear();
+        }
+        fx.wake_lanes |= std::mem::take(&mut self.starved);
+    }
+
+    #[inline]
+    fn on_settled(&mut self, settled: Settled, fx: &mut Effects) {
+        let mut rest = Some(settled.run);
+        while let Some(run) = rest {
+            let troubled = self.troubles.lowest_in(run);
+            let (clean, next) = match troubled {
+                None => (Some(run), None),
+                Some(index) => {
+                    self.settle_troubled(index, settled, fx);
+                    let before = IndexRun::new(run.first(), (index.0 - run.first().0) as u32);
+                    (before, IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32))
+                }
+            };
+            if let Some(clean) = clean {
+                self.settle_clean(clean, settled, fx);
+            }
+            rest = next;
+        }
+    }
+
+    /// Items that were never in trouble: the fast path.
+    #[inline]
+    fn settle_clean(&mut self, run: IndexRun, settled: Settled, fx: &mut Effects) {
+        let all_new = settled.attempt == Attempt::FIRST
+            && run.end() <= self.high
+            && self.window.settle(run) == Ok(run.len());
+        if !all_new {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        self.count(settled.outcome, run.len());
+        self.land(run.len(), fx);
+        self.unsaved += u64::from(run.len());
+    }
+
+    fn settle_troubled(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
+        let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == settled.attempt.get();
+        if !self.troubles.get(index).is_some_and(expected) {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        if let Some(trouble) = self.troubles.take(index) {
+            self.close_place(index, &trouble, fx);
+            if trouble.has_row || trouble.place == Place::Outside {
+                self.side.insert(index, SideRecord::Cleared(index));
+            } else {
+                self.side.remove(&index);
+            }
+        }
+        self.on_suspect_answered(index);
+        self.count(settled.outcome, 1);
+        self.land(1, fx);
+        self.unsaved += 1;
+    }
+
+    /// Sets the bit of an item that leaves trouble, unless it is set already.
+    pub(super) fn close_place(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        if trouble.place == Place::Window && self.window.settle(IndexRun::one(index)) != Ok(1) {
+            fx.violations.push(Invariant::ReportWasInFlight);
+        }
+    }
+
+    fn count(&mut self, outcome: Outcome, items: u32) {
+        match outcome {
+            Outcome::Succeeded => self.counters.succeeded += u64::from(items),
+            Outcome::Skipped => self.counters.skipped += u64::from(items),
+        }
+    }
+
+    pub(super) fn land(&mut self, items: u32, fx: &mut Effects) {
+        match self.counters.in_flight.checked_sub(u64::from(items)) {
+            Some(left) => self.counters.in_flight = left,
+            None => fx.violations.push(Invariant::InFlightBounded),
+        }
+    }
+
+    fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
+        let mut rest = Some(dispatch.run);
+        while let Some(run) = rest.take() {
+            let Some(index) = self.troubles.lowest_in(run) else {
+                self.return_fresh(run, dispatch.attempt, fx);
+                return;
+            };
+            if let Some(before) = IndexRun::new(run.first(), (index.0 - run.first().0) as u32) {
+                self.return_fresh(before, dispatch.attempt, fx);
+            }
+            self.return_troubled(index, dispatch.attempt, now, fx);
+            rest = IndexRun::new(index.plus(1), (run.end().0 - index.0 - 1) as u32);
+        }
+    }
+
+    fn return_fresh(&mut self, run: IndexRun, attempt: Attempt, fx: &mut Effects) {
+        let open = self.window.unsettled(run.first(), run.end(), run.len()) == Some(run);
+        if !open || attempt != Attempt::FIRST || run.end() > self.high {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        self.land(run.len(), fx);
+        self.take_back(run.len(), 0);
+        self.again.push_back(run);
+    }
+
+    fn return_troubled(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
+        let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == attempt.get();
+        if !self.troubles.get(index).is_some_and(expected) {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        if let Some(mut trouble) = self.troubles.take(index) {
+            self.land(1, fx);
+            self.take_back(1, u64::from(trouble.attempts > 0));
+            trouble.doing = Doing::Waiting(now.moment);
+            self.troubles.put(index, trouble);
+            self.look_for_given_up();
+        }
+    }
+
+    fn take_back(&mut self, items: u32, repeats: u64) {
+        self.sent.take_back(u64::from(items), repeats);
+        self.judge.circuit.on_returned(items.div_ceil(self.tuning.batch.get()));
+    }
+
+    fn on_signal(&mut self, signal: Signal, now: Now) {
+        match signal {
+            Signal::Gone(failure) => {
+                let text = format!("{}: {}", failure.code, failure.message);
+                self.stop(RunEnd::Stopped { reason: StopReason::HandlerGone, text });
+            }
+            Signal::BackPressure { after } => self.back_off(after, now),
+            Signal::Fenced => self.stop(RunEnd::Fenced),
+            Signal::Command(command) => self.on_handler_command(command, now),
+        }
+    }
+
+    /// Calls that were out together answer together: only the first of a pause counts as one more in a row.
+    fn back_off(&mut self, after: Option<Duration>, now: Now) {
+        let span = match after {
+            Some(after) => after.min(RETRY_AFTER_LONGEST),
+            None if self.pace.paused(now.moment).is_some() => return,
+            None => {
+                let doubled = PAUSE_FIRST.saturating_mul(1 << self.pauses_in_a_row.min(10));
+                self.pauses_in_a_row += 1;
+                doubled.min(PAUSE_LONGEST)
+            }
+        };
+        self.pause(span, PauseReason::BackPressure, now);
+    }
+
+    fn on_handler_command(&mut self, command: HandlerCommand, now: Now) {
+        match command {
+            HandlerCommand::Stop { reason } => {
+                self.stop(RunEnd::Stopped { reason: StopReason::Business, text: reason });
+            }
+            HandlerCommand::Finish { total } => self.finish_task(total),
+            HandlerCommand::PauseFor(span) => self.pause(span, PauseReason::Asked, now),
+            HandlerCommand::SlowDown { rate, lasting, .. } => self.slow_down(rate, lasting, now),
+        }
+    }
+
+    pub(super) fn recover_from_failures(&mut self) {
+        let budget = self.whole.error_budget;
+        let allowed = budget.failed_attempts.map_or(0.0, |rate| rate.as_per_second());
+        let text = format!("more than {allowed} failed attempts a second over {:?}", budget.window);
+        self.stop(RunEnd::Recovering { reason: "error_budget", text });
+    }
+
+    /// Begins to drain, unless the run ends already; a fence overrides everything.
+    pub(super) fn stop(&mut self, end: RunEnd) {
+        match (&self.phase, &end) {
+            (Phase::Running, _) => {
+                self.phase = Phase::Stopping(end);
+                self.pace.halt();
+            }
+            (Phase::Stopping(_), RunEnd::Fenced) => self.phase = Phase::Stopping(end),
+            // A stop for good outranks an end that would run on by itself.
+            (Phase::Stopping(RunEnd::HandedOver | RunEnd::Recovering { .. }), RunEnd::Stopped { .. }) => {
+                self.phase = Phase::Stopping(end);
+            }
+            (Phase::Stopping(_) | Phase::Ended(_), _) => {}
+        }
+    }
+}

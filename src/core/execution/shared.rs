@@ -1,0 +1,120 @@
+//! What a run knows of the other shards of its task, and what it has to tell them.
+//!
+//! Whatever the handler says of the task and not of an item holds for every shard: it is told with the next checkpoint,
+//! and the others read it with their control within a second.
+
+use std::time::Duration;
+
+use super::part::part_of;
+use super::types::{Now, RunEnd};
+use super::{Execution, Limits};
+use crate::ids::{ItemCount, ItemIndex, Moment};
+use crate::lifecycle::StopReason;
+use crate::settings::Rate;
+use crate::shards::{Pause, PauseReason, Share, Slow, Told};
+use crate::task::{ShardRange, Tuning};
+
+/// What a run knows of the rest of its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// Its part of the rate.
+    pub share: Share,
+    /// Items of the whole task, without those that are left out at the head.
+    pub items: ItemCount,
+    /// Items that other shards have abandoned, as far as they are saved.
+    pub abandoned_elsewhere: u64,
+    /// Whether the handler is down for every other shard that isn't done.
+    pub all_down: bool,
+}
+
+impl Shared {
+    /// The only shard of its task.
+    pub fn alone(range: ShardRange) -> Shared {
+        Shared { share: Share::ALL, items: range.len(), abandoned_elsewhere: 0, all_down: true }
+    }
+}
+
+impl Execution {
+    /// The rest of the task has changed: shards were done, items were abandoned.
+    pub(super) fn on_shared(&mut self, shared: Shared, now: Now) {
+        let before = std::mem::replace(&mut self.shared, shared);
+        if before.share != shared.share {
+            self.retune(now);
+        }
+        if shared.abandoned_elsewhere > before.abandoned_elsewhere {
+            self.judge_abandoned("the last one in another shard");
+        }
+    }
+
+    /// Other settings of the task.
+    pub(super) fn tune(&mut self, tuning: Tuning, now: Now) {
+        self.whole = tuning;
+        self.retune(now);
+    }
+
+    fn retune(&mut self, now: Now) {
+        let tuning = part_of(&self.whole, self.shared.share);
+        self.pace.set(tuning.rate, tuning.burst, tuning.batch.get(), now.moment);
+        self.budget.set(tuning.error_budget);
+        self.limits = Limits::of(&tuning);
+        self.tuning = tuning;
+        let (pace, latencies) = (&self.pace, &self.latencies);
+        self.limits.on_latency(&self.tuning, pace, latencies);
+        self.window.resize(self.limits.window);
+    }
+
+    /// Another shard was told to pause, or to go slower.
+    pub(super) fn on_heard(&mut self, pause: Option<Pause>, slow: Option<Slow>, now: Now) {
+        if let Some(pause) = pause {
+            self.pace.pause_until(moment(pause.until.since(now.wall), now), now.moment);
+        }
+        if let Some(slow) = slow {
+            let until = moment(slow.until.since(now.wall), now);
+            self.pace.slow_down(self.shared.share.of_rate(slow.rate), until, now.moment);
+        }
+    }
+
+    pub(super) fn pause(&mut self, span: Duration, reason: PauseReason, now: Now) {
+        self.pace.pause_until(now.moment.plus(span), now.moment);
+        let pause = Pause { until: now.wall.plus(span), reason };
+        self.tell(Told { pause: Some(pause), ..Told::default() });
+    }
+
+    pub(super) fn slow_down(&mut self, rate: Rate, lasting: Duration, now: Now) {
+        self.pace.slow_down(self.shared.share.of_rate(rate), now.moment.plus(lasting), now.moment);
+        let slow = Slow { rate, until: now.wall.plus(lasting) };
+        self.tell(Told { slow: Some(slow), ..Told::default() });
+    }
+
+    /// The business wants no more than `total` items; none wants none that hasn't left.
+    pub(super) fn finish_task(&mut self, total: Option<ItemCount>) {
+        self.finish(total.map_or(self.high, |total| ItemIndex(total.0)));
+        let finish = ItemIndex(total.map_or(0, |total| total.0));
+        self.tell(Told { finish: Some(finish), ..Told::default() });
+    }
+
+    fn tell(&mut self, news: Told) {
+        if !self.shared.share.is_all() {
+            let earlier = std::mem::replace(&mut self.told, news);
+            self.told.after(earlier);
+        }
+    }
+
+    /// Stops the task when all shards together have abandoned more items than it may.
+    pub(super) fn judge_abandoned(&mut self, the_last: &str) {
+        let abandoned = self.abandoned_of_task();
+        if self.budget.is_abandoned_exceeded(abandoned, self.shared.items) {
+            let text =
+                format!("{abandoned} items were abandoned, more than the error budget allows; {the_last}");
+            self.stop(RunEnd::Stopped { reason: StopReason::ErrorBudget, text });
+        }
+    }
+
+    pub(super) fn abandoned_of_task(&self) -> u64 {
+        self.counters.abandoned + self.shared.abandoned_elsewhere
+    }
+}
+
+fn moment(wait: Duration, now: Now) -> Moment {
+    now.moment.plus(wait)
+}

@@ -1,0 +1,256 @@
+//! Single file after a crash loop: finds the item that kills the node, and abandons it.
+//!
+//! A shard that was claimed [`STALLS_MAX`] times without progress sends its suspects one at a time: what may have
+//! been in flight when the node ended. Before each departure a durable mark says that this item is begun (a row of
+//! one attempt more, with the code [`NODE_CRASH`]). If the node ends again the mark is what is left of it, and an
+//! item with as many marks as are allowed is abandoned without being sent. An item that answers replaces or clears
+//! its mark, so it is charged nothing for it.
+//!
+//! Single file lasts until every suspect is behind low water, not only until low water moves once: progress of one
+//! item would end the crash loop's count, and three crashes for each neighbour of the killer would follow.
+
+use std::collections::BTreeSet;
+
+use super::Execution;
+use super::failed::fresh_trouble;
+use super::types::{Effects, Now, Wait};
+use crate::ids::{Attempt, ItemIndex, Moment};
+use crate::run::IndexRun;
+use crate::settings::OnExhausted;
+use crate::stall::StallReason;
+use crate::verdict::{Dispatch, Failure, SideRecord};
+use crate::waiting::{Doing, Place, Trouble};
+
+/// Claims in a row without progress after which a shard runs in single file.
+pub(super) const STALLS_MAX: u32 = 3;
+/// The codes of the first, second and last mark of an item in a row, so that a mark also counts them: an item
+/// that was begun three times, and whose node ended each time, is abandoned. (As often as the
+/// shard; earlier when the task allows fewer attempts.)
+const MARK_CODES: [&str; 3] = [NODE_CRASH, "NODE_CRASH_2", "NODE_CRASH_3"];
+/// The code of an item that was abandoned because of its marks.
+const NODE_CRASH: &str = "NODE_CRASH";
+const NODE_CRASH_TEXT: &str = "the node ended while this item was in flight";
+
+/// How far the mark of the suspect at the front is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    /// Waits for a draft.
+    Wanted,
+    /// In the draft of this number.
+    Drafted(u64),
+    /// Durable: the item may leave.
+    Durable,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Solo {
+    /// One past the last suspect in the window.
+    until: ItemIndex,
+    /// Suspects outside the window: parked in flight, or due, when the node ended.
+    parked: BTreeSet<ItemIndex>,
+    mark: Option<(ItemIndex, Mark)>,
+}
+
+impl Execution {
+    /// Enters single file when the run begins after a crash loop.
+    pub(super) fn begin_solo(&mut self, now: Now) {
+        if !self.careful {
+            return;
+        }
+        let due = |t: &Trouble| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
+        let parked = self.troubles.iter().filter(|(_, t)| due(t)).map(|(index, _)| index).collect();
+        // A careful run before may have had as many unsaved as in flight.
+        let reach = 2 * u64::from(self.limits.concurrency);
+        let until = self.high.max(self.window.low_water().plus(reach)).min(self.fresh_end());
+        self.solo = Some(Solo { until, parked, mark: None });
+    }
+
+    /// Lets the next suspect go, if it may; false when none is left and all is as usual again.
+    pub(super) fn grant_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
+        let (wait, reason) = if self.counters.in_flight > 0 {
+            (Wait::Completion, Some(StallReason::SingleFile))
+        } else {
+            self.abandon_killers(now, fx);
+            if self.end_if_over(fx) {
+                return true;
+            }
+            let Some(index) = self.next_suspect() else {
+                return self.leave_solo(now, fx);
+            };
+            let Some(blocked) = self.why_suspect_waits(index, now) else {
+                self.send_suspect(index, now.moment, fx);
+                self.stall(None, now.moment);
+                return true;
+            };
+            blocked
+        };
+        self.starved = true;
+        fx.wait = wait;
+        self.stall(reason, now.moment);
+        true
+    }
+
+    /// The last answers are saved first: else a crash right after would leave their marks.
+    fn leave_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
+        if self.unsaved > 0 || !self.side.is_empty() {
+            self.starved = true;
+            fx.wait = Wait::Completion;
+            self.stall(Some(StallReason::Checkpoint), now.moment);
+            return true;
+        }
+        self.solo = None;
+        false
+    }
+
+    /// The marked item until it answers, then what holds low water, then what is parked.
+    fn next_suspect(&self) -> Option<ItemIndex> {
+        let solo = self.solo.as_ref()?;
+        let low = Some(self.window.low_water()).filter(|low| *low < solo.until.min(self.fresh_end()));
+        solo.mark.map(|(index, _)| index).or(low).or_else(|| solo.parked.first().copied())
+    }
+
+    fn abandon_killers(&mut self, now: Now, fx: &mut Effects) {
+        while let Some(index) = self.next_suspect().filter(|index| self.is_killer(*index)) {
+            let Some(mut trouble) = self.troubles.take(index) else { return };
+            trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
+            trouble.at = now.wall;
+            self.abandon(index, &trouble, fx);
+            self.on_suspect_answered(index);
+        }
+    }
+
+    /// Whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
+    /// says nothing.
+    fn is_killer(&self, index: ItemIndex) -> bool {
+        let attempts_max = match self.tuning.on_exhausted {
+            OnExhausted::Abandon => self.tuning.max_attempts.get(),
+            OnExhausted::Stop => self.tuning.max_attempts.get().saturating_add(MARK_CODES.len() as u32),
+        };
+        self.troubles.get(index).is_some_and(|t| {
+            let marks = t.failure.as_ref().map_or(0, marks);
+            // Each mark stands for an attempt that the item never answered.
+            marks == MARK_CODES.len() || marks > 0 && t.charged + marks as u32 >= attempts_max
+        })
+    }
+
+    /// What keeps the suspect here; asks for its mark when nothing else does.
+    fn why_suspect_waits(&mut self, index: ItemIndex, now: Now) -> Option<(Wait, Option<StallReason>)> {
+        let known = self.troubles.get(index).map(|t| (t.place, t.doing));
+        if let Some((_, Doing::Waiting(due))) = known
+            && due > now.moment
+        {
+            return Some((Wait::Until(due), Some(StallReason::RetryWait)));
+        }
+        if let Some((_, Doing::Held(_))) = known {
+            return Some((Wait::Completion, Some(StallReason::RetryWait)));
+        }
+        if index >= self.source_ready && known.is_none_or(|(place, _)| place == Place::Window) {
+            return Some((Wait::Completion, Some(StallReason::SourceWait)));
+        }
+        if !self.is_marked(index, now) {
+            return Some((Wait::Completion, Some(StallReason::Checkpoint)));
+        }
+        if let Some(until) = self.pace.paused(now.moment) {
+            return Some((Wait::Until(until), Some(StallReason::BackPressure)));
+        }
+        if self.handler_slots == Some(0) {
+            return Some((Wait::Completion, Some(StallReason::HandlerSlots)));
+        }
+        let credit = self.pace.available(1, now.moment);
+        (credit == 0).then(|| (Wait::Until(self.pace.next_at(1)), None))
+    }
+
+    /// Whether the item's mark is durable; makes one when it has none.
+    fn is_marked(&mut self, index: ItemIndex, now: Now) -> bool {
+        let Some(solo) = self.solo.as_mut() else { return false };
+        if let Some((_, mark)) = solo.mark {
+            return mark == Mark::Durable;
+        }
+        solo.mark = Some((index, Mark::Wanted));
+        let trouble = self.troubles.take(index).unwrap_or_else(|| fresh_trouble(now));
+        let marks = trouble.failure.as_ref().map_or(0, marks);
+        let begun = Trouble {
+            attempts: trouble.attempts.saturating_add(1),
+            failure: Some(Failure::new(MARK_CODES[marks.min(MARK_CODES.len() - 1)], NODE_CRASH_TEXT)),
+            at: now.wall,
+            ..trouble.clone()
+        };
+        self.record(index, &begun);
+        self.high = self.high.max(index.plus(1));
+        self.troubles.put(index, trouble);
+        false
+    }
+
+    fn send_suspect(&mut self, index: ItemIndex, now: Moment, fx: &mut Effects) {
+        if let Some(mut trouble) = self.troubles.take(index) {
+            trouble.doing = Doing::InFlight;
+            let attempt = Attempt::new(trouble.attempts.saturating_add(1));
+            self.sent.repeats += u64::from(trouble.attempts > 0);
+            self.troubles.put(index, trouble);
+            fx.dispatch.push(Dispatch { run: IndexRun::one(index), attempt });
+            self.depart(1, now);
+        }
+    }
+
+    /// Its row says the truth now, or goes away: the mark has served.
+    pub(super) fn on_suspect_answered(&mut self, index: ItemIndex) {
+        if let Some(solo) = &mut self.solo {
+            solo.mark = solo.mark.filter(|(marked, _)| *marked != index);
+            solo.parked.remove(&index);
+        }
+    }
+
+    /// The run ends with a marked item that is not with the handler: it is charged nothing.
+    pub(super) fn unmark(&mut self) {
+        let mark = self.solo.as_mut().and_then(|solo| solo.mark.take());
+        let Some((index, _)) = mark else { return };
+        let Some(trouble) = self.troubles.take(index) else { return };
+        if trouble.attempts == 0 && trouble.place == Place::Window {
+            self.side.insert(index, SideRecord::Cleared(index));
+            return;
+        }
+        self.record(index, &trouble);
+        self.troubles.put(index, trouble);
+    }
+
+    /// Single file waits for a checkpoint: with a mark, or with the last answers.
+    pub(super) fn is_mark_due(&self) -> bool {
+        self.solo.is_some()
+            && match self.mark() {
+                Some(mark) => mark == Mark::Wanted,
+                None => self.counters.in_flight == 0 && (self.unsaved > 0 || !self.side.is_empty()),
+            }
+    }
+
+    /// The side records, with the mark among them, are in this draft.
+    pub(super) fn on_mark_drafted(&mut self, no: u64) {
+        self.change_mark(Mark::Wanted, Mark::Drafted(no));
+    }
+
+    /// The draft is durable, with the mark if it is in there.
+    pub(super) fn on_mark_stored(&mut self, no: u64) {
+        self.change_mark(Mark::Drafted(no), Mark::Durable);
+    }
+
+    /// The outstanding draft's records, with the mark if it is among them, wait for the next one.
+    pub(super) fn on_mark_lost(&mut self, no: u64) {
+        self.change_mark(Mark::Drafted(no), Mark::Wanted);
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        self.solo.as_ref()?.mark.map(|(_, mark)| mark)
+    }
+
+    fn change_mark(&mut self, from: Mark, to: Mark) {
+        let mark = self.solo.as_mut().and_then(|solo| solo.mark.as_mut());
+        if let Some((_, mark)) = mark.filter(|(_, mark)| *mark == from) {
+            *mark = to;
+        }
+    }
+}
+
+/// How many marks in a row a failure stands for; none when it is the handler's.
+fn marks(failure: &Failure) -> usize {
+    MARK_CODES.iter().position(|code| *code == failure.code).map_or(0, |at| at + 1)
+}

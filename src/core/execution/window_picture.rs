@@ -1,0 +1,186 @@
+//! The window as people see it: what each index, or each bucket of them, is doing. Copied in microseconds; what takes
+//! longer is done on the copy.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Execution;
+use crate::ids::{ItemIndex, Moment};
+use crate::run::IndexRun;
+use crate::waiting::{Doing, Place, Trouble};
+
+/// What is to be said of an index; of a bucket the last one of this list that an index of it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Cell {
+    /// Settled.
+    Settled,
+    /// Not given out, or come back without having left.
+    Free,
+    /// With the handler.
+    InFlight,
+    /// It failed, or took too long, and waits outside of the window for another attempt.
+    Parked,
+    /// It failed and waits for another attempt; low water waits for it.
+    Retry,
+    /// It was given up.
+    Abandoned,
+}
+
+/// The item at low water, which everything behind it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Its index.
+    pub index: ItemIndex,
+    /// The attempt that is out, or the last one; 0 when there was none.
+    pub attempt: u32,
+    /// How long it has held low water.
+    pub age: Duration,
+    /// What it does.
+    pub cell: Cell,
+}
+
+/// A copy of a window at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowPicture {
+    /// The lowest index that is neither settled nor parked.
+    pub low_water: ItemIndex,
+    /// One past the highest index dispatched.
+    pub high_water: ItemIndex,
+    /// How many items wide it is; 0 for one that was saved.
+    pub size: u32,
+    /// One past the last index that the picture shows: what may be or was dispatched.
+    pub until: ItemIndex,
+    /// Indexes of a cell, at least 1.
+    pub per_cell: u64,
+    /// What low water waits for; none when nothing above it was dispatched.
+    pub head: Option<Head>,
+    cursor: ItemIndex,
+    /// Bit `j` is index `low_water + 1 + j`.
+    above: Vec<u64>,
+    /// Not with the handler although below the cursor.
+    again: Vec<IndexRun>,
+    /// Troubled items, as many as it takes to know the worst of each cell.
+    marks: Vec<(ItemIndex, Cell)>,
+}
+
+impl Execution {
+    /// The window now, in at most `cells_max` cells. The work is bounded: it copies the bitmap, and looks up the troubled
+    /// items a cell at a time.
+    pub fn window_picture(&self, cells_max: NonZeroU32, now: Moment) -> WindowPicture {
+        let low = self.window.low_water();
+        let until = self.window.limit().min(self.end).max(self.high);
+        let per_cell = per_cell(low, until, cells_max);
+        let mut above = Vec::new();
+        self.window.copy_above(self.high, &mut above);
+        WindowPicture {
+            low_water: low,
+            high_water: self.high,
+            size: self.window.size(),
+            until,
+            per_cell,
+            head: (low < self.high).then(|| self.head_now(now)),
+            cursor: self.cursor,
+            above,
+            again: self.again.iter().copied().collect(),
+            marks: self.marks(low, until, per_cell),
+        }
+    }
+
+    fn marks(&self, low: ItemIndex, until: ItemIndex, per_cell: u64) -> Vec<(ItemIndex, Cell)> {
+        let (mut marks, mut from) = (Vec::new(), low);
+        while let Some((index, trouble)) = self.troubles.next_in(from, until) {
+            let cell = cell_of(trouble);
+            marks.push((index, cell));
+            // Nothing that is known here is worse than a wait: the rest of its cell says nothing new.
+            let past = (index.0 - low.0) / per_cell + 1;
+            from = if cell == Cell::Retry { low.plus(past.saturating_mul(per_cell)) } else { index.plus(1) };
+        }
+        marks
+    }
+
+    fn head_now(&self, now: Moment) -> Head {
+        let index = self.window.low_water();
+        let trouble = self.troubles.get(index);
+        let is_free = index >= self.cursor || self.again.iter().any(|run| run.contains(index));
+        let cell = match trouble {
+            Some(trouble) => cell_of(trouble),
+            None if is_free => Cell::Free,
+            None => Cell::InFlight,
+        };
+        let made = trouble.map_or(0, |trouble| trouble.attempts);
+        Head { index, attempt: made + u32::from(cell == Cell::InFlight), age: self.head_age(now), cell }
+    }
+}
+
+fn per_cell(low: ItemIndex, until: ItemIndex, cells_max: NonZeroU32) -> u64 {
+    until.0.saturating_sub(low.0).div_ceil(u64::from(cells_max.get())).max(1)
+}
+
+fn cell_of(trouble: &Trouble) -> Cell {
+    match (trouble.doing, trouble.place) {
+        (Doing::InFlight, _) => Cell::InFlight,
+        (Doing::Waiting(_) | Doing::Held(_), Place::Window) => Cell::Retry,
+        (Doing::Waiting(_) | Doing::Held(_), Place::Outside) => Cell::Parked,
+    }
+}
+
+impl WindowPicture {
+    /// The picture of a window that was saved: nothing of it is with the handler. Bit `j` of `above` is index
+    /// `low_water + 1 + j`.
+    pub fn saved(
+        low_water: ItemIndex,
+        high_water: ItemIndex,
+        above: Vec<u64>,
+        cells_max: NonZeroU32,
+    ) -> WindowPicture {
+        WindowPicture {
+            low_water,
+            high_water,
+            size: 0,
+            until: high_water,
+            per_cell: per_cell(low_water, high_water, cells_max),
+            head: None,
+            cursor: low_water,
+            above,
+            again: Vec::new(),
+            marks: Vec::new(),
+        }
+    }
+
+    /// The cells from low water on. The core doesn't know who was given up: who knows says so.
+    pub fn cells(&self, abandoned: &[ItemIndex]) -> Vec<Cell> {
+        let mut each: Vec<Cell> = (self.low_water.0..self.until.0).map(|index| self.cell(index)).collect();
+        let mut mark = |index: ItemIndex, cell: Cell| {
+            let at = index.0.checked_sub(self.low_water.0).and_then(|at| usize::try_from(at).ok());
+            if let Some(slot) = at.and_then(|at| each.get_mut(at)) {
+                *slot = cell;
+            }
+        };
+        self.again.iter().flat_map(|run| run.iter()).for_each(|index| mark(index, Cell::Free));
+        abandoned
+            .iter()
+            .filter(|index| self.is_settled(index.0))
+            .for_each(|index| mark(*index, Cell::Abandoned));
+        self.marks.iter().for_each(|(index, cell)| mark(*index, *cell));
+        let per_cell = usize::try_from(self.per_cell).unwrap_or(usize::MAX);
+        each.chunks(per_cell).filter_map(|cells| cells.iter().copied().max()).collect()
+    }
+
+    fn cell(&self, index: u64) -> Cell {
+        if self.is_settled(index) {
+            Cell::Settled
+        } else if index < self.cursor.0 {
+            Cell::InFlight
+        } else {
+            Cell::Free
+        }
+    }
+
+    fn is_settled(&self, index: u64) -> bool {
+        let Some(bit) = index.checked_sub(self.low_water.0 + 1) else { return false };
+        let word = usize::try_from(bit / 64).ok().and_then(|at| self.above.get(at));
+        word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    }
+}

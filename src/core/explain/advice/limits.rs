@@ -1,0 +1,160 @@
+//! Settings that bound what may be in motion: where one of them is the cause, a higher one helps.
+
+use std::time::Duration;
+
+use super::{Advice, Case};
+use crate::explain::facts::Facts;
+use crate::explain::text::{count, round_up, setting, time};
+use crate::settings::{Auto, Burst};
+use crate::settings_text::span_text;
+use crate::task::WINDOW_ITEMS_MAX;
+use crate::tuning_patch::TuningPatch;
+
+/// Room above what Little's law asks for.
+const ROOM: f64 = 1.25;
+/// Slots above what the 95th percentile asks for; the automatic concurrency has the same. (`config.toml`.)
+const SLOTS_ROOM: f64 = 1.5;
+/// The shortest sensible `straggler_after`.
+const STRAGGLER_MIN: Duration = Duration::from_millis(100);
+
+/// A window that outlasts the item that holds it; or parking such items sooner.
+pub(super) fn window(case: &Case<'_>) -> Vec<Advice> {
+    let facts = case.facts;
+    if facts.tuning.ordered {
+        let hindrance = "an ordered task has one item in flight, and each waits for the one before";
+        return vec![case.cant("do without `ordered`, if the items allow it", hindrance)];
+    }
+    let head = facts.live.as_ref().and_then(|live| live.head).map(|head| head.age);
+    let known = [facts.latency.p99, facts.latency.longest, head, facts.usual_latency()];
+    let held = known.into_iter().flatten().max().unwrap_or(facts.tuning.straggler_after);
+    let now = facts.live.as_ref().map_or(0, |live| live.window);
+    let slots = slots(case);
+    let needed = (Facts::slots(case.rate, held) as f64 * ROOM) as u64;
+    let needed = round_up(needed.max(2 * now).max(slots));
+    let most = u64::from(WINDOW_ITEMS_MAX);
+    let mut advice = Vec::new();
+    if now < most
+        && let Some(size) = setting(needed.min(most))
+    {
+        let text = format!(
+            "a window of {} outlasts the slowest item ({})",
+            count(u64::from(size.get())),
+            time(held)
+        );
+        let change = TuningPatch { window: Some(Auto::Fixed(size)), ..more_slots(case, slots) };
+        advice.push(case.change(text, change));
+    }
+    advice.extend(park_sooner(case, held, now));
+    if advice.is_empty() {
+        let hindrance = "the window is as large as it can be";
+        advice.push(case.cant("make the slowest items faster, or their timeout shorter", hindrance));
+    }
+    advice
+}
+
+/// Parking helps only against an item that is much slower than the usual one.
+fn park_sooner(case: &Case<'_>, held: Duration, window: u64) -> Option<Advice> {
+    let usual = case.facts.usual_latency().unwrap_or_default();
+    let parks = (usual * 2).max(STRAGGLER_MIN);
+    let parks = Duration::from_millis(u64::try_from(parks.as_millis()).unwrap_or(u64::MAX));
+    let is_straggler = held > 2 * parks && Facts::slots(case.rate, usual) < window;
+    (is_straggler && parks < case.facts.tuning.straggler_after).then(|| {
+        let text = format!("or park what holds a full window for {} although in flight", span_text(parks));
+        let change = TuningPatch { straggler_after: Some(parks), ..TuningPatch::default() };
+        // How much it helps depends on how many there are.
+        Advice { predicted: None, ..case.change(text, change) }
+    })
+}
+
+/// The slots that the rate needs with some room.
+fn slots(case: &Case<'_>) -> u64 {
+    let latency = case.facts.usual_latency().unwrap_or_default();
+    let needed = (case.rate * latency.as_secs_f64() * SLOTS_ROOM).ceil() as u64;
+    needed.max(u64::from(case.facts.tuning.batch.get()))
+}
+
+/// The change that gives so many slots, where there are fewer.
+fn more_slots(case: &Case<'_>, slots: u64) -> TuningPatch {
+    let (facts, slots) = (case.facts, round_up(slots));
+    let now = facts.live.as_ref().map_or(0, |live| live.concurrency);
+    let mut change = TuningPatch::default();
+    if slots > now {
+        match facts.tuning.concurrency {
+            Auto::Fixed(_) => change.concurrency = setting(slots).map(Auto::Fixed),
+            Auto::Auto if slots > u64::from(facts.tuning.max_concurrency.get()) => {
+                change.max_concurrency = setting(slots);
+            }
+            Auto::Auto => {}
+        }
+    }
+    change
+}
+
+/// More items in flight.
+pub(super) fn concurrency(case: &Case<'_>) -> Advice {
+    let facts = case.facts;
+    if facts.tuning.ordered {
+        let hindrance = "an ordered task has one item in flight: its rate is at most 1 ÷ the time of a call";
+        return case
+            .cant("do without `ordered`, if the items allow it, or make the handler faster", hindrance);
+    }
+    let now = facts.live.as_ref().map_or(0, |live| live.concurrency);
+    // All slots are taken: what is in flight says least of what is needed.
+    let share = case.rate / facts.attempts().max(1e-9);
+    let by_law = (now as f64 * share.min(1000.0) * ROOM).ceil() as u64;
+    let needed = round_up(slots(case).max(by_law).max(now + 1));
+    let mut change = more_slots(case, needed);
+    if change == TuningPatch::default() {
+        // Automatic, and not bounded by its most: it knows too little of the latency yet.
+        change.concurrency = setting(needed).map(Auto::Fixed);
+    }
+    if let Auto::Fixed(window) = facts.tuning.window
+        && u64::from(window.get()) < 2 * needed
+    {
+        change.window = setting((2 * needed).min(u64::from(WINDOW_ITEMS_MAX))).map(Auto::Fixed);
+    }
+    case.change(format!("let {} items be in flight", count(needed)), change)
+}
+
+/// Completions that may be unsaved.
+pub(super) fn unsaved(case: &Case<'_>) -> Advice {
+    let interval = case.facts.tuning.checkpoint_interval;
+    if case.facts.tuning.unsaved_max != Auto::Auto {
+        let change = TuningPatch { unsaved_max: Some(Auto::Auto), ..TuningPatch::default() };
+        return case.change("let as many completions be unsaved as the rate needs".to_owned(), change);
+    }
+    let half = Duration::from_millis(u64::try_from(interval.as_millis() / 2).unwrap_or(u64::MAX));
+    if half < Duration::from_millis(100) {
+        let hindrance = "the store is slower than the task; checkpoints follow one another already";
+        return case.cant("give the store a faster disk, or the task a lower rate", hindrance);
+    }
+    let change = TuningPatch { checkpoint_interval: Some(half), ..TuningPatch::default() };
+    case.change(format!("save progress every {}", span_text(half)), change)
+}
+
+/// Items that may be parked.
+pub(super) fn parked(case: &Case<'_>) -> Advice {
+    let parked_max = case.facts.tuning.parked_max.saturating_mul(2).max(1000);
+    let change = TuningPatch { parked_max: Some(parked_max), ..TuningPatch::default() };
+    let text = format!("let {} items be parked; better, see why so many fail", count(u64::from(parked_max)));
+    case.change(text, change)
+}
+
+/// The node did not come round in time: a larger burst lets it catch up, if the burst is what keeps it from that.
+pub(super) fn late(case: &Case<'_>) -> Advice {
+    // The bucket holds 10 ms of the rate, as far as the burst allows; 2 ms of it are for departures.
+    let rate = case.rate;
+    let catches_up = match case.facts.tuning.burst {
+        Burst::Items(items) => {
+            f64::from(items.get()) >= rate * 0.012 + f64::from(case.facts.tuning.batch.get())
+        }
+        Burst::Span(span) => span >= Duration::from_millis(12),
+    };
+    if !catches_up {
+        let burst = Some(Burst::Span(Duration::from_millis(100)));
+        let change = TuningPatch { burst, ..TuningPatch::default() };
+        return case.change("a larger burst lets the node catch up after a delay".to_owned(), change);
+    }
+    let hindrance = "the node's processor is too busy to start every call in time";
+    case.cant("give the node more processor time, larger batches, or fewer tasks", hindrance)
+}

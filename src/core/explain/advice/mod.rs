@@ -1,0 +1,97 @@
+//! What would help against a cause, with the settings to change.
+
+mod limits;
+mod others;
+
+use super::causes::{Cause, CauseKind};
+use super::facts::Facts;
+use super::{ADVICES_MAX, Advice, Explanation};
+use crate::lifecycle::Status;
+use crate::stall::StallReason;
+use crate::tuning_patch::TuningPatch;
+
+/// Advice against the main causes, the largest first.
+pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
+    if facts.standing.status != Status::Running {
+        return vec![others::standing(facts)];
+    }
+    if facts.live.is_none() {
+        return Vec::new();
+    }
+    if explanation.target.is_none() {
+        return explanation.waits.first().map(|(reason, _)| unpaced(*reason, facts)).into_iter().collect();
+    }
+    let mut advice: Vec<Advice> =
+        explanation.curable_causes().flat_map(|cause| about(cause, facts, explanation)).collect();
+    advice.truncate(ADVICES_MAX);
+    advice
+}
+
+/// What a cause and its cure come to.
+struct Case<'a> {
+    facts: &'a Facts,
+    kind: CauseKind,
+    /// Unit: items per second, both.
+    rate: f64,
+    cured: f64,
+}
+
+impl Case<'_> {
+    fn change(&self, text: String, change: TuningPatch) -> Advice {
+        let (change, predicted) = (Some(Box::new(change)), Some(self.cured));
+        Advice { about: self.kind, text, change, predicted, hindrance: None }
+    }
+
+    fn cant(&self, text: &str, hindrance: &str) -> Advice {
+        cant(self.kind, text, hindrance)
+    }
+}
+
+fn cant(about: CauseKind, text: &str, hindrance: &str) -> Advice {
+    let hindrance = Some(hindrance.to_owned());
+    Advice { about, text: text.to_owned(), change: None, predicted: None, hindrance }
+}
+
+fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
+    // What was lost comes back; the rest of what is missing stays so.
+    let cured = explanation.per_second(explanation.actual.saturating_add(cause.micros));
+    let case = Case { facts, kind: cause.kind, rate: facts.rate().unwrap_or(0.0), cured };
+    match cause.kind {
+        CauseKind::Stall(StallReason::WindowFull) => limits::window(&case),
+        CauseKind::Stall(StallReason::Concurrency) => vec![limits::concurrency(&case)],
+        CauseKind::Stall(StallReason::BackPressure) => vec![others::back_pressure(&case)],
+        CauseKind::Stall(StallReason::Unsaved) => vec![limits::unsaved(&case)],
+        CauseKind::Stall(StallReason::ParkedFull) => vec![limits::parked(&case)],
+        CauseKind::Stall(reason) => vec![others::stall(&case, reason)],
+        CauseKind::Retries => vec![others::retries(&case)],
+        CauseKind::Late => vec![limits::late(&case)],
+        CauseKind::Returned
+        | CauseKind::Slowed
+        | CauseKind::NoRoom
+        | CauseKind::InFlight
+        | CauseKind::NotRunning(_) => {
+            vec![others::passing(&case)]
+        }
+    }
+}
+
+/// What would make a task without a rate faster.
+fn unpaced(reason: StallReason, facts: &Facts) -> Advice {
+    let kind = CauseKind::Stall(reason);
+    // Nobody says how fast it should be: twice as fast is a step.
+    let rate = 2.0 * facts.attempts();
+    let case = Case { facts, kind, rate, cured: rate };
+    let mut advice = match reason {
+        StallReason::Concurrency => limits::concurrency(&case),
+        StallReason::WindowFull => match limits::window(&case).into_iter().next() {
+            Some(advice) => advice,
+            None => others::stall(&case, reason),
+        },
+        StallReason::BackPressure => others::back_pressure(&case),
+        StallReason::Unsaved => limits::unsaved(&case),
+        StallReason::ParkedFull => limits::parked(&case),
+        reason => others::stall(&case, reason),
+    };
+    advice.predicted = None;
+    advice
+}

@@ -1,0 +1,189 @@
+//! Causes that lie with the handler, the source, the store or the task's own course.
+
+use std::time::Duration;
+
+use super::{Advice, Case, cant};
+use crate::explain::causes::CauseKind;
+use crate::explain::facts::Facts;
+use crate::explain::text::{rate_text, round_up};
+use crate::lifecycle::{DORMANT, Status};
+use crate::settings::{Rate, RateLimit};
+use crate::stall::StallReason;
+use crate::tuning_patch::TuningPatch;
+
+/// The handler turns calls away: no setting makes it faster, a lower rate makes it steady.
+pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
+    let taken = case.facts.attempts();
+    let hindrance = "no setting makes the business faster: ask it for more, then raise the rate again";
+    match lower_rate(taken) {
+        Some(rate) if rate.as_per_second() < case.rate => Advice {
+            predicted: Some(rate.as_per_second()),
+            hindrance: Some(hindrance.to_owned()),
+            ..case.change(
+                format!(
+                    "lower the rate to what the handler takes, {rate}, so that it need not turn calls away"
+                ),
+                TuningPatch { rate: Some(RateLimit::Limited(rate)), ..TuningPatch::default() },
+            )
+        },
+        _ => case.cant("wait until the handler takes calls again", hindrance),
+    }
+}
+
+/// A rate of at most so many a second in whole numbers, of two digits where it is a large one.
+fn lower_rate(per_second: f64) -> Option<Rate> {
+    if per_second >= 10.0 {
+        let mut step = 1;
+        while per_second as u64 / step >= 100 {
+            step *= 10;
+        }
+        return Rate::per_second(per_second as u64 / step * step);
+    }
+    Rate::new((per_second * 3600.0) as u64, Duration::from_secs(3600))
+}
+
+/// Attempts beyond the first use the rate too.
+pub(super) fn retries(case: &Case<'_>) -> Advice {
+    let each = case.facts.attempts_per_item();
+    let code = case.facts.worst_code.as_ref().map_or("", |(code, _)| code.as_str());
+    let mend = match code {
+        "" => "mend what fails".to_owned(),
+        code => format!("mend what fails (most often {code})"),
+    };
+    let RateLimit::Limited(rate) = case.facts.tuning.rate else {
+        return case.cant(&mend, "attempts that fail take the place of others");
+    };
+    let more = round_up((rate.items() as f64 * each).ceil() as u64);
+    let Some(raised) = Rate::new(more, Duration::from_nanos(rate.period_ns())) else {
+        return case.cant(&mend, "the rate is as high as it can be");
+    };
+    let text = format!("{mend}; or raise the rate to {raised}, since an item takes {each:.2} attempts");
+    let change = TuningPatch { rate: Some(RateLimit::Limited(raised)), ..TuningPatch::default() };
+    let extra = raised.as_per_second() - rate.as_per_second();
+    let hindrance = case.facts.free_rate.filter(|free| *free < extra);
+    let hindrance = hindrance.map(|free| format!("the node has only {} left", rate_text(free)));
+    Advice { hindrance, ..case.change(text, change) }
+}
+
+/// Why no setting of the task helps under a limit.
+const SHARED: &str = "all tasks under the limit share it, on all nodes";
+
+fn named_limit(case: &Case<'_>) -> Option<Advice> {
+    let name = case.facts.limit.as_ref()?.name.as_ref()?;
+    let text =
+        format!("raise the limit {name} (`windrow limit set {name}`), or stop another task that uses it");
+    Some(case.cant(&text, SHARED))
+}
+
+/// What has no setting of its own.
+pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
+    if let (StallReason::Limit, Some(advice)) = (reason, named_limit(case)) {
+        return advice;
+    }
+    let (text, hindrance) = match reason {
+        StallReason::HandlerSlots => (
+            "give the business more workers or slots",
+            "no setting of the task helps: its handler works on as many items as it can, or its share of the business allows",
+        ),
+        StallReason::RetryWait => (
+            "a shorter back-off, if the handler recovers sooner",
+            "nothing else is left to send until the waits are over",
+        ),
+        StallReason::SourceWait => (
+            "a faster disk, smaller rows, or a lower rate",
+            "the source delivers as fast as it can: nothing to set",
+        ),
+        StallReason::Checkpoint => (
+            "see why so many items fail; give the store a faster disk",
+            "failures are written before more may fail: nothing to set",
+        ),
+        StallReason::Trust => (
+            "look at the database: it doesn't answer in time",
+            "nothing may leave while the node can't prove that the task is its own",
+        ),
+        StallReason::Canary => (
+            "wait for the canary; when it stops the task, start it to go on with the rest",
+            "everything else is held back until its items are settled",
+        ),
+        StallReason::Tail => {
+            ("wait for the last answers", "everything has left: no setting makes the last calls faster")
+        }
+        StallReason::HandlerDown => (
+            "start the handler, or correct where it is reached; it is called again by itself",
+            "no setting helps while it doesn't answer; nothing is charged for it",
+        ),
+        StallReason::SingleFile => (
+            "look at what ended the node while these items were in flight",
+            "single file ends by itself once every suspect has been tried",
+        ),
+        StallReason::Limit => ("raise the limit of its business, or stop another task that uses it", SHARED),
+        StallReason::WindowFull
+        | StallReason::Concurrency
+        | StallReason::BackPressure
+        | StallReason::ParkedFull
+        | StallReason::Unsaved => ("see the settings", "nothing is known of it"),
+    };
+    case.cant(text, hindrance)
+}
+
+/// What passes by itself.
+pub(super) fn passing(case: &Case<'_>) -> Advice {
+    let (text, hindrance) = match case.kind {
+        CauseKind::Returned => (
+            "give the node more processor time, or the task larger batches",
+            "what can't leave within 2 ms of its time goes back, so that the promised burst holds",
+        ),
+        CauseKind::Slowed => {
+            ("ask the business", "its handler asked for the lower rate; that ends by itself")
+        }
+        CauseKind::NoRoom => (
+            "move the shard to a node with more room, raise the node's capacity, or stop another task there",
+            "what doesn't fit is asked for again every 5 s; no setting of the task makes room",
+        ),
+        CauseKind::NotRunning(_) => {
+            ("look at the task's runs and its log", "no setting brings back time without a run")
+        }
+        _ => (
+            "wait: nothing is wrong",
+            "what has left is counted once it is settled; a young task, or retries, put that off",
+        ),
+    };
+    case.cant(text, hindrance)
+}
+
+/// What a task that doesn't run waits for.
+pub(super) fn standing(facts: &Facts) -> Advice {
+    let status = facts.standing.status;
+    let reason = facts.standing.reason.as_deref();
+    let kind = CauseKind::NotRunning(status);
+    let fits = facts.free_rate.and_then(lower_rate).filter(|free| Some(free.as_per_second()) < facts.rate());
+    let (text, hindrance) = match (status, reason) {
+        (Status::Queued, Some("capacity" | "too_big")) => {
+            if let Some(free) = fits {
+                let change = Some(Box::new(TuningPatch {
+                    rate: Some(RateLimit::Limited(free)),
+                    ..TuningPatch::default()
+                }));
+                let text = format!("lower the rate to {free}, which this node has left; or add a node");
+                let predicted = Some(free.as_per_second());
+                return Advice { about: kind, text, change, predicted, hindrance: None };
+            }
+            ("add a node, or stop another task", "no node has room for the rate")
+        }
+        (Status::Queued, Some("no_node")) => {
+            ("undrain a node that serves its pool, or start one", "none takes tasks now")
+        }
+        (Status::Queued | Status::Recovering, Some(DORMANT)) => {
+            ("start it", "it rested too long for a node to take it by itself")
+        }
+        (Status::Queued, _) => ("wait: a node takes it as soon as it may", "nothing of it runs yet"),
+        (Status::Recovering, _) => {
+            ("recover it now, or see its log for what failed", "it is tried again by itself")
+        }
+        (Status::AwaitingBusiness, _) => ("ask the business", "it has not said yet that it is ready"),
+        (Status::Created | Status::Stopped, _) => ("start it", "it runs only once it is started"),
+        (Status::Stopping, _) => ("wait: it drains", "no new calls"),
+        _ => ("nothing to do", "its items are done"),
+    };
+    cant(kind, text, hindrance)
+}

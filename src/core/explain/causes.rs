@@ -1,0 +1,134 @@
+//! Where the permits of a span went that settled nothing.
+
+use super::facts::Facts;
+use super::hints;
+use crate::lifecycle::Status;
+use crate::permits::MICRO;
+use crate::settings::RateLimit;
+use crate::stall::StallReason;
+
+/// What kept a permit from settling an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CauseKind {
+    /// Nothing could leave for this reason.
+    Stall(StallReason),
+    /// It was used for a repeat.
+    Retries,
+    /// It was granted and came back.
+    Returned,
+    /// The node did not come round to it.
+    Late,
+    /// The handler asked for a lower rate.
+    Slowed,
+    /// A node has no room for the part of the rate that a run should have.
+    NoRoom,
+    /// It was used, and the item has no final verdict yet; negative when more was settled than left.
+    InFlight,
+    /// Nothing of the task ran.
+    NotRunning(Status),
+}
+
+/// A part of what is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// What it is.
+    pub kind: CauseKind,
+    /// How much. Unit: millionths of an item over the span.
+    pub micros: i64,
+    /// What is known of it, in plain words; empty where the title says all.
+    pub text: String,
+}
+
+impl CauseKind {
+    /// The slug in JSON.
+    pub fn slug(self) -> &'static str {
+        match self {
+            CauseKind::Stall(reason) => reason.as_str(),
+            CauseKind::Retries => "retries",
+            CauseKind::Returned => "returned",
+            CauseKind::Late => "late",
+            CauseKind::Slowed => "slowed",
+            CauseKind::NoRoom => "no_room",
+            CauseKind::InFlight => "in_flight",
+            // It runs now, and didn't for a part of the span.
+            CauseKind::NotRunning(Status::Running) => "not_running",
+            CauseKind::NotRunning(status) => status.as_str(),
+        }
+    }
+
+    /// Two or three words for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            CauseKind::Stall(reason) => stall_title(reason),
+            CauseKind::Retries => "repeated attempts",
+            CauseKind::Returned => "came back unused",
+            CauseKind::Late => "node too late",
+            CauseKind::Slowed => "handler slow-down",
+            CauseKind::NoRoom => "no room on node",
+            CauseKind::InFlight => "not settled yet",
+            CauseKind::NotRunning(_) => "not running",
+        }
+    }
+}
+
+fn stall_title(reason: StallReason) -> &'static str {
+    match reason {
+        StallReason::WindowFull => "window full",
+        StallReason::Concurrency => "concurrency",
+        StallReason::HandlerSlots => "handler slots",
+        StallReason::BackPressure => "handler back-off",
+        StallReason::RetryWait => "retry waiting",
+        StallReason::ParkedFull => "parked full",
+        StallReason::SourceWait => "source waiting",
+        StallReason::Unsaved => "unsaved limit",
+        StallReason::Checkpoint => "failures unwritten",
+        StallReason::Trust => "no trust",
+        StallReason::Canary => "canary",
+        StallReason::Tail => "last answers",
+        StallReason::SingleFile => "single file",
+        StallReason::Limit => "shared limit",
+        StallReason::HandlerDown => "handler down",
+    }
+}
+
+/// So many items in millionths.
+pub(super) fn micros(items: u64) -> i64 {
+    signed(items.saturating_mul(MICRO))
+}
+
+fn signed(micros: u64) -> i64 {
+    i64::try_from(micros).unwrap_or(i64::MAX)
+}
+
+/// Every cause that has a part, the largest first. Their sum is what was due less what was settled.
+pub(super) fn of(facts: &Facts) -> Vec<Cause> {
+    let permits = &facts.permits;
+    let stalls = StallReason::ALL.into_iter().zip(permits.lost);
+    let mut parts: Vec<(CauseKind, i64)> =
+        stalls.map(|(reason, lost)| (CauseKind::Stall(reason), signed(lost))).collect();
+    parts.extend([
+        (CauseKind::Retries, signed(permits.repeats)),
+        (CauseKind::Returned, signed(permits.returned)),
+        (CauseKind::Late, signed(permits.late)),
+        (CauseKind::Slowed, signed(permits.slowed)),
+    ]);
+    // What is left of the sum: first attempts without a verdict, and what the bucket holds more than it did before.
+    let known: i64 = parts.iter().map(|(_, micros)| micros).sum();
+    parts.push((CauseKind::InFlight, signed(permits.due) - known - micros(facts.settled)));
+    parts.push((CauseKind::NotRunning(facts.standing.status), idle(facts)));
+    // A run is given permits at the rate that it may have, so these are not among those that were due.
+    let no_room = facts.held_back.iter().map(|run| run.lost(facts.covered)).sum();
+    parts.push((CauseKind::NoRoom, signed(no_room)));
+    parts.retain(|(_, micros)| *micros != 0);
+    parts.sort_by_key(|(_, micros)| std::cmp::Reverse(*micros));
+    let cause = |(kind, micros)| Cause { kind, micros, text: hints::of(kind, facts) };
+    parts.into_iter().map(cause).collect()
+}
+
+/// What the rate would have given while nothing of the task ran.
+fn idle(facts: &Facts) -> i64 {
+    let RateLimit::Limited(rate) = facts.tuning.rate else { return 0 };
+    let units = facts.idle.as_nanos().saturating_mul(u128::from(rate.items()));
+    let micros = units.saturating_mul(u128::from(MICRO)) / u128::from(rate.period_ns());
+    i64::try_from(micros).unwrap_or(i64::MAX)
+}

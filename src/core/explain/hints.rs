@@ -1,0 +1,105 @@
+//! What is known of a cause, beside how much it is.
+
+use super::causes::CauseKind;
+use super::facts::{Facts, Head, SharedLimit};
+use super::text::{count, counted, time};
+use crate::lifecycle::Status;
+use crate::stall::StallReason;
+
+/// A few words beside the numbers of a cause; empty where its title says all.
+pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
+    match kind {
+        CauseKind::Stall(reason) => stall(reason, facts),
+        CauseKind::Retries => retries(facts),
+        CauseKind::Returned => "granted, but the node could not send them in time".to_owned(),
+        CauseKind::Late => "nothing was in the way: the node came round too late".to_owned(),
+        CauseKind::Slowed => "the handler asked for a lower rate for a while".to_owned(),
+        CauseKind::NoRoom => facts
+            .held_back
+            .first()
+            .map_or_else(String::new, |run| format!("{} instead of {}", run.rate, run.wanted)),
+        CauseKind::InFlight => "left, and without a final verdict so far".to_owned(),
+        CauseKind::NotRunning(Status::Running) => format!("nothing of it ran for {}", time(facts.idle)),
+        CauseKind::NotRunning(status) => match (facts.standing.reason.as_deref(), &facts.standing.text) {
+            (Some("start_at"), Some(text)) => format!("{status}: {text}"),
+            (Some(reason), _) => format!("{status} ({reason})"),
+            (None, _) => status.to_string(),
+        },
+    }
+}
+
+fn stall(reason: StallReason, facts: &Facts) -> String {
+    let live = facts.live.clone().unwrap_or_default();
+    match reason {
+        StallReason::WindowFull => match live.head {
+            Some(head) => format!("held by {}", held_by(&head)),
+            None => format!("all {} items of it had left", count(live.window)),
+        },
+        StallReason::Concurrency => format!("{} may be in flight", counted(live.concurrency, "item")),
+        StallReason::HandlerSlots => match live.handler_slots {
+            Some(slots) => format!("the handler works on {} at once", counted(slots, "item")),
+            None => "the handler had no free slot".to_owned(),
+        },
+        StallReason::BackPressure => {
+            "429, a 503 with a time, or a pause that the handler asked for".to_owned()
+        }
+        StallReason::RetryWait if live.troubled == 1 => "1 item waits for its next attempt".to_owned(),
+        StallReason::RetryWait => format!("{} items wait for their next attempt", count(live.troubled)),
+        StallReason::ParkedFull if live.parked == 1 => "1 item is parked".to_owned(),
+        StallReason::ParkedFull => format!("{} items are parked", count(live.parked)),
+        StallReason::SourceWait => "the rows were not there yet".to_owned(),
+        StallReason::Unsaved => "completions could not be saved fast enough".to_owned(),
+        StallReason::Checkpoint => "failures could not be written fast enough".to_owned(),
+        StallReason::Trust => "the node could not prove to the database that the task is its own".to_owned(),
+        StallReason::Canary => "everything but the canary is held back".to_owned(),
+        StallReason::Tail => "everything has left".to_owned(),
+        StallReason::HandlerDown => facts
+            .handler
+            .text()
+            .unwrap_or_else(|| "the handler didn't answer: one probe at a time left until it did".to_owned()),
+        StallReason::SingleFile => "one item at a time, since the node ended again and again".to_owned(),
+        StallReason::Limit => match &facts.limit {
+            Some(limit) => shared(limit),
+            None => "the limit is used up by all tasks that share it".to_owned(),
+        },
+    }
+}
+
+/// Who shares a limit, and how many they are.
+fn shared(limit: &SharedLimit) -> String {
+    let users = match limit.businesses.join(", ") {
+        none if none.is_empty() => none,
+        users => format!(", which {users} use,"),
+    };
+    let (runs, nodes) = (counted(limit.runs, "run"), counted(limit.nodes as u64, "node"));
+    format!("{}{users} is shared by {runs} on {nodes}", limit.title)
+}
+
+/// The item at the head of the window.
+pub(super) fn held_by(head: &Head) -> String {
+    let doing = if head.waits { ", which it waits for" } else { "" };
+    format!("#{} (attempt {}{doing}, {})", count(head.index.0), head.attempt, time(head.age))
+}
+
+fn retries(facts: &Facts) -> String {
+    let each = facts.attempts_per_item();
+    match &facts.worst_code {
+        Some((code, times)) => format!("{each:.2} attempts an item; most often {code} (×{})", count(*times)),
+        None => format!("{each:.2} attempts an item"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        let shared = |runs, nodes| {
+            let title = "the limit vendor-x".to_owned();
+            shared(&SharedLimit { title, name: None, businesses: Vec::new(), runs, nodes })
+        };
+        assert_eq!(shared(1, 1), "the limit vendor-x is shared by 1 run on 1 node");
+        assert_eq!(shared(1200, 2), "the limit vendor-x is shared by 1,200 runs on 2 nodes");
+    }
+}

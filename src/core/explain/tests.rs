@@ -1,0 +1,334 @@
+//! Explanations of spans whose numbers are known.
+
+use super::*;
+use crate::handler_sight::HandlerSight;
+use crate::ids::{ItemIndex, WallMs};
+use crate::lifecycle::Status;
+use crate::permits::{MICRO, Permits};
+use crate::settings::{Auto, RateLimit};
+use crate::task::Tuning;
+use crate::verdict::{FailureClass, HandlerState, LastError, Outage};
+
+const TUNING: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,
+"window":"auto","batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,
+"backoff":"1s..60s x2 jitter 20%","on_exhausted":"abandon","error_budget":"none","error_window":"30s",
+"checkpoint_interval":"1s","unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,
+"ordered":false}"#;
+
+fn tuning(change: &str) -> Tuning {
+    let whole: Tuning = serde_json::from_str(TUNING).expect("sound");
+    let patch: TuningPatch = serde_json::from_str(change).expect("sound");
+    patch.apply(&whole)
+}
+
+/// A minute at 500/s of which `settled` items were settled; the rest has no fate yet.
+fn minute(settled: u64, change: &str) -> Facts {
+    let permits = Permits { due: 30_000 * MICRO, first: settled * MICRO, ..Permits::default() };
+    let live = Live { in_flight: 64, concurrency: 64, window: 4096, ..Live::default() };
+    Facts {
+        covered: Duration::from_secs(60),
+        idle: Duration::ZERO,
+        permits,
+        settled,
+        latency: Latency::default(),
+        tuning: tuning(change),
+        standing: Standing { status: Status::Running, reason: None, text: None },
+        live: Some(live),
+        worst_code: None,
+        free_rate: None,
+        held_back: Vec::new(),
+        handler: HandlerSight::default(),
+        limit: None,
+    }
+}
+
+/// Its missing permits were lost for one reason.
+fn lost(settled: u64, reason: StallReason, change: &str) -> Facts {
+    let mut facts = minute(settled, change);
+    facts.permits.lost[reason as usize] = (30_000 - settled) * MICRO;
+    facts
+}
+
+fn millis(ms: u64) -> Option<Duration> {
+    Some(Duration::from_millis(ms))
+}
+
+fn change(explanation: &Explanation) -> String {
+    let change = explanation.advice.first().and_then(|advice| advice.change.clone()).expect("a change");
+    serde_json::to_string(&change).expect("a patch can be written")
+}
+
+/// What holds of every explanation.
+fn explained(facts: &Facts) -> Explanation {
+    let explanation = explain(facts);
+    let sum: i64 = explanation.causes.iter().map(|cause| cause.micros).sum();
+    assert_eq!(Some(sum), explanation.missing().or(Some(0)), "{explanation:#?}");
+    assert!(!explanation.why.is_empty());
+    assert!(explanation.causes.is_sorted_by_key(|cause| -cause.micros));
+    for advice in &explanation.advice {
+        assert!(!advice.text.is_empty() && (advice.change.is_some() || advice.hindrance.is_some()));
+    }
+    explanation
+}
+
+#[test]
+fn what_a_node_has_no_room_for_is_missing_as_long_as_it_was_refused() {
+    let mut facts = minute(30_000, "{}");
+    let limit = |text: &str| RateLimit::Limited(text.parse().expect("a rate"));
+    let held = |age| HeldBack {
+        rate: limit("500/s"),
+        wanted: limit("1000/s"),
+        age: Duration::from_secs(age),
+        why: "it needs 1000/s".to_owned(),
+    };
+    facts.held_back = vec![held(20)];
+    let explanation = explained(&facts);
+    assert_eq!((explanation.target, explanation.missing()), (Some(40_000_000_000), Some(10_000_000_000)));
+    assert_eq!(
+        (explanation.causes[0].kind, explanation.causes[0].kind.slug()),
+        (CauseKind::NoRoom, "no_room")
+    );
+    assert_eq!(explanation.causes[0].text, "500/s instead of 1000/s");
+    assert!(
+        explanation.why.contains("no room") && explanation.why.contains("it needs 1000/s"),
+        "{}",
+        explanation.why
+    );
+    assert!(explanation.advice[0].text.starts_with("move the shard"), "{:?}", explanation.advice);
+    facts.held_back = vec![held(600), HeldBack { rate: RateLimit::Unlimited, ..held(9) }];
+    assert_eq!(
+        explained(&facts).missing(),
+        Some(30_000_000_000),
+        "of this minute; what has no rate misses none"
+    );
+}
+
+#[test]
+fn a_window_that_a_slow_item_holds_is_made_larger_than_it_lasts() {
+    let mut facts = lost(18_744, StallReason::WindowFull, r#"{"window":600}"#);
+    facts.permits.lost[StallReason::WindowFull as usize] -= 984 * MICRO;
+    facts.permits.lost[StallReason::BackPressure as usize] = 834 * MICRO;
+    facts.permits.lost[StallReason::RetryWait as usize] = 150 * MICRO;
+    (facts.latency.p95, facts.latency.p99) = (millis(2410), millis(2410));
+    let head = Head { index: ItemIndex(71_204), attempt: 4, waits: false, age: Duration::from_secs(2) };
+    let live = Live { in_flight: 600, concurrency: 2000, window: 600, head: Some(head), ..Live::default() };
+    facts.live = Some(live);
+    let explanation = explained(&facts);
+    assert_eq!(explanation.target, Some(30_000_000_000));
+    assert!((explanation.per_second(explanation.actual) - 312.4).abs() < 1e-9);
+    let slugs: Vec<&str> = explanation.causes.iter().map(|cause| cause.kind.slug()).collect();
+    assert_eq!(slugs, ["window_full", "back_pressure", "retry_wait"]);
+    assert!((explanation.per_second(explanation.causes[0].micros) - 171.2).abs() < 1e-9);
+    assert_eq!(explanation.causes[0].text, "held by #71,204 (attempt 4, 2.00 s)");
+    assert_eq!(explanation.why, "by Little's law 500.0/s × p95 2.41 s needs ≈ 1,205 slots, window is 600");
+    assert_eq!(change(&explanation), r#"{"window":1900}"#);
+    let predicted = explanation.advice[0].predicted.expect("a prediction");
+    assert!((predicted - 483.6).abs() < 1e-9, "{predicted}");
+}
+
+#[test]
+fn a_window_held_by_one_straggler_names_it_and_may_park_it_sooner() {
+    let mut facts = lost(15_000, StallReason::WindowFull, r#"{"window":100}"#);
+    (facts.latency.p95, facts.latency.longest) = (millis(20), millis(4000));
+    let head = Head { index: ItemIndex(900), attempt: 1, waits: false, age: Duration::from_millis(700) };
+    facts.live = Some(Live { window: 100, concurrency: 64, head: Some(head), ..Live::default() });
+    let explanation = explained(&facts);
+    assert!(explanation.why.contains("#900 (attempt 1, 700 ms)"), "{}", explanation.why);
+    assert_eq!(change(&explanation), r#"{"window":2500}"#);
+    let other = explanation.advice[1].change.clone().expect("a change");
+    assert_eq!(other.straggler_after, millis(100));
+}
+
+#[test]
+fn too_few_slots_are_raised_to_what_littles_law_asks_for_and_the_window_with_them() {
+    let mut facts = lost(6_000, StallReason::Concurrency, r#"{"concurrency":20,"window":20}"#);
+    facts.latency.p95 = millis(200);
+    facts.live = Some(Live { in_flight: 20, concurrency: 20, window: 20, ..Live::default() });
+    let explanation = explained(&facts);
+    assert_eq!(
+        explanation.why,
+        "by Little's law 500.0/s × p95 200 ms needs ≈ 100 slots, 20 may be in flight"
+    );
+    assert_eq!(change(&explanation), r#"{"concurrency":150,"window":300}"#);
+    assert_eq!(explanation.advice[0].predicted.map(f64::round), Some(500.0));
+}
+
+#[test]
+fn an_automatic_concurrency_is_raised_by_its_bound() {
+    let mut facts = lost(6_000, StallReason::Concurrency, r#"{"max_concurrency":80}"#);
+    facts.latency.p95 = millis(1000);
+    facts.live = Some(Live { in_flight: 80, concurrency: 80, window: 4096, ..Live::default() });
+    assert_eq!(change(&explained(&facts)), r#"{"max_concurrency":750}"#);
+}
+
+#[test]
+fn an_ordered_task_is_told_why_nothing_helps() {
+    let facts = lost(600, StallReason::Concurrency, r#"{"ordered":true}"#);
+    let explanation = explained(&facts);
+    assert_eq!(explanation.advice[0].change, None);
+    assert!(explanation.advice[0].hindrance.as_ref().is_some_and(|text| text.contains("ordered")));
+}
+
+#[test]
+fn a_handler_that_turns_calls_away_gets_the_rate_that_it_takes() {
+    let explanation = explained(&lost(8_130, StallReason::BackPressure, "{}"));
+    assert_eq!(change(&explanation), r#"{"rate":"130/s"}"#);
+    assert!(explanation.why.contains("it took 135.5/s of the 500.0/s"), "{}", explanation.why);
+    assert!(explanation.advice[0].hindrance.is_some(), "the old target stays out of reach");
+}
+
+#[test]
+fn repeats_are_a_cause_and_the_rate_is_raised_by_their_factor() {
+    let mut facts = minute(20_000, "{}");
+    facts.permits.repeats = 10_000 * MICRO;
+    facts.worst_code = Some(("HTTP_500".to_owned(), 10_000));
+    facts.free_rate = Some(100.0);
+    let explanation = explained(&facts);
+    assert_eq!(explanation.causes[0].kind, CauseKind::Retries);
+    assert_eq!(change(&explanation), r#"{"rate":"750/s"}"#);
+    assert!(
+        explanation.why.contains("500.0/s settles at most 333.3/s; most often HTTP_500 ×10,000"),
+        "{}",
+        explanation.why
+    );
+    let hindrance = explanation.advice[0].hindrance.as_deref();
+    assert_eq!(hindrance, Some("the node has only 100.0/s left"));
+}
+
+#[test]
+fn a_slow_source_has_nothing_to_set() {
+    let explanation = explained(&lost(3_000, StallReason::SourceWait, "{}"));
+    assert!(explanation.why.contains("the source delivers 50.0/s"), "{}", explanation.why);
+    assert_eq!(explanation.advice[0].change, None);
+}
+
+#[test]
+fn every_stall_has_a_title_an_advice_or_a_reason_why_there_is_none() {
+    for reason in StallReason::ALL {
+        let explanation = explained(&lost(1_000, reason, "{}"));
+        assert_eq!(explanation.causes[0].kind, CauseKind::Stall(reason));
+        assert_eq!(explanation.advice[0].about, CauseKind::Stall(reason), "{reason:?}");
+        assert!(!explanation.causes[0].kind.title().is_empty());
+        assert_ne!(explanation.advice[0].hindrance.as_deref(), Some("nothing is known of it"), "{reason:?}");
+    }
+}
+
+#[test]
+fn what_has_left_and_is_not_settled_is_a_cause_that_may_be_negative() {
+    let mut facts = minute(29_000, "{}");
+    facts.permits.first = 28_000 * MICRO;
+    facts.permits.late = 2_000 * MICRO;
+    let explanation = explained(&facts);
+    let last = explanation.causes.last().expect("two causes");
+    assert_eq!((last.kind, last.micros), (CauseKind::InFlight, -1_000_000_000));
+    assert_eq!(explanation.causes[0].kind, CauseKind::Late);
+}
+
+#[test]
+fn a_task_at_its_rate_is_told_so() {
+    let explanation = explained(&minute(29_990, "{}"));
+    assert_eq!(explanation.why, "the task reaches its rate");
+    assert_eq!(explanation.advice, []);
+}
+
+#[test]
+fn time_without_a_run_is_a_cause_and_a_task_that_waits_says_for_what() {
+    let mut facts = minute(0, "{}");
+    (facts.permits, facts.idle, facts.live) = (Permits::default(), facts.covered, None);
+    facts.free_rate = Some(388.0);
+    facts.standing = Standing {
+        status: Status::Queued,
+        reason: Some("capacity".to_owned()),
+        text: Some("it needs 500/s".to_owned()),
+    };
+    let explanation = explained(&facts);
+    assert_eq!(explanation.target, Some(30_000_000_000));
+    assert_eq!(explanation.causes[0].kind.slug(), "queued");
+    assert_eq!(explanation.why, "the task is queued (capacity): it needs 500/s");
+    assert_eq!(change(&explanation), r#"{"rate":"380/s"}"#);
+}
+
+#[test]
+fn a_task_without_a_rate_has_no_target_but_something_that_bounds_it() {
+    let mut facts = minute(12_000, r#"{"rate":"unlimited"}"#);
+    facts.latency.p50 = millis(300);
+    facts.latency.p95 = millis(320);
+    let mut live = Live { in_flight: 64, concurrency: 64, age: Duration::from_secs(100), ..Live::default() };
+    live.stalled[StallReason::Concurrency as usize] = Duration::from_secs(93);
+    live.stalled[StallReason::SourceWait as usize] = Duration::from_secs(2);
+    facts.live = Some(live);
+    let explanation = explained(&facts);
+    assert_eq!((explanation.target, explanation.causes.len()), (None, 0));
+    assert_eq!(explanation.waits, [(StallReason::Concurrency, 930_000), (StallReason::SourceWait, 20_000)]);
+    assert!(explanation.why.contains("93 % of its time"), "{}", explanation.why);
+    assert_eq!(change(&explanation), r#"{"concurrency":200}"#);
+}
+
+#[test]
+fn tiny_rates_are_exact() {
+    let mut facts = minute(0, r#"{"rate":"1/h"}"#);
+    facts.permits.due = 16_666;
+    facts.permits.lost[StallReason::WindowFull as usize] = 16_666;
+    let explanation = explained(&facts);
+    assert_eq!(explanation.missing(), Some(16_666));
+    assert_eq!(rate_text(explanation.per_second(16_666)), "1.0/h");
+    assert!(matches!(facts.tuning.rate, RateLimit::Limited(_)) && facts.tuning.window == Auto::Auto);
+}
+
+fn failing(code: &'static str, down_since: Option<i64>) -> HandlerSight {
+    let (index, example) = (ItemIndex(7), "no such field".to_owned());
+    let (since, at) = (WallMs(10_000), WallMs(49_000));
+    let class = FailureClass::Faulty;
+    let error = LastError { class, code: code.into(), example, index, count: 12, since, at };
+    let state = HandlerState {
+        outage: down_since.map(|since| Outage { since: WallMs(since), probes: 4 }),
+        next_probe_in: down_since.map(|_| Duration::from_secs(8)),
+        error: Some(error),
+        ..HandlerState::default()
+    };
+    HandlerSight::of([("n1", &state)], WallMs(50_000))
+}
+
+#[test]
+fn a_handler_that_is_down_is_named_with_the_code_the_item_and_since_when() {
+    let facts =
+        Facts { handler: failing("CONNECT", Some(10_000)), ..lost(0, StallReason::HandlerDown, "{}") };
+    let said = "handler down for 40s (CONNECT at item 7: no such field); next probe in 8s";
+    let explanation = explained(&facts);
+    assert_eq!(explanation.why, format!("handler down: {said}"));
+    assert_eq!(explanation.causes[0].text, said);
+}
+
+#[test]
+fn calls_that_fail_are_told_also_where_no_permit_is_lost() {
+    let facts = Facts { handler: failing("HTTP_400", None), ..minute(30_000, "{}") };
+    assert_eq!(
+        explained(&facts).why,
+        "the task reaches its rate; 12 calls failed in 39s, the last with HTTP_400 at item 7: no such field"
+    );
+}
+
+#[test]
+fn what_is_not_to_run_misses_nothing() {
+    for status in [Status::Created, Status::Stopped, Status::Finished, Status::Cancelled] {
+        let mut facts = lost(20_000, StallReason::Limit, "{}");
+        facts.standing.status = status;
+        let explanation = explained(&facts);
+        assert_eq!((explanation.target, explanation.causes.len()), (None, 0), "{status}");
+        assert!(explanation.waits.is_empty(), "{status}");
+    }
+}
+
+#[test]
+fn a_cause_below_a_hundredth_of_the_rate_gets_no_advice() {
+    let mut facts = minute(29_000, "{}");
+    (facts.permits.late, facts.permits.slowed) = (250 * MICRO, 750 * MICRO);
+    let explanation = explained(&facts);
+    let about: Vec<CauseKind> = explanation.advice.iter().map(|advice| advice.about).collect();
+    assert_eq!(about, [CauseKind::Slowed], "250 of 30,000 are no matter");
+}
+
+#[test]
+fn high_rates_are_written_as_settings_are() {
+    assert_eq!([99_999.0, 1000.2, 999.94, 5.0].map(rate_text), ["99999/s", "1000/s", "999.9/s", "5.0/s"]);
+}

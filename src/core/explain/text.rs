@@ -1,0 +1,73 @@
+//! Numbers as people read them.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::permits::MICRO;
+
+/// An amount over a span as items per second.
+pub(super) fn per_second(micros: i64, span: Duration) -> f64 {
+    let seconds = span.as_secs_f64();
+    if seconds > 0.0 { micros as f64 / MICRO as f64 / seconds } else { 0.0 }
+}
+
+/// Items per second as people say it: `312.4/s`, `0.250/s`, `1.0/h`.
+pub fn rate_text(per_second: f64) -> String {
+    rate_like(per_second, per_second)
+}
+
+/// The same in the unit in which another rate is written, so that people can compare the two.
+pub fn rate_like(per_second: f64, like: f64) -> String {
+    match like.abs() {
+        size if size < 1e-9 => "0.0/s".to_owned(),
+        size if size < 0.01 => format!("{:.1}/h", per_second * 3600.0),
+        size if size < 1.0 => format!("{per_second:.3}/s"),
+        size if size < 1000.0 => format!("{per_second:.1}/s"),
+        // As a setting is written.
+        _ => format!("{per_second:.0}/s"),
+    }
+}
+
+/// So many of something that has a regular plural: `1 node`, `1,205 items`.
+pub(super) fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number))
+}
+
+/// A number with its thousands apart: `1,205`.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap_or_default())
+        .collect();
+    groups.join(",")
+}
+
+/// A time to three digits: `2.41 s`, `118 ms`.
+pub(super) fn time(span: Duration) -> String {
+    let seconds = span.as_secs_f64();
+    match seconds {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 10.0 => format!("{s:.1} s"),
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 0.01 => format!("{:.0} ms", s * 1e3),
+        s => format!("{:.2} ms", s * 1e3),
+    }
+}
+
+/// The next number of two digits and zeros: 1,205 is 1,300.
+pub(super) fn round_up(number: u64) -> u64 {
+    let mut step = 1;
+    while number / step >= 100 {
+        step *= 10;
+    }
+    number.div_ceil(step) * step
+}
+
+/// As a setting; none is zero.
+pub(super) fn setting(number: u64) -> Option<NonZeroU32> {
+    NonZeroU32::new(u32::try_from(number).unwrap_or(u32::MAX))
+}

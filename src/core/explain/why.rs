@@ -1,0 +1,145 @@
+//! The sentences that say why, with the numbers.
+
+use std::time::Duration;
+
+use super::Explanation;
+use super::causes::{Cause, CauseKind};
+use super::facts::Facts;
+use super::hints::{self, held_by};
+use super::text::{count, rate_text, time};
+use crate::lifecycle::Status;
+use crate::stall::StallReason;
+
+/// Over less time nothing can be said.
+const KNOWN_MIN: Duration = Duration::from_secs(2);
+
+/// A few sentences. What goes wrong with the handler is said also where no permit is lost for it.
+pub(super) fn of(facts: &Facts, explanation: &Explanation) -> String {
+    let why = pace(facts, explanation);
+    match facts.handler.text() {
+        Some(said) if !why.contains(&said) => format!("{why}; {said}"),
+        _ => why,
+    }
+}
+
+fn pace(facts: &Facts, explanation: &Explanation) -> String {
+    if facts.live.is_none() || facts.standing.status != Status::Running {
+        return standing(facts);
+    }
+    if facts.covered < KNOWN_MIN {
+        return "the run has just begun: ask again in a few seconds".to_owned();
+    }
+    if explanation.target.is_none() {
+        return unpaced(facts, explanation);
+    }
+    match explanation.main_causes().next() {
+        Some(cause) => cause_text(cause, facts),
+        None => "the task reaches its rate".to_owned(),
+    }
+}
+
+fn standing(facts: &Facts) -> String {
+    let standing = &facts.standing;
+    let reason = standing.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let text = standing.text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+    match standing.status {
+        Status::Running => format!("the task runs, but nothing of it on this node{reason}{text}"),
+        status => format!("the task is {status}{reason}{text}"),
+    }
+}
+
+fn unpaced(facts: &Facts, explanation: &Explanation) -> String {
+    let begins = "no rate limits the task";
+    let Some((reason, share)) = explanation.waits.first() else {
+        return format!(
+            "{begins}, and it waits for nothing: the handler and the node are as fast as they are"
+        );
+    };
+    let percent = f64::from(*share) / 10_000.0;
+    let hint = hints::of(CauseKind::Stall(*reason), facts);
+    let law = match (reason, facts.latency.p50) {
+        (StallReason::Concurrency, Some(p50)) => {
+            let slots = facts.live.as_ref().map_or(0, |live| live.concurrency);
+            format!("; {} slots ÷ p50 {} is the most they carry", count(slots), time(p50))
+        }
+        _ => String::new(),
+    };
+    let title = CauseKind::Stall(*reason).title();
+    format!("{begins}; {percent:.0} % of its time since the run began it waited: {title} ({hint}){law}")
+}
+
+fn cause_text(cause: &Cause, facts: &Facts) -> String {
+    let live = facts.live.clone().unwrap_or_default();
+    let rate = facts.rate().unwrap_or(0.0);
+    match cause.kind {
+        CauseKind::Stall(StallReason::WindowFull) => window(facts, rate, live.window),
+        CauseKind::Stall(StallReason::Concurrency) => match facts.usual_latency() {
+            Some(latency) => little(rate, latency, &format!("{} may be in flight", count(live.concurrency))),
+            None => format!("all {} slots are taken", count(live.concurrency)),
+        },
+        CauseKind::Stall(StallReason::HandlerSlots) => {
+            let slots = live.handler_slots.map_or_else(|| "too few".to_owned(), count);
+            match facts.usual_latency() {
+                Some(latency) => little(rate, latency, &format!("the handler has {slots}")),
+                None => format!("the handler has {slots} slots, and all are taken"),
+            }
+        }
+        CauseKind::Stall(StallReason::BackPressure) => format!(
+            "the handler turns calls away: it took {} of the {} that the rate gives",
+            rate_text(facts.attempts()),
+            rate_text(rate)
+        ),
+        CauseKind::Stall(StallReason::SourceWait) => {
+            format!("the source delivers {}, the rate is {}", rate_text(facts.attempts()), rate_text(rate))
+        }
+        CauseKind::Retries => {
+            let each = facts.attempts_per_item();
+            let most = rate_text(rate / each);
+            let code = facts
+                .worst_code
+                .as_ref()
+                .map(|(code, times)| format!("; most often {code} ×{}", count(*times)));
+            let code = code.unwrap_or_default();
+            format!(
+                "an item takes {each:.2} attempts, each needs a permit: {} settles at most {most}{code}",
+                rate_text(rate)
+            )
+        }
+        CauseKind::Stall(_) | CauseKind::Returned | CauseKind::Late | CauseKind::Slowed => {
+            format!("{}: {}", cause.kind.title(), cause.text)
+        }
+        CauseKind::NoRoom => no_room(facts),
+        CauseKind::InFlight => {
+            let (in_flight, troubled) = (count(live.in_flight), count(live.troubled));
+            format!(
+                "items have left that are not settled: {in_flight} in flight, {troubled} between attempts"
+            )
+        }
+        CauseKind::NotRunning(_) => format!("for {} nothing of the task ran", time(facts.idle)),
+    }
+}
+
+/// A run of a task that another shard left a part to.
+fn no_room(facts: &Facts) -> String {
+    let said = facts.held_back.first().map(|run| run.why.as_str()).unwrap_or_default();
+    format!("a run got a larger part of the rate, for which its node has no room: {said}")
+}
+
+fn little(rate: f64, latency: Duration, but: &str) -> String {
+    let needed = count(Facts::slots(rate, latency));
+    format!("by Little's law {} × p95 {} needs ≈ {needed} slots, {but}", rate_text(rate), time(latency))
+}
+
+/// A window that is too small for the usual call, or one that a slow item holds.
+fn window(facts: &Facts, rate: f64, window: u64) -> String {
+    let is = format!("window is {}", count(window));
+    if let Some(p95) = facts.latency.p95
+        && Facts::slots(rate, p95) >= window
+    {
+        return little(rate, p95, &is);
+    }
+    let lasts = time(Duration::from_secs_f64(window as f64 / rate.max(1e-9)));
+    let head = facts.live.as_ref().and_then(|live| live.head);
+    let holder = head.map_or_else(|| "one slow item".to_owned(), |head| held_by(&head));
+    format!("{is}, which lasts {lasts} at {}; then everything waits for {holder}", rate_text(rate))
+}

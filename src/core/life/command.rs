@@ -1,0 +1,208 @@
+//! What may be done to a task, and why it may not be.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use crate::abandonment::TooManyCodes;
+use crate::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::lifecycle::{Refusal, Standing, StopReason, Verb, decide};
+use crate::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
+use crate::settings::Auto;
+use crate::task::Tuning;
+
+/// What people (and the system) may do to a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskCommand {
+    /// Run, or run on; not before the task's own `start_at`. A business that has a `prepare` hook is asked first.
+    Start,
+    /// The same, with this time as its `start_at`.
+    StartAt(WallMs),
+    /// Run, or run on, perhaps not before a time, and judge items by their attempts alone from now on
+    /// ([`Tuning::judging_items`]): whoever says so has seen that it is the items and no outage.
+    StartJudging(Option<WallMs>),
+    /// Drain and stop.
+    Stop {
+        /// Why.
+        reason: StopReason,
+    },
+    /// Stop without waiting for calls in flight.
+    StopNow,
+    /// End for good.
+    Cancel,
+    /// Change the live settings.
+    Tune(Box<Tuning>),
+    /// End early: what was not dispatched at or above this index is excluded. A later one only lowers it.
+    Finish {
+        /// The new end.
+        end: ItemIndex,
+    },
+    /// Give up the items that wait now, and whose last failure has this code.
+    Abandon {
+        /// The failure's code.
+        code: String,
+    },
+    /// Try a recovering task now; look again at an end that didn't add up.
+    Recover,
+    /// Change what is not given to the handler as pace: name, labels, priority, deadline; and, while it doesn't
+    /// run, what it means.
+    Edit(Box<TaskEdit>),
+    /// The business is ready for the present start.
+    Ready {
+        /// Which start it answers.
+        start_no: u32,
+        /// What it changes before shards are cut.
+        edit: Box<TaskEdit>,
+    },
+    /// The business refused the present start, or never answered.
+    NotReady {
+        /// Which start it answers.
+        start_no: u32,
+        /// The sentence shown to people.
+        text: String,
+    },
+}
+
+impl TaskCommand {
+    /// Whether it lets a dormant task begin anew.
+    pub fn begins(&self) -> bool {
+        matches!(self, TaskCommand::Recover) || self.is_start()
+    }
+
+    /// Whether it starts a task.
+    pub fn is_start(&self) -> bool {
+        matches!(self, TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_))
+    }
+
+    /// The time that it gives a task as its `start_at`.
+    pub fn start_at(&self) -> Option<WallMs> {
+        match self {
+            TaskCommand::StartAt(at) => Some(*at),
+            TaskCommand::StartJudging(at) => *at,
+            _ => None,
+        }
+    }
+
+    /// Whether it may make shards claimable, and so cut the task.
+    pub fn cuts(&self) -> bool {
+        self.begins() || matches!(self, TaskCommand::Ready { .. })
+    }
+
+    /// The name that it wants for the task.
+    pub fn wanted_name(&self) -> Option<&str> {
+        let (TaskCommand::Edit(edit) | TaskCommand::Ready { edit, .. }) = self else { return None };
+        edit.name.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// The command as the audit names it.
+    pub fn action(&self) -> &'static str {
+        match self {
+            TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_) => "task.start",
+            TaskCommand::Stop { .. } => "task.stop",
+            TaskCommand::StopNow => "task.stop_now",
+            TaskCommand::Cancel => "task.cancel",
+            TaskCommand::Tune(_) => "task.tune",
+            TaskCommand::Finish { .. } => "task.finish",
+            TaskCommand::Abandon { .. } => "task.abandon",
+            TaskCommand::Recover => "task.recover",
+            TaskCommand::Edit(_) => "task.edit",
+            TaskCommand::Ready { .. } => "task.ready",
+            TaskCommand::NotReady { .. } => "task.not_ready",
+        }
+    }
+}
+
+/// What a change of a task names; what is none stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskEdit {
+    /// The name; an empty one is taken away.
+    pub name: Option<String>,
+    /// All labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// The priority.
+    pub priority: Option<i32>,
+    /// The deadline; the inner none takes it away.
+    pub deadline: Option<Option<WallMs>>,
+    /// Parameters as JSON text; only while it doesn't run.
+    pub params: Option<String>,
+    /// Only while it doesn't run; never smaller after the first dispatch.
+    pub total: Option<ItemCount>,
+    /// Only before the first dispatch.
+    pub skip_first: Option<ItemIndex>,
+    /// The source's description and meaning; only before the first dispatch.
+    pub source: Option<(String, u64)>,
+    /// Into how many shards it is cut when it starts; only before the first dispatch.
+    pub shards: Option<Auto<NonZeroU32>>,
+    /// The live settings.
+    pub tuning: Option<Tuning>,
+}
+
+impl TaskEdit {
+    /// What it changes of the task's meaning.
+    pub fn meaning(&self) -> MeaningChange {
+        let source = self.source.as_ref().map(|(text, _)| text.clone());
+        MeaningChange { total: self.total, skip_first: self.skip_first, source, shards: self.shards }
+    }
+
+    /// The members that it names and that are fixed while the task runs.
+    pub fn fixed_fields(&self) -> Vec<&'static str> {
+        let named = [
+            ("params", self.params.is_some()),
+            ("source", self.source.is_some()),
+            ("total", self.total.is_some()),
+            ("skip_first", self.skip_first.is_some()),
+            ("shards", self.shards.is_some()),
+        ];
+        named.into_iter().filter_map(|(field, is_named)| is_named.then_some(field)).collect()
+    }
+
+    /// The verb of the transition table: what only describes the task is legal at any time before its end.
+    pub fn verb(&self) -> Verb {
+        if self.fixed_fields().is_empty() { Verb::Describe } else { Verb::Edit }
+    }
+
+    /// Whether it is legal as the task stands; `has_run` is whether a run ever owned a shard of it.
+    ///
+    /// # Errors
+    /// Names each member that is fixed now, and what would help; where nothing may be changed any more, the table's refusal.
+    pub fn check(&self, standing: Standing, has_run: bool) -> Result<(), CommandRefusal> {
+        decide(Verb::Describe, standing)?;
+        if decide(self.verb(), standing).is_ok() {
+            return Ok(());
+        }
+        let why = |field| match fixed_for_good(field).filter(|_| has_run) {
+            Some(why) => why.to_owned(),
+            None => format!("it is fixed while the task is {}; stop it first", standing.status),
+        };
+        let fields = self.fixed_fields().into_iter();
+        Err(CommandRefusal::Fields(fields.map(|field| FieldRefusal::new(field, why(field))).collect()))
+    }
+}
+
+/// A task can't obey a command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandRefusal {
+    /// Not now; names what is allowed.
+    #[error(transparent)]
+    Status(#[from] Refusal),
+    /// Some members of a change can't be had; each is named.
+    #[error("{}", refusals_text(_0))]
+    Fields(Vec<FieldRefusal>),
+    /// The task remembers no further code.
+    #[error(transparent)]
+    Codes(#[from] TooManyCodes),
+    /// It speaks of a start that is over.
+    #[error("start {given} is over; the present start is {present}")]
+    StaleStart {
+        /// Which one it speaks of.
+        given: u32,
+        /// Which one is present.
+        present: u32,
+    },
+    /// The business has a task of this name already.
+    #[error("{0} is taken by {1}")]
+    NameTaken(String, TaskId),
+}
+
+fn refusals_text(refusals: &[FieldRefusal]) -> String {
+    refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

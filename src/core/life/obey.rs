@@ -1,0 +1,176 @@
+//! Commands: the transition table decides whether, this is what they do.
+
+use super::{
+    Author, CommandRefusal, Deeds, Life, Listener, Record, StartToken, TaskCommand, Wish, status_json,
+};
+use crate::ids::{ItemIndex, TaskId, WallMs};
+use crate::lifecycle::{Decision, ShardState, Status, StopReason, Verb, decide, note_of_command};
+use crate::meaning::FieldRefusal;
+use crate::shards::{Nodes, PauseReason};
+use crate::task::Tuning;
+
+/// What a command finds around its task.
+#[derive(Clone, Debug)]
+pub struct Circumstances<'a> {
+    /// The wall clock.
+    pub now: WallMs,
+    /// The business, for a start.
+    pub listener: &'a Listener,
+    /// The live nodes that take tasks of this one's pool.
+    pub nodes: Nodes,
+    /// A fresh token, for a start.
+    pub token: &'a StartToken,
+    /// Who has the name that the command wants ([`TaskCommand::wanted_name`]).
+    pub name_holder: Option<TaskId>,
+}
+
+/// What was and what is, as JSON text.
+type Change = (String, String);
+
+impl Life {
+    /// Obeys a command. Where [`Life::must_refresh`] says so afterwards, its status is still to be found ([`Life::refresh`]).
+    ///
+    /// # Errors
+    /// Why not; then nothing may be kept.
+    pub fn obey(
+        &mut self,
+        command: &TaskCommand,
+        around: &Circumstances<'_>,
+    ) -> Result<Deeds, CommandRefusal> {
+        let before = self.status;
+        let mut deeds = Deeds::default();
+        let change = self.act(command, around, &mut deeds)?;
+        let (before_json, after) = change.unwrap_or_else(|| (status_json(before), status_json(self.status)));
+        let action = command.action().to_owned();
+        deeds.records.push(Record { by: Author::Caller, action, before: before_json, after });
+        deeds.ends_start = self.status == Status::Stopped && before != Status::Stopped;
+        Ok(deeds)
+    }
+
+    /// Whether a command may have left nothing to do, or its end may add up by now.
+    pub fn must_refresh(&self, command: &TaskCommand) -> bool {
+        matches!(command, TaskCommand::Finish { .. }) || self.status == Status::Finalizing
+    }
+
+    /// Changes what the command says; tells what was and what is where that isn't the status.
+    fn act(
+        &mut self,
+        command: &TaskCommand,
+        around: &Circumstances<'_>,
+        deeds: &mut Deeds,
+    ) -> Result<Option<Change>, CommandRefusal> {
+        let (standing, now) = (self.standing(), around.now);
+        if command.begins() && self.is_dormant() {
+            self.wake(command.start_at(), around, deeds)?;
+            return Ok(self.judge(command));
+        }
+        match command {
+            TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_) => {
+                self.start(command.start_at(), around, deeds)?;
+                return Ok(self.judge(command));
+            }
+            TaskCommand::Stop { reason } => self.end(Verb::Stop, *reason, now)?,
+            TaskCommand::StopNow => self.end(Verb::StopNow, StopReason::Operator, now)?,
+            TaskCommand::Cancel => self.end(Verb::Cancel, StopReason::Operator, now)?,
+            TaskCommand::Tune(tuning) => {
+                decide(Verb::Tune, standing)?;
+                return Ok(Some(self.tune(tuning)));
+            }
+            TaskCommand::Edit(edit) => {
+                edit.check(standing, self.has_run())?;
+                return self.edit(edit, around.name_holder).map(Some);
+            }
+            TaskCommand::Finish { end } => self.finish(*end, now)?,
+            TaskCommand::Abandon { code } => return self.abandon(code, now).map(Some),
+            TaskCommand::Recover => self.recover(now)?,
+            TaskCommand::Ready { start_no, edit } => {
+                self.ready((*start_no, edit), around.name_holder, around)?;
+            }
+            TaskCommand::NotReady { start_no, text } => self.not_ready(*start_no, text, now)?,
+        }
+        Ok(None)
+    }
+
+    /// What a start changes of the settings.
+    fn judge(&mut self, command: &TaskCommand) -> Option<Change> {
+        let TaskCommand::StartJudging(_) = command else { return None };
+        let tuning = self.tuning.clone().judging_items();
+        Some(self.tune(&tuning))
+    }
+
+    /// Stop and cancel.
+    fn end(&mut self, verb: Verb, reason: StopReason, now: WallMs) -> Result<(), CommandRefusal> {
+        let Decision { wish, status } = decide(verb, self.standing())?;
+        if wish != self.wish {
+            self.set_wish(wish, now);
+        }
+        // The first reason to stop is the one that is shown.
+        self.stop_reason.get_or_insert(reason);
+        if status != self.status {
+            self.enter(status, (note_of_command(verb, reason), None), now);
+        }
+        Ok(())
+    }
+
+    /// Puts other live settings in place, for owners to see within a second.
+    pub(super) fn tune(&mut self, tuning: &Tuning) -> Change {
+        let before = json(&self.tuning);
+        self.tuning = tuning.clone();
+        self.bump_control();
+        (before, json(tuning))
+    }
+
+    /// Remembers that items which wait with a code are given up, for owners to see within a second.
+    fn abandon(&mut self, code: &str, now: WallMs) -> Result<Change, CommandRefusal> {
+        decide(Verb::Abandon, self.standing())?;
+        let before = json(&self.abandonments);
+        self.abandonments.decide(code, now)?;
+        self.bump_control();
+        Ok((before, json(&self.abandonments)))
+    }
+
+    /// Lowers its end.
+    fn finish(&mut self, end: ItemIndex, now: WallMs) -> Result<(), CommandRefusal> {
+        decide(Verb::Finish, self.standing())?;
+        if end.0 >= self.total.0 {
+            let why = format!("the task has {} items; an early finish lies below that", self.total.0);
+            return Err(CommandRefusal::Fields(vec![FieldRefusal::new("total", why)]));
+        }
+        // What was dispatched is never cut off, so an end below it says nothing more. Of several shards each has its own.
+        let end = match self.shards.as_slice() {
+            [only] => end.max(only.dispatched()),
+            _ => end,
+        };
+        self.bump_control();
+        self.end_early(end, now);
+        Ok(())
+    }
+
+    /// Lets waiting shards be claimed now. Of a task whose end didn't add up nothing waits: it is proved again with its
+    /// status.
+    fn recover(&mut self, now: WallMs) -> Result<(), CommandRefusal> {
+        let decision = decide(Verb::Recover, self.standing())?;
+        if decision.status == Status::Finalizing {
+            return Ok(());
+        }
+        for shard in self.shards.iter_mut().filter(|shard| shard.state == ShardState::Recovering) {
+            (shard.state, shard.not_before, shard.updated_at) = (ShardState::Idle, WallMs(0), now);
+        }
+        if self.pause.is_some_and(|pause| pause.reason == PauseReason::ErrorBudget) {
+            self.pause = None;
+            self.bump_control();
+        }
+        self.enter(decision.status, (None, None), now);
+        Ok(())
+    }
+}
+
+/// Values of the domain always have a JSON form.
+pub(super) fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The wish of a task that ends.
+pub(super) fn is_ending(wish: Wish) -> bool {
+    matches!(wish, Wish::Stop | Wish::StopNow | Wish::Cancel)
+}

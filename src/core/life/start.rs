@@ -1,0 +1,130 @@
+//! Starts: the token of each, the business's `prepare` hook, and what makes the shards claimable.
+
+use super::obey::Circumstances;
+use super::{CommandRefusal, Deeds, Life, TaskEdit, Wish, hooks};
+use crate::ids::{TaskId, WallMs};
+use crate::lifecycle::{DORMANT, Note, ShardState, Standing, Status, StopReason, Verb, decide};
+use crate::shards::Nodes;
+
+/// What a business proves one start with. Only its hash is kept; the plain one leaves with the `prepare` hook, if there is
+/// one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartToken {
+    /// As it is sent.
+    pub plain: String,
+    /// As it is kept.
+    pub hash: String,
+}
+
+impl Life {
+    /// Whether it rested too long to go on by itself, and says so.
+    pub fn is_dormant(&self) -> bool {
+        self.note.as_ref().is_some_and(|note| note.reason.as_deref() == Some(DORMANT))
+    }
+
+    /// Starts what rested too long to go on by itself: as after a stop.
+    pub(super) fn wake(
+        &mut self,
+        at: Option<WallMs>,
+        around: &Circumstances<'_>,
+        deeds: &mut Deeds,
+    ) -> Result<(), CommandRefusal> {
+        decide(Verb::Woken, self.standing())?;
+        self.set_wish(Wish::Stop, around.now);
+        self.status = Status::Stopped;
+        self.start(at, around, deeds)
+    }
+
+    /// Starts it: it is queued, or waits for its business first.
+    pub(super) fn start(
+        &mut self,
+        at: Option<WallMs>,
+        around: &Circumstances<'_>,
+        deeds: &mut Deeds,
+    ) -> Result<(), CommandRefusal> {
+        let now = around.now;
+        let queued = decide(Verb::Start, self.standing())?;
+        if let Some(at) = at {
+            self.start_at = Some(at).filter(|at| at.0 > 0);
+        }
+        if self.stop_reason == Some(StopReason::CanaryDone) {
+            // Whoever starts it now has seen the canary and wants the rest.
+            self.canary = None;
+            self.bump_control();
+        }
+        self.start_no += 1;
+        self.started_at = self.started_at.or(Some(now));
+        self.stop_reason = None;
+        self.start_token = Some(around.token.hash.clone());
+        deeds.takes_token = true;
+        let Some(until) = hooks::ready_until(&around.listener.hooks, now) else {
+            self.go(around.nodes, now);
+            return Ok(());
+        };
+        let asked =
+            decide(Verb::HookAsked, Standing { owned: false, wish: queued.wish, status: queued.status })?;
+        self.wish = queued.wish;
+        self.hold(now);
+        let text = "the business prepares itself for this start".to_owned();
+        let note = Note { reason: Some("prepare".to_owned()), text };
+        self.enter(asked.status, (Some(note), Some(until)), now);
+        self.awaiting_until = Some(until);
+        deeds.call = Some(self.ask(around.listener, &around.token.plain, until));
+        Ok(())
+    }
+
+    /// While the business prepares itself no shard can be claimed: stopped, without a wish.
+    fn hold(&mut self, now: WallMs) {
+        for shard in self.shards.iter_mut().filter(|shard| !shard.is_done()) {
+            (shard.wish, shard.state, shard.updated_at) = (Wish::Rest, ShardState::Stopped, now);
+        }
+    }
+
+    /// Cuts and shares it, and makes its shards claimable, from its own `start_at` on.
+    fn go(&mut self, nodes: Nodes, now: WallMs) {
+        self.make_shards(nodes, now);
+        // A start forgives: what made it wait before holds no more.
+        (self.pause, self.slow) = (None, None);
+        self.set_wish(Wish::Run, now);
+        let later = self.start_at.filter(|at| *at > now);
+        self.queued_at = later.unwrap_or(now);
+        if let Some(at) = later {
+            let idle = self.shards.iter_mut().filter(|shard| shard.state == ShardState::Idle);
+            idle.for_each(|shard| shard.not_before = at);
+        }
+        self.deal();
+        let text = |at: WallMs| format!("it starts at {}", at.to_rfc3339());
+        let note = later.map(|at| Note { reason: Some("start_at".to_owned()), text: text(at) });
+        self.enter(Status::Queued, (note, later), now);
+    }
+
+    /// The business is ready: what it changes is applied, shards are cut and become claimable.
+    pub(super) fn ready(
+        &mut self,
+        (start_no, edit): (u32, &TaskEdit),
+        name_holder: Option<TaskId>,
+        around: &Circumstances<'_>,
+    ) -> Result<(), CommandRefusal> {
+        self.check_start(start_no)?;
+        decide(Verb::HookReady, self.standing())?;
+        self.edit(edit, name_holder)?;
+        self.go(around.nodes, around.now);
+        Ok(())
+    }
+
+    /// The business isn't, and says why.
+    pub(super) fn not_ready(&mut self, start_no: u32, text: &str, now: WallMs) -> Result<(), CommandRefusal> {
+        self.check_start(start_no)?;
+        let decision = decide(Verb::HookRefused, self.standing())?;
+        self.stop_reason = Some(StopReason::Business);
+        self.set_wish(decision.wish, now);
+        let note = Note { reason: None, text: text.to_owned() };
+        self.enter(decision.status, (Some(note), None), now);
+        Ok(())
+    }
+
+    fn check_start(&self, given: u32) -> Result<(), CommandRefusal> {
+        let present = self.start_no;
+        if given == present { Ok(()) } else { Err(CommandRefusal::StaleStart { given, present }) }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a task is after a shard of it changed, and the proof that one whose shards are all done is whole.
+
+use super::{Author, Deeds, Life, Record, ShardLife, status_json};
+use crate::ids::WallMs;
+use crate::lifecycle::{Note, ShardState, Shards, Status, TaskResult, note_after, status_of};
+
+/// The reason of a task whose owner is silent, and whose lease nobody can look at: it is told also of a running task,
+/// since its shard isn't released.
+pub const COORDINATOR_DOWN: &str = "coordinator_down";
+
+/// What a store counts for the proof, of the items of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// The sum of its failure groups.
+    pub failures: u64,
+    /// Whether an item is parked.
+    pub is_parked: bool,
+}
+
+impl Life {
+    /// Whether every item is settled, so that [`Life::refresh`] needs evidence.
+    pub fn is_settled(&self) -> bool {
+        self.status_of_shards() == Status::Finalizing
+    }
+
+    fn status_of_shards(&self) -> Status {
+        let states: Vec<ShardState> = self.shards.iter().map(|shard| shard.state).collect();
+        let awaiting_business = self.status == Status::AwaitingBusiness;
+        status_of(self.wish, &Shards { states: &states, awaiting_business, finalized: false })
+    }
+
+    /// Finds its status from its shards, of which one brings `news`. `evidence` is looked at only where it
+    /// [is settled](Life::is_settled).
+    pub fn refresh(&mut self, news: Option<Note>, evidence: Evidence, now: WallMs) -> Deeds {
+        let before = self.status;
+        let mut status = self.status_of_shards();
+        let mut proof = None;
+        if status == Status::Finalizing {
+            match self.proven(evidence) {
+                Ok(result) => {
+                    status = Status::Finished;
+                    self.result = Some(result);
+                }
+                Err(text) => proof = Some(Note { reason: Some("proof_failed".to_owned()), text }),
+            }
+        }
+        let note = proof.or_else(|| note_after(before, self.note.clone(), status, news));
+        if status == before {
+            // Shows something else beside the status that it has.
+            self.note = note.or_else(|| self.note.take());
+            return Deeds::default();
+        }
+        let next_at = note.as_ref().and_then(|_| self.recovers_at(status));
+        self.enter(status, (note, next_at), now);
+        if matches!(status, Status::Finished | Status::Stopped | Status::Cancelled) {
+            self.ended(before)
+        } else {
+            Deeds::default()
+        }
+    }
+
+    fn recovers_at(&self, status: Status) -> Option<WallMs> {
+        let waiting = self.shards.iter().filter(|shard| shard.state == ShardState::Recovering);
+        waiting.map(|shard| shard.not_before).min().filter(|_| status == Status::Recovering)
+    }
+
+    fn ended(&self, before: Status) -> Deeds {
+        let record = Record {
+            by: Author::Windrow(self.stop_reason),
+            action: format!("task.{}", self.status),
+            before: status_json(before),
+            after: status_json(self.status),
+        };
+        Deeds { records: vec![record], ends_start: true, ..Deeds::default() }
+    }
+
+    /// The result of a task that is whole; else what isn't.
+    fn proven(&self, evidence: Evidence) -> Result<TaskResult, String> {
+        let mut next = self.whole().start;
+        for shard in &self.shards {
+            if shard.first != next {
+                return Err(format!("the shards don't meet at item {}", next.0));
+            }
+            whole(shard)?;
+            next = shard.range_end;
+        }
+        if next.0 != self.total.0 {
+            return Err(format!("the shards end at item {} of {}", next.0, self.total.0));
+        }
+        let abandoned: u64 = self.shards.iter().map(|shard| shard.counters.abandoned).sum();
+        if evidence.failures != abandoned {
+            let recorded = evidence.failures;
+            return Err(format!("{abandoned} items were abandoned, but {recorded} failures are recorded"));
+        }
+        if evidence.is_parked {
+            return Err("an item is still parked".to_owned());
+        }
+        let is_early = self.shards.iter().any(|shard| shard.end < shard.range_end);
+        Ok(match (abandoned, is_early) {
+            (1.., _) => TaskResult::WithFailures,
+            (_, true) => TaskResult::Early,
+            (_, false) => TaskResult::Succeeded,
+        })
+    }
+}
+
+/// Every item of a shard is accounted for.
+fn whole(shard: &ShardLife) -> Result<(), String> {
+    let (done, parked) = (shard.counters.settled(), shard.counters.parked);
+    if shard.low_water == shard.end && parked == 0 && done == shard.end.0 - shard.first.0 {
+        return Ok(());
+    }
+    let ShardLife { no, low_water, end, .. } = shard;
+    let (at, end) = (low_water.0, end.0);
+    Err(format!("shard {no} ended at {at} of {end} with {done} items settled and {parked} parked"))
+}

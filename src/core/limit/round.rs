@@ -1,0 +1,218 @@
+//! One round of a session with the rows of a limit: it says what it uses and wants, and is told what it may use.
+//!
+//! The rules, each needed (`tests/protocol` leaves each out):
+//! 1. Rounds of a limit come one after the other, and each sees all rows.
+//! 2. A part counts until its session uses less and says so, or is fenced: trust ended before that.
+//! 3. A part grows only into what the limit leaves beside all parts that count.
+//! 4. A round that is older than the last one of its session changes nothing: it may have been under way for long.
+//! 5. What a session may use is the lesser of what its row holds and what it is meant to have.
+//! 6. A row never holds more than its session says it uses, or than it held, plus what it grows by: a database that
+//!    lost rows can't give the same part twice.
+
+use super::Bounds;
+use super::Part;
+use super::deal::{Claim, deal};
+use super::demand::Demand;
+use crate::ids::SessionId;
+
+/// What the database holds of one session's part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Whose it is.
+    pub session: SessionId,
+    /// Its place in the line, see [`Claim::seat`].
+    pub seat: u64,
+    /// The number of its last round.
+    pub seq: u64,
+    /// What it may use at most.
+    pub held: Part,
+    /// What its runs wanted in its last round.
+    pub demand: Demand,
+}
+
+/// What a session says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Who.
+    pub session: SessionId,
+    /// Grows with each round of the session, whatever became of the one before.
+    pub seq: u64,
+    /// What it uses at most from now on.
+    pub uses: Part,
+    /// What its runs want.
+    pub demand: Demand,
+    /// It has had its turn, if others wait for one.
+    pub yields: bool,
+    /// No run of it is under the limit any more.
+    pub leaves: bool,
+}
+
+/// What a session is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dealt {
+    /// What its row holds now.
+    pub held: Part,
+    /// What it should have: where that is less, it uses no more and says so in its next round.
+    pub target: Part,
+    /// Somebody waits for a turn.
+    pub others_wait: bool,
+}
+
+impl Dealt {
+    /// What may be used.
+    pub fn usable(&self) -> Part {
+        self.held.min(self.target)
+    }
+
+    /// Whether another round is worth its while at once: something is to be given up.
+    pub fn gives_up(&self) -> bool {
+        self.held != self.usable()
+    }
+}
+
+/// What one round makes of the rows of a limit; `rows` are those whose sessions aren't fenced. None where the round is
+/// older than the last one (rule 4). The row is to be written as it stands here.
+pub fn settle(bounds: &Bounds, rows: &[Row], round: &Round) -> Option<(Row, Dealt)> {
+    let own = rows.iter().find(|row| row.session == round.session);
+    if own.is_some_and(|own| own.seq >= round.seq) {
+        return None;
+    }
+    let others: Vec<&Row> = rows.iter().filter(|row| row.session != round.session).collect();
+    let end_of_line = rows.iter().map(|row| row.seat).max().unwrap_or(0) + 1;
+    let begins = own.is_none_or(|own| own.demand.is_idle()) && !round.demand.is_idle();
+    let mut seat = own.filter(|_| !begins).map_or(end_of_line, |own| own.seat);
+    let (mut target, mut others_wait) = judged(bounds, &others, round, seat);
+    if round.yields && others_wait {
+        seat = end_of_line;
+        (target, others_wait) = judged(bounds, &others, round, seat);
+    }
+    let held_before = own.map_or(Part::NONE, |own| own.held);
+    let base = round.uses.min(held_before);
+    let taken = others.iter().fold(base, |sum, row| sum.plus(row.held));
+    let batch_max = others.iter().map(|row| row.demand.batch).fold(round.demand.batch, u32::max);
+    let free = bounds.whole(batch_max).minus(taken);
+    let held = base.plus(target.minus(base).min(free));
+    let row = Row { session: round.session, seat, seq: round.seq, held, demand: round.demand.clone() };
+    Some((row, Dealt { held, target, others_wait }))
+}
+
+/// What the session should have at this seat, and whether another one that wants something would have nothing.
+fn judged(bounds: &Bounds, others: &[&Row], round: &Round, seat: u64) -> (Part, bool) {
+    let mut claims: Vec<Claim<'_>> =
+        others.iter().map(|row| Claim { seat: row.seat, demand: &row.demand }).collect();
+    if !round.leaves {
+        claims.push(Claim { seat, demand: &round.demand });
+    }
+    let parts = deal(bounds, &claims);
+    let waits = |(row, part): (&&Row, &Part)| !row.demand.is_idle() && part.is_barred();
+    let others_wait = others.iter().zip(&parts).any(waits);
+    let target = if round.leaves { Part::NONE } else { parts.last().copied().unwrap_or(Part::NONE) };
+    (target, others_wait)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::Amount;
+    use crate::limit::demand::Wishes;
+    use uuid::Uuid;
+
+    const TEN: Bounds = Bounds { rate: None, concurrency: Some(10) };
+
+    fn session(number: u128) -> SessionId {
+        SessionId(Uuid::from_u128(number))
+    }
+
+    fn slots(number: u64) -> Part {
+        Part { slots: Amount::of(number), ..Part::UNBOUNDED }
+    }
+
+    fn round(number: u128, seq: u64, uses: Part, wish: u64) -> Round {
+        let demand = Demand { slots: Wishes::of([wish]), batch: 1, ..Demand::default() };
+        Round { session: session(number), seq, uses, demand, yields: false, leaves: false }
+    }
+
+    fn play(rows: &mut Vec<Row>, bounds: &Bounds, round: &Round) -> Option<Dealt> {
+        let (row, dealt) = settle(bounds, rows, round)?;
+        rows.retain(|other| other.session != row.session);
+        rows.push(row);
+        Some(dealt)
+    }
+
+    #[test]
+    fn a_part_grows_only_into_what_others_have_given_up() {
+        let mut rows = Vec::new();
+        let one = play(&mut rows, &TEN, &round(1, 1, Part::NONE, 100)).expect("new");
+        assert_eq!((one.held.slots, one.usable().slots), (Amount::of(10), Amount::of(10)));
+        let two = play(&mut rows, &TEN, &round(2, 1, Part::NONE, 100)).expect("new");
+        assert_eq!((two.held.slots, two.target.slots), (Amount::NONE, Amount::of(5)));
+        // The first is told, but what it held counts until it says that it uses less.
+        let one = play(&mut rows, &TEN, &round(1, 2, slots(10), 100)).expect("newer");
+        assert_eq!(
+            (one.held.slots, one.usable().slots, one.gives_up()),
+            (Amount::of(10), Amount::of(5), true)
+        );
+        assert_eq!(
+            play(&mut rows, &TEN, &round(2, 2, two.usable(), 100)).expect("newer").held.slots,
+            Amount::NONE
+        );
+        play(&mut rows, &TEN, &round(1, 3, slots(7), 100)).expect("newer");
+        assert_eq!(
+            play(&mut rows, &TEN, &round(2, 3, slots(0), 100)).expect("newer").held.slots,
+            Amount::of(3)
+        );
+    }
+
+    #[test]
+    fn a_round_that_comes_late_changes_nothing() {
+        let mut rows = Vec::new();
+        play(&mut rows, &TEN, &round(1, 5, Part::NONE, 100)).expect("new");
+        assert_eq!(play(&mut rows, &TEN, &round(1, 5, Part::NONE, 100)), None);
+        assert_eq!(play(&mut rows, &TEN, &round(1, 4, Part::NONE, 100)), None);
+    }
+
+    #[test]
+    fn a_lowered_limit_gives_nothing_out_before_all_have_given_up() {
+        let mut rows = Vec::new();
+        play(&mut rows, &TEN, &round(1, 1, Part::NONE, 100)).expect("new");
+        let lower = Bounds { rate: None, concurrency: Some(4) };
+        let two = play(&mut rows, &lower, &round(2, 1, Part::NONE, 100)).expect("new");
+        assert_eq!((two.held.slots, two.target.slots), (Amount::NONE, Amount::of(2)));
+        let one = play(&mut rows, &lower, &round(1, 2, slots(10), 100)).expect("newer");
+        assert_eq!(one.usable().slots, Amount::of(2));
+        let none = Bounds::default();
+        assert_eq!(
+            play(&mut rows, &none, &round(2, 2, Part::NONE, 9)).expect("newer").usable(),
+            Part::UNBOUNDED
+        );
+    }
+
+    #[test]
+    fn a_row_that_was_lost_is_not_believed_by_its_session() {
+        let mut rows = Vec::new();
+        play(&mut rows, &TEN, &round(1, 1, Part::NONE, 100)).expect("new");
+        rows.clear();
+        play(&mut rows, &TEN, &round(2, 1, Part::NONE, 100)).expect("new");
+        let one = play(&mut rows, &TEN, &round(1, 2, slots(10), 100)).expect("newer");
+        assert_eq!(one.usable().slots, Amount::NONE, "the other one has it all");
+    }
+
+    #[test]
+    fn who_had_its_turn_goes_to_the_end_of_the_line_and_who_left_holds_nothing() {
+        let one_slot = Bounds { rate: None, concurrency: Some(1) };
+        let mut rows = Vec::new();
+        play(&mut rows, &one_slot, &round(1, 1, Part::NONE, 9)).expect("new");
+        let waits = play(&mut rows, &one_slot, &round(2, 1, Part::NONE, 9)).expect("new");
+        assert_eq!(waits.target.slots, Amount::NONE);
+        let keeps = play(&mut rows, &one_slot, &round(1, 2, slots(1), 9)).expect("newer");
+        assert!(keeps.others_wait && keeps.usable().slots == Amount::of(1), "its turn isn't over");
+        let yields = Round { yields: true, ..round(1, 3, slots(1), 9) };
+        assert_eq!(play(&mut rows, &one_slot, &yields).expect("newer").target.slots, Amount::NONE);
+        let leaves = Round { leaves: true, ..round(1, 4, Part::NONE, 0) };
+        assert_eq!(play(&mut rows, &one_slot, &leaves).expect("newer").held, Part::NONE);
+        assert_eq!(
+            play(&mut rows, &one_slot, &round(2, 2, slots(0), 9)).expect("newer").held.slots,
+            Amount::of(1)
+        );
+    }
+}

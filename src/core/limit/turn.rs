@@ -1,0 +1,51 @@
+//! The turn of a session with a limit that can't be divided among all who want it.
+
+use std::time::Duration;
+
+use super::Part;
+use crate::ids::Moment;
+
+/// A turn lasts so long, and a batch, at least: every turn costs about a second in which nobody sends.
+pub const TURN_MIN: Duration = Duration::from_secs(10);
+
+/// Since when a session has had its part, and what it has sent since.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turn {
+    since: Option<(Moment, u64)>,
+}
+
+impl Turn {
+    /// The session may use this from `now` on, when it had sent `sent` items in all.
+    pub fn on_part(&mut self, part: Part, sent: u64, now: Moment) {
+        self.since = if part.is_barred() { None } else { self.since.or(Some((now, sent))) };
+    }
+
+    /// Whether it has had its turn: time enough and a batch.
+    pub fn is_over(&self, sent: u64, batch: u32, now: Moment) -> bool {
+        self.since.is_some_and(|(since, sent_then)| {
+            now.since(since) >= TURN_MIN && sent.saturating_sub(sent_then) >= u64::from(batch.max(1))
+        })
+    }
+
+    /// It goes to the end of the line; the next turn begins when it comes round again.
+    pub fn begin_anew(&mut self) {
+        self.since = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_takes_its_time_and_a_batch() {
+        let at = |seconds: u64| Moment(seconds * 1_000_000_000);
+        let mut turn = Turn::default();
+        assert!(!turn.is_over(9, 1, at(99)), "it has nothing");
+        turn.on_part(Part::UNBOUNDED, 5, at(1));
+        turn.on_part(Part::UNBOUNDED, 7, at(5));
+        assert!(!turn.is_over(9, 4, at(10)) && turn.is_over(9, 4, at(11)) && !turn.is_over(8, 4, at(60)));
+        turn.on_part(Part::NONE, 9, at(12));
+        assert!(!turn.is_over(20, 1, at(60)));
+    }
+}

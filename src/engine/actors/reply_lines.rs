@@ -1,0 +1,224 @@
+//! Log lines of replies on their way to the store: they commit with the checkpoint that holds what the replies said.
+//!
+//! They wait in the run's cell and enter it under the lock under which the reports of their replies do, so a draft
+//! holds the lines of exactly the reports that it holds: a crash loses both, and the items come again. They are
+//! bounded, for a run and for the node; what finds no room is dropped, and its number commits in their place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use windrow_core::execution::CheckpointDraft;
+use crate::ports::data_log::DataLogLine;
+use crate::ports::handler::LogLevel;
+
+/// Lines of a run that are not stored yet; half of them ask for a checkpoint. One transaction inserts as many within
+/// about a tenth of a second, for which it holds the lock of the task.
+const LINES_MAX: usize = 10_000;
+/// Their bytes: a transaction of them is far below what a database takes at once.
+const RUN_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of lines that all runs of a node hold together while the store is away.
+const NODE_BYTES_MAX: u64 = 64 << 20;
+
+/// What the lines of all runs of a node may still hold. Unit: bytes.
+#[derive(Debug)]
+pub(crate) struct LineRoom(AtomicU64);
+
+impl LineRoom {
+    pub(crate) fn new() -> LineRoom {
+        LineRoom(AtomicU64::new(NODE_BYTES_MAX))
+    }
+
+    fn try_take(&self, bytes: u64) -> bool {
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        taken.is_ok()
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Says which levels are kept.
+pub(crate) type LevelSieve = Arc<dyn Fn(LogLevel) -> bool + Send + Sync>;
+
+/// A draft with the lines of the replies whose reports it holds.
+pub(crate) struct Drafted {
+    pub(crate) draft: CheckpointDraft,
+    pub(crate) lines: DraftLines,
+}
+
+/// The lines of a draft, and how many found no room.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct DraftLines {
+    pub(crate) lines: Vec<DataLogLine>,
+    pub(crate) dropped: u64,
+}
+
+/// What a draft took, until it is stored.
+struct Parcel {
+    draft_no: u64,
+    lines: usize,
+    bytes: u64,
+}
+
+/// The lines of a run that are not stored yet.
+pub(crate) struct ReplyLines {
+    keeps: LevelSieve,
+    room: Arc<LineRoom>,
+    waiting: Vec<DataLogLine>,
+    waiting_bytes: u64,
+    dropped: u64,
+    out: Vec<Parcel>,
+}
+
+impl ReplyLines {
+    pub(crate) fn new(keeps: LevelSieve, room: Arc<LineRoom>) -> ReplyLines {
+        ReplyLines { keeps, room, waiting: Vec::new(), waiting_bytes: 0, dropped: 0, out: Vec::new() }
+    }
+
+    /// Whether the next draft would carry nothing of this.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.dropped == 0
+    }
+
+    /// Half of the room is taken and nothing is on its way: a checkpoint would make room.
+    #[inline]
+    pub(crate) fn is_checkpoint_due(&self) -> bool {
+        (self.waiting.len() >= LINES_MAX / 2 || self.waiting_bytes >= RUN_BYTES_MAX / 2)
+            && self.out.is_empty()
+    }
+
+    /// Takes lines in, up to the bounds; those of a level that nobody wants to keep are left out.
+    pub(crate) fn take_in(&mut self, lines: &mut Vec<DataLogLine>) {
+        for line in lines.drain(..) {
+            if (self.keeps)(line.line.level) {
+                self.add(line);
+            }
+        }
+    }
+
+    fn add(&mut self, line: DataLogLine) {
+        let bytes = line.bytes();
+        let (held, held_bytes) = self.held();
+        let fits = held < LINES_MAX && held_bytes + bytes <= RUN_BYTES_MAX;
+        if fits && self.room.try_take(bytes) {
+            self.waiting_bytes += bytes;
+            self.waiting.push(line);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    fn held(&self) -> (usize, u64) {
+        let out = self.out.iter().fold((0, 0), |sum, one| (sum.0 + one.lines, sum.1 + one.bytes));
+        (self.waiting.len() + out.0, self.waiting_bytes + out.1)
+    }
+
+    /// Gives all that wait to the draft of a number.
+    pub(crate) fn take_for(&mut self, draft_no: u64) -> DraftLines {
+        let lines = std::mem::take(&mut self.waiting);
+        let bytes = std::mem::take(&mut self.waiting_bytes);
+        self.out.push(Parcel { draft_no, lines: lines.len(), bytes });
+        DraftLines { lines, dropped: std::mem::take(&mut self.dropped) }
+    }
+
+    /// The draft of this number is stored, and with it all that those before it held.
+    pub(crate) fn on_stored(&mut self, draft_no: u64) {
+        let is_stored = |one: &mut Parcel| one.draft_no <= draft_no;
+        let bytes = self.out.extract_if(.., is_stored).map(|one| one.bytes).sum();
+        self.room.give_back(bytes);
+    }
+}
+
+impl Drop for ReplyLines {
+    fn drop(&mut self) {
+        self.room.give_back(self.held().1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_core::ids::{ShardId, TaskId, WallMs};
+    use crate::ports::data_log::LogOrigin;
+    use crate::ports::handler::LogLine;
+
+    fn lines(count: usize, bytes: usize) -> Vec<DataLogLine> {
+        let line = DataLogLine {
+            shard: ShardId { task: TaskId(1), no: 0 },
+            at: WallMs(1),
+            origin: LogOrigin::Business,
+            code: None,
+            line: LogLine { index: None, level: LogLevel::Info, message: "x".repeat(bytes), extra: None },
+        };
+        vec![line; count]
+    }
+
+    fn keeping_all(room: &Arc<LineRoom>) -> ReplyLines {
+        ReplyLines::new(Arc::new(|_| true), room.clone())
+    }
+
+    #[test]
+    fn what_finds_no_room_is_counted_in_the_same_draft() {
+        let mut waiting = keeping_all(&Arc::new(LineRoom::new()));
+        waiting.take_in(&mut lines(LINES_MAX + 3, 1));
+        let first = waiting.take_for(1);
+        assert_eq!((first.lines.len(), first.dropped), (LINES_MAX, 3));
+        waiting.take_in(&mut lines(2, 1));
+        assert_eq!(
+            waiting.take_for(2),
+            DraftLines { lines: Vec::new(), dropped: 2 },
+            "the first is not stored yet"
+        );
+        waiting.on_stored(1);
+        waiting.take_in(&mut lines(2, 1));
+        assert_eq!(waiting.take_for(3).lines.len(), 2);
+    }
+
+    #[test]
+    fn a_run_holds_so_many_bytes_and_asks_for_a_checkpoint_at_half_of_them() {
+        let mut waiting = keeping_all(&Arc::new(LineRoom::new()));
+        let eighth = (RUN_BYTES_MAX / 8) as usize - 200;
+        waiting.take_in(&mut lines(4, eighth));
+        assert!(!waiting.is_checkpoint_due());
+        waiting.take_in(&mut lines(1, eighth));
+        assert!(waiting.is_checkpoint_due());
+        waiting.take_in(&mut lines(4, eighth));
+        let draft = waiting.take_for(1);
+        assert_eq!((draft.lines.len(), draft.dropped), (8, 1));
+        waiting.take_in(&mut lines(5, eighth));
+        assert!(!waiting.is_checkpoint_due(), "one is on its way");
+    }
+
+    #[test]
+    fn a_node_bounds_the_lines_of_all_its_runs_and_gets_back_what_they_held() {
+        let room = Arc::new(LineRoom::new());
+        let runs = usize::try_from(NODE_BYTES_MAX / RUN_BYTES_MAX).expect("few");
+        let full: Vec<ReplyLines> = (0..runs).map(|_| fill(&room)).collect();
+        let mut late = keeping_all(&room);
+        late.take_in(&mut lines(1, 1 << 20));
+        assert_eq!(late.take_for(1).dropped, 1);
+        drop(full);
+        late.take_in(&mut lines(1, 1 << 20));
+        assert_eq!(late.take_for(2).lines.len(), 1);
+        late.on_stored(2);
+        drop(late);
+        assert_eq!(room.0.load(Ordering::Relaxed), NODE_BYTES_MAX);
+    }
+
+    fn fill(room: &Arc<LineRoom>) -> ReplyLines {
+        let mut run = keeping_all(room);
+        run.take_in(&mut lines(16, (RUN_BYTES_MAX / 16) as usize - 200));
+        run.take_in(&mut lines(16, 1));
+        run
+    }
+
+    #[test]
+    fn levels_that_nobody_keeps_take_no_room_and_are_not_missed() {
+        let mut waiting =
+            ReplyLines::new(Arc::new(|level| level >= LogLevel::Warn), Arc::new(LineRoom::new()));
+        waiting.take_in(&mut lines(3, 1));
+        assert_eq!(waiting.take_for(1), DraftLines::default());
+    }
+}

@@ -1,0 +1,91 @@
+//! Reads rows ahead of the lanes: verified blocks in memory from low water to a little beyond the cursor.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use windrow_core::ids::ItemIndex;
+use crate::ports::source::{RowChunk, Source, SourceError};
+
+/// Blocks that are read beyond the cursor's own.
+const BLOCKS_AHEAD: usize = 2;
+
+/// See the module.
+pub(crate) struct RowFeed {
+    source: Arc<dyn Source>,
+    chunks: Mutex<VecDeque<Arc<RowChunk>>>,
+    hungry: Notify,
+}
+
+impl RowFeed {
+    pub(crate) fn new(source: Arc<dyn Source>) -> RowFeed {
+        RowFeed { source, chunks: Mutex::default(), hungry: Notify::new() }
+    }
+
+    /// The block of an item, if it was read already; asks for more when it is the last one.
+    pub(crate) fn ready(&self, index: ItemIndex) -> Option<Arc<RowChunk>> {
+        let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = chunks.partition_point(|chunk| chunk.end() <= index);
+        let found = chunks.get(at).filter(|chunk| chunk.first() <= index).cloned();
+        drop(chunks);
+        self.look();
+        found
+    }
+
+    /// Looks again whether more should be read: the cursor may have passed settled items, whose rows nobody asks for.
+    pub(crate) fn look(&self) {
+        self.hungry.notify_one();
+    }
+
+    /// Reads the block of an item that is not (or no longer) among the ready ones: a retry below low water.
+    pub(crate) async fn fetch(&self, index: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
+        match self.ready(index) {
+            Some(chunk) => Ok(chunk),
+            None => self.source.read(index).await,
+        }
+    }
+
+    /// Keeps the blocks ahead of `cursor` ready until the source's end, telling each time up to which index.
+    /// `places` gives (low water, cursor). Ends with the first block that can't be read. Cancel safe.
+    pub(crate) async fn read_ahead(
+        &self,
+        mut places: impl FnMut() -> (ItemIndex, ItemIndex),
+        mut on_ready: impl FnMut(ItemIndex),
+    ) -> Result<(), SourceError> {
+        let total = ItemIndex(self.source.total().0);
+        let mut next = self.resume_at(places().0, &mut on_ready);
+        while next < total {
+            let (low_water, cursor) = places();
+            if !self.wants_more(low_water, cursor) {
+                self.hungry.notified().await;
+                continue;
+            }
+            let chunk = self.source.read(next).await?;
+            next = chunk.end();
+            self.chunks.lock().unwrap_or_else(PoisonError::into_inner).push_back(chunk);
+            on_ready(next);
+        }
+        Ok(())
+    }
+
+    /// Goes on behind what is ready already (an executor was restarted), else at low water.
+    fn resume_at(&self, low_water: ItemIndex, on_ready: &mut impl FnMut(ItemIndex)) -> ItemIndex {
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        if chunks.front().is_some_and(|first| first.first() > low_water) {
+            chunks.clear();
+        }
+        let end = chunks.back().map(|chunk| chunk.end());
+        drop(chunks);
+        end.inspect(|end| on_ready(*end)).unwrap_or(low_water)
+    }
+
+    /// Drops blocks below low water; says whether fewer than the wanted blocks lie ahead of the cursor.
+    fn wants_more(&self, low_water: ItemIndex, cursor: ItemIndex) -> bool {
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        while chunks.front().is_some_and(|chunk| chunk.end() <= low_water) && chunks.len() > 1 {
+            chunks.pop_front();
+        }
+        chunks.iter().filter(|chunk| chunk.end() > cursor).count() <= BLOCKS_AHEAD
+    }
+}

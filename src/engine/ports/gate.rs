@@ -1,0 +1,172 @@
+//! The gate that every departure passes: whether this node may still believe that it owns the shard.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use windrow_core::ids::Moment;
+
+/// What a node session believes of itself; shared by the session's heartbeat and all its gates.
+///
+/// Only the heartbeat writes it. Trust decays by itself: no message is needed for dispatch to stop.
+#[derive(Debug, Default)]
+pub struct SessionTrust {
+    until: AtomicU64,
+    fenced: AtomicBool,
+}
+
+impl SessionTrust {
+    /// Extends trust to `until`; never shortens it.
+    pub fn extend(&self, until: Moment) {
+        self.until.fetch_max(until.0, Ordering::AcqRel);
+    }
+
+    /// Ends trust for good: this session was fenced.
+    pub fn fence(&self) {
+        self.fenced.store(true, Ordering::Release);
+    }
+
+    /// Whether the session was fenced.
+    pub fn is_fenced(&self) -> bool {
+        self.fenced.load(Ordering::Acquire)
+    }
+
+    /// The moment until which the session is trusted; zero once fenced.
+    pub fn until(&self) -> Moment {
+        if self.is_fenced() { Moment(0) } else { Moment(self.until.load(Ordering::Acquire)) }
+    }
+}
+
+/// The gate of one run: open while the session's or the lease's trust lasts and nobody closed it.
+///
+/// Closing is for good: a gate is never opened again under the same claim (decision 0020, rule 16).
+#[derive(Debug)]
+pub struct Gate {
+    session: std::sync::Arc<SessionTrust>,
+    lease_until: AtomicU64,
+    /// How long a lease alone may carry the run beyond the session's trust.
+    alone: Duration,
+    closed: AtomicBool,
+}
+
+impl Gate {
+    /// An open gate that leans on the session's trust alone until a lease extends it.
+    pub fn new(session: std::sync::Arc<SessionTrust>) -> Gate {
+        Gate {
+            session,
+            lease_until: AtomicU64::new(0),
+            alone: Duration::ZERO,
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// The same, with leases: one alone carries its run for so long beyond the session's trust, and no longer. What can't be
+    /// saved for long is better off with a node that can, and others may be taking over without a look at leases.
+    #[must_use]
+    pub fn lease_alone_for(self, alone: Duration) -> Gate {
+        Gate { alone, ..self }
+    }
+
+    /// A gate that is always open: for `try`, where nothing is owned.
+    pub fn always_open() -> Gate {
+        let session = SessionTrust::default();
+        session.extend(Moment(u64::MAX));
+        Gate::new(std::sync::Arc::new(session))
+    }
+
+    /// Extends the lease's trust to `until`; never shortens it. An answer that arrives at `now` when trust is over
+    /// changes nothing, and false is returned: a request that was long under way may have set the lease anew after
+    /// another node had it. Only a heartbeat revives trust.
+    pub fn extend_lease(&self, until: Moment, now: Moment) -> bool {
+        let is_trusted = self.is_open(now);
+        if is_trusted {
+            self.lease_until.fetch_max(until.0, Ordering::AcqRel);
+        }
+        is_trusted
+    }
+
+    /// Closes the gate for good.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether it was closed (trust may also have run out while it is not).
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// The moment at which the gate shuts by itself unless trust is extended.
+    pub fn trusted_until(&self) -> Moment {
+        if self.is_closed() || self.session.is_fenced() {
+            return Moment(0);
+        }
+        let (session, lease) = (self.session.until(), Moment(self.lease_until.load(Ordering::Acquire)));
+        session.max(lease.min(session.plus(self.alone)))
+    }
+
+    /// Whether trust ran out before anybody closed the gate: another node may own the shard by now, and be further.
+    pub fn has_lapsed(&self, now: Moment) -> bool {
+        !self.is_closed() && now >= self.trusted_until()
+    }
+
+    /// Whether an item may leave at `now`.
+    pub fn is_open(&self, now: Moment) -> bool {
+        now < self.trusted_until()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn either_witness_keeps_the_gate_open_and_closing_is_for_good() {
+        let session = Arc::new(SessionTrust::default());
+        let gate = Gate::new(session.clone()).lease_alone_for(LONG);
+        assert!(!gate.is_open(Moment(0)));
+        session.extend(Moment(10));
+        assert!(gate.is_open(Moment(9)) && !gate.is_open(Moment(10)));
+        assert!(gate.extend_lease(Moment(20), Moment(9)));
+        assert!(gate.is_open(Moment(19)));
+        gate.close();
+        assert!(!gate.extend_lease(Moment(30), Moment(10)));
+        assert!(!gate.is_open(Moment(1)));
+    }
+
+    #[test]
+    fn a_lease_alone_never_revives_trust_that_is_over() {
+        let session = Arc::new(SessionTrust::default());
+        session.extend(Moment(10));
+        let gate = Gate::new(session.clone()).lease_alone_for(LONG);
+        assert!(!gate.extend_lease(Moment(30), Moment(10)), "the answer came late");
+        assert!(!gate.is_open(Moment(11)));
+        session.extend(Moment(20));
+        assert!(gate.extend_lease(Moment(30), Moment(12)), "a heartbeat revived it");
+        assert!(gate.is_open(Moment(29)));
+    }
+
+    #[test]
+    fn a_lease_alone_carries_its_run_for_a_while_only() {
+        let session = Arc::new(SessionTrust::default());
+        session.extend(Moment(10));
+        let gate = Gate::new(session).lease_alone_for(Duration::from_nanos(5));
+        assert!(gate.extend_lease(Moment(100), Moment(9)));
+        assert!(gate.is_open(Moment(14)) && !gate.is_open(Moment(15)));
+        assert!(!gate.has_lapsed(Moment(14)) && gate.has_lapsed(Moment(15)));
+        gate.close();
+        assert!(!gate.has_lapsed(Moment(15)), "whoever closed it knows what it was");
+    }
+
+    #[test]
+    fn a_fenced_session_shuts_every_gate_even_with_a_lease() {
+        let session = Arc::new(SessionTrust::default());
+        let gate = Gate::new(session.clone()).lease_alone_for(LONG);
+        session.extend(Moment(5));
+        assert!(gate.extend_lease(Moment(20), Moment(1)));
+        session.fence();
+        session.extend(Moment(50));
+        assert!(!gate.is_open(Moment(1)));
+    }
+}

@@ -1,0 +1,210 @@
+//! What an HTTP answer means: the status table of `docs/handlers.md` as one pure function.
+//!
+//! Never performs I/O. Success needs a 2xx with an empty body, or one whose JSON says so.
+
+mod pointer;
+mod retry_after;
+
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use hyper::http::StatusCode;
+use serde::Deserialize;
+
+use super::wire::{self, BAD_REPLY, bad_reply, quote};
+use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_core::verdict::{Failure, FailureClass};
+use windrow_engine::ports::handler::{CallFailure, CallItems, Reply};
+
+pub use pointer::{NotAPointer, Pointer};
+pub use retry_after::{RETRY_AFTER_MAX, retry_after};
+
+/// An answer that arrived completely (or, where its body decides nothing, as far as it came).
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: bytes::Bytes,
+}
+
+/// What was asked, as far as it decides how an answer is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The call's items.
+    pub items: &'a CallItems,
+    /// The one item of a single callback; none for a batched one.
+    pub single: Option<ItemIndex>,
+    /// Where the result lies in the body.
+    pub pointer: &'a Pointer,
+    /// Now, for dates in `Retry-After`.
+    pub now: WallMs,
+}
+
+/// Whether the body decides what the answer means; of other answers only its beginning is quoted.
+pub fn needs_body(status: StatusCode) -> bool {
+    status.is_success() || matches!(status.as_u16(), 400 | 409 | 422)
+}
+
+/// What the answer means.
+pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
+    let after = || retry_after(answer.headers.get(RETRY_AFTER), asked.now);
+    let failed = |failure| Reply::Failed(Box::new(failure));
+    match answer.status.as_u16() {
+        200..=299 => on_success(answer, asked).unwrap_or_else(|why| failed(CallFailure::BadReply(why))),
+        429 => {
+            let failure = refusal(answer, "it is overloaded; the whole task pauses");
+            failed(CallFailure::BackPressure { after: after(), failure })
+        }
+        502 | 503 => {
+            let failure =
+                refusal(answer, "what stands before it says that it is not there; it is tried again");
+            failed(CallFailure::Failed { class: FailureClass::Unavailable, failure, after: after() })
+        }
+        409 if is_stale_epoch(answer) => failed(CallFailure::Fenced),
+        400 | 422 => on_unprocessable(answer, asked).unwrap_or_else(failed),
+        410 => {
+            let failure = refusal(answer, "it is gone for good; give the task another url to go on");
+            failed(CallFailure::Gone(failure))
+        }
+        401 | 403 => {
+            let hint = "it wants other credentials; set `authorization` in the handler's headers (`windrow run`: --header 'authorization: Bearer …')";
+            failed(CallFailure::Rejected(refusal(answer, hint)))
+        }
+        404 => failed(CallFailure::Rejected(refusal(answer, "nothing is there; check the path of the url"))),
+        405 => failed(CallFailure::Rejected(refusal(answer, "it must accept the method POST at this url"))),
+        501 => {
+            failed(CallFailure::Rejected(refusal(answer, "it doesn't know what it was asked; check the url")))
+        }
+        415 => {
+            let hint = "it must accept content-type application/json";
+            failed(CallFailure::Rejected(refusal(answer, hint)))
+        }
+        300..=399 => failed(CallFailure::Rejected(redirected(answer))),
+        status => {
+            // 4xx finds fault with the request; 408, 425 and 5xx say nothing about what was done.
+            let is_fault = (400..500).contains(&status) && !matches!(status, 408 | 425);
+            let class = if is_fault { FailureClass::Faulty } else { FailureClass::Unclear };
+            let failure = refusal(answer, "the attempt failed; its own log may say why");
+            failed(CallFailure::Failed { class, failure, after: after() })
+        }
+    }
+}
+
+fn on_success(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {
+    if answer.body.is_empty() {
+        return Ok(Reply::AllOk);
+    }
+    if let Some(encoding) = encoding(answer) {
+        let why =
+            format!("the reply has content-encoding {encoding:?}; windrow asks for none: send it plainly");
+        return Err(Failure::new(BAD_REPLY, why));
+    }
+    if is_page(answer) {
+        let why = format!(
+            "the reply {} is a web page, not a result; check the url, and whether it shows a login: \
+             then set `authorization` in the handler's headers",
+            quote(&answer.body)
+        );
+        return Err(Failure::new(BAD_REPLY, why));
+    }
+    read(answer, asked)
+}
+
+fn read(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {
+    let part = asked.pointer.find(&answer.body).map_err(|why| bad_reply(why, &answer.body))?;
+    match asked.single {
+        Some(index) => wire::parse_single(part, index),
+        None => wire::parse_batch(part, asked.items),
+    }
+}
+
+/// 400 and 422: the body's result if it has one, else another attempt (400) or none (422).
+fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFailure> {
+    if encoding(answer).is_none() && has_result(answer, asked) {
+        return read(answer, asked).map_err(CallFailure::BadReply);
+    }
+    if answer.status == StatusCode::UNPROCESSABLE_ENTITY {
+        let hint = "no more attempts; a body with `result` could say otherwise";
+        return Err(CallFailure::Abandoned(refusal(answer, hint)));
+    }
+    let after = retry_after(answer.headers.get(RETRY_AFTER), asked.now);
+    Err(CallFailure::Failed {
+        class: FailureClass::Faulty,
+        failure: refusal(answer, "the attempt failed; its own log may say why"),
+        after,
+    })
+}
+
+#[derive(Deserialize)]
+struct ResultMembers {
+    result: Option<serde::de::IgnoredAny>,
+    results: Option<serde::de::IgnoredAny>,
+    default: Option<serde::de::IgnoredAny>,
+}
+
+fn has_result(answer: &Answer, asked: Asked<'_>) -> bool {
+    let Ok(part) = asked.pointer.find(&answer.body) else { return false };
+    if part.trim_ascii_start().first() != Some(&b'{') {
+        return false;
+    }
+    let Ok(members) = serde_json::from_slice::<ResultMembers>(part) else { return false };
+    match asked.single {
+        Some(_) => members.result.is_some(),
+        None => members.results.is_some() || members.default.is_some(),
+    }
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    r#type: String,
+}
+
+/// An RFC 9457 problem whose type ends in `stale-epoch`: the business has seen a newer epoch than ours.
+fn is_stale_epoch(answer: &Answer) -> bool {
+    let is_object = answer.body.trim_ascii_start().first() == Some(&b'{');
+    let problem = serde_json::from_slice::<Problem>(&answer.body);
+    is_object && problem.is_ok_and(|problem| problem.r#type.ends_with("stale-epoch"))
+}
+
+/// A failure named by its status that quotes the body.
+fn refusal(answer: &Answer, hint: &str) -> Failure {
+    let said = if answer.body.is_empty() || encoding(answer).is_some() {
+        String::new()
+    } else {
+        format!(" {}", quote(&answer.body))
+    };
+    let status = answer.status;
+    let reason = status.canonical_reason().map(|text| format!(" {text}")).unwrap_or_default();
+    let message = format!("the handler answered {}{reason}{said}: {hint}", status.as_str());
+    Failure::new(format!("HTTP_{}", status.as_str()), message)
+}
+
+fn redirected(answer: &Answer) -> Failure {
+    let target = answer.headers.get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()));
+    match target {
+        Some(target) => {
+            let target: String = target.chars().take(200).collect();
+            refusal(answer, &format!("redirects are not followed; if {target} is the handler, use it as url"))
+        }
+        None => refusal(answer, "redirects are not followed; use the final url"),
+    }
+}
+
+/// The body's encoding, unless it is plain.
+fn encoding(answer: &Answer) -> Option<String> {
+    let value = answer.headers.get(CONTENT_ENCODING)?;
+    let value = String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase();
+    (!value.is_empty() && value != "identity").then_some(value)
+}
+
+/// Whether it is a web page, which no handler means as its answer.
+pub(super) fn is_page(answer: &Answer) -> bool {
+    let kind = answer.headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
+    let says_html = kind.is_some_and(|kind| kind.starts_with(b"text/html"));
+    let first = answer.body.trim_ascii_start().first();
+    first == Some(&b'<') || (says_html && !matches!(first, Some(b'{' | b'[')))
+}
+
+#[cfg(test)]
+mod tests;

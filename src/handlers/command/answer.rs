@@ -1,0 +1,148 @@
+//! What came of one item, and how the items of a call make one reply.
+
+use windrow_core::ids::ItemIndex;
+use windrow_core::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_engine::ports::handler::{CallFailure, ItemReplies, ItemVerdict, LogLine, Reply};
+
+/// What came of one item.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Judged {
+    /// The worker judged it.
+    Said(ItemVerdict),
+    /// The worker could not: timed out, crashed. What became of the item nobody knows.
+    Lost(Failure),
+    /// No worker can be started, though one could before.
+    Unreached(Failure),
+    /// What the worker said could not be understood.
+    BadReply(Failure),
+    /// The command as such does not work.
+    Rejected(Failure),
+    /// The item never reached a worker.
+    NotSent,
+}
+
+/// What came of one item, and what else the worker had to say meanwhile.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) judged: Judged,
+    pub(super) commands: Vec<HandlerCommand>,
+    pub(super) logs: Vec<LogLine>,
+}
+
+impl From<Judged> for Answer {
+    fn from(judged: Judged) -> Answer {
+        Answer { judged, commands: Vec::new(), logs: Vec::new() }
+    }
+}
+
+/// One reply of all answers. A failure that all items share, without a word of the worker, is one of the call:
+/// so three bad replies in a row are noticed, and one bad reply among good ones costs its own item only.
+pub(super) fn into_reply(answers: Vec<(ItemIndex, Answer)>) -> Reply {
+    let plain = Judged::Said(ItemVerdict::Settled(Outcome::Succeeded));
+    let wordless = answers.iter().all(|(_, answer)| answer.commands.is_empty() && answer.logs.is_empty());
+    if wordless && answers.iter().all(|(_, answer)| answer.judged == plain) {
+        return Reply::AllOk;
+    }
+    let shared = answers
+        .first()
+        .and_then(|(_, answer)| as_call_failure(&answer.judged))
+        .filter(|first| wordless && answers.iter().all(|(_, answer)| is_like(&answer.judged, first)));
+    match shared {
+        Some(failure) => Reply::Failed(Box::new(failure)),
+        None => Reply::Items(Box::new(item_by_item(answers))),
+    }
+}
+
+fn as_call_failure(judged: &Judged) -> Option<CallFailure> {
+    match judged {
+        Judged::Said(_) => None,
+        Judged::Lost(failure) => Some(failed(FailureClass::Unclear, failure)),
+        Judged::Unreached(failure) => Some(failed(FailureClass::Unreachable, failure)),
+        Judged::BadReply(failure) => Some(CallFailure::BadReply(failure.clone())),
+        Judged::Rejected(failure) => Some(CallFailure::Rejected(failure.clone())),
+        Judged::NotSent => Some(CallFailure::NotSent),
+    }
+}
+
+fn failed(class: FailureClass, failure: &Failure) -> CallFailure {
+    CallFailure::Failed { class, failure: failure.clone(), after: None }
+}
+
+fn is_like(judged: &Judged, shared: &CallFailure) -> bool {
+    match (judged, shared) {
+        (Judged::BadReply(_), CallFailure::BadReply(_))
+        | (Judged::Rejected(_), CallFailure::Rejected(_))
+        | (Judged::NotSent, CallFailure::NotSent) => true,
+        (Judged::Lost(failure), CallFailure::Failed { class: FailureClass::Unclear, failure: other, .. })
+        | (
+            Judged::Unreached(failure),
+            CallFailure::Failed { class: FailureClass::Unreachable, failure: other, .. },
+        ) => failure == other,
+        _ => false,
+    }
+}
+
+fn item_by_item(answers: Vec<(ItemIndex, Answer)>) -> ItemReplies {
+    let mut replies = ItemReplies::default();
+    for (index, answer) in answers {
+        replies.verdicts.push((index, as_verdict(answer.judged)));
+        replies.commands.extend(answer.commands);
+        replies.logs.extend(answer.logs);
+    }
+    replies
+}
+
+fn as_verdict(judged: Judged) -> ItemVerdict {
+    let failure = match judged {
+        Judged::Said(verdict) => return verdict,
+        Judged::Lost(failure) => return ItemVerdict::Unclear(failure),
+        Judged::Unreached(failure) | Judged::BadReply(failure) | Judged::Rejected(failure) => failure,
+        Judged::NotSent => Failure::new("NOT_SENT", "no worker was free for this item of the batch in time"),
+    };
+    ItemVerdict::Failed { failure, wish: Wish::Retry { after: None } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(judged: Vec<Judged>) -> Reply {
+        let answers = judged.into_iter().enumerate();
+        into_reply(answers.map(|(at, judged)| (ItemIndex(at as u64), judged.into())).collect())
+    }
+
+    fn ok() -> Judged {
+        Judged::Said(ItemVerdict::Settled(Outcome::Succeeded))
+    }
+
+    #[test]
+    fn a_failure_that_all_items_share_is_one_of_the_call() {
+        let bad = || Judged::BadReply(Failure::new("BAD_REPLY", "x"));
+        assert_eq!(reply(vec![ok(), ok()]), Reply::AllOk);
+        assert!(
+            matches!(reply(vec![bad(), bad()]), Reply::Failed(failure) if matches!(*failure, CallFailure::BadReply(_)))
+        );
+        let Reply::Items(items) = reply(vec![bad(), ok()]) else { panic!("a verdict per item was expected") };
+        assert!(matches!(&items.verdicts[0].1, ItemVerdict::Failed { wish: Wish::Retry { .. }, .. }));
+        assert_eq!(items.verdicts[1].1, ItemVerdict::Settled(Outcome::Succeeded));
+    }
+
+    #[test]
+    fn different_losses_keep_their_own_words() {
+        let lost = |code: &'static str| Judged::Lost(Failure::new(code, "x"));
+        assert!(matches!(reply(vec![lost("A"), lost("A")]), Reply::Failed(_)));
+        assert!(matches!(reply(vec![lost("A"), lost("B")]), Reply::Items(_)));
+    }
+
+    #[test]
+    fn a_command_survives_whatever_became_of_the_item() {
+        let lost = Answer {
+            commands: vec![HandlerCommand::Stop { reason: "x".to_owned() }],
+            ..Answer::from(Judged::Lost(Failure::new("A", "x")))
+        };
+        let Reply::Items(items) = into_reply(vec![(ItemIndex(0), lost)]) else {
+            panic!("words were expected")
+        };
+        assert_eq!(items.commands.len(), 1);
+    }
+}

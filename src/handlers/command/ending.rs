@@ -1,0 +1,158 @@
+//! How a worker's life ends: calmly or not, nothing of it stays alive, and what it said last is heard.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::life::{EOF_GRACE, Fate, Life};
+use super::lines::Line;
+use super::pool::End;
+use super::protocol;
+use super::{WORKER_CRASH, program};
+use windrow_core::verdict::Failure;
+
+/// How long a worker may take to end after SIGTERM; it has had its grace before.
+const TERM_GRACE: Duration = Duration::from_secs(1);
+/// The room for stderr in a failure's message; the output has more. Unit: bytes.
+const STDERR_BYTES_MAX: usize = 640;
+
+impl Life<'_> {
+    /// Ends the process and all its children, hears what is left, and says how it ended and whether it had
+    /// answered anything.
+    pub(super) async fn finish(mut self, fate: Fate) -> (End, bool) {
+        if matches!(fate, Fate::Closing) {
+            self.say_goodbye().await;
+        }
+        // No item may be given to a worker whose end is certain.
+        self.hang_up();
+        // Whatever the end, children of the worker do not outlive it.
+        self.group.kill();
+        let status = self.child.wait().await;
+        self.hear_the_rest().await;
+        self.let_attached_end().await;
+        self.shared.leftovers.remove(self.group.pid());
+        let facts = self.shared.pool.edit(self.worker, |seat| {
+            (seat.has_answered, seat.oldest_awaited().is_some(), seat.retiring.is_some())
+        });
+        let (has_answered, has_items, said_bye) = facts.unwrap_or_default();
+        let end = match fate {
+            Fate::Closing => End::Left,
+            Fate::Kill(why, false) => End::Ended(why),
+            Fate::Kill(why, true) => End::Crashed(why),
+            Fate::Exited(exit) if has_answered && !has_items && (said_bye || is_success(&exit)) => End::Left,
+            Fate::Exited(_) => End::Crashed(self.crash(&status, has_items)),
+        };
+        // The leader is reaped and the group killed: from now on its number may belong to somebody else.
+        self.group.disarm();
+        (end, has_answered)
+    }
+
+    /// Tells the worker that it is over, and gives it the grace to end by itself.
+    async fn say_goodbye(&mut self) {
+        let grace = self.shared.settings.kill_grace;
+        if self.greeting.manner().takes_orders() && self.greeting.has_begun() {
+            let farewell = protocol::farewell(grace);
+            self.shared.pool.edit(self.worker, |seat| seat.tell(farewell));
+        }
+        self.hang_up();
+        if !self.ends_within(grace).await {
+            self.group.terminate();
+            self.ends_within(grace.min(TERM_GRACE)).await;
+        }
+    }
+
+    /// Closes stdin once everything is written.
+    fn hang_up(&mut self) {
+        self.outbox = None;
+        self.shared.pool.edit(self.worker, |seat| seat.outbox = None);
+    }
+
+    /// Goes on listening, so that the worker never blocks on its stdout while it ends.
+    async fn ends_within(&mut self, grace: Duration) -> bool {
+        let clock = &self.shared.settings.clock;
+        let mut over = clock.sleep_until(clock.now().plus(grace));
+        loop {
+            tokio::select! {
+                status = self.child.wait() => return status.is_ok(),
+                output = self.stdout.fill(), if !self.stdout_ended => self.on_last_output(&output),
+                () = &mut over => return false,
+            }
+        }
+    }
+
+    /// Answers that were on their way count; a process that escaped the group could hold the pipe open for ever.
+    async fn hear_the_rest(&mut self) {
+        let clock = &self.shared.settings.clock;
+        let mut over = clock.sleep_until(clock.now().plus(EOF_GRACE));
+        while !self.stdout_ended {
+            tokio::select! {
+                output = self.stdout.fill() => self.on_last_output(&output),
+                () = &mut over => return,
+            }
+        }
+        if let Some(rest) = self.stdout.take_rest() {
+            self.hear_last(Line::Whole(rest));
+        }
+    }
+
+    fn on_last_output(&mut self, output: &io::Result<usize>) {
+        self.stdout_ended = !matches!(output, Ok(1..));
+        while let Some(line) = self.stdout.take_line() {
+            self.hear_last(line);
+        }
+    }
+
+    /// The worker is ending anyway, so no line can change its fate.
+    fn hear_last(&mut self, line: Line) {
+        drop(self.hear(line));
+    }
+
+    /// The last words on stderr belong to the failure.
+    async fn let_attached_end(&mut self) {
+        let clock = &self.shared.settings.clock;
+        let mut over = clock.sleep_until(clock.now().plus(EOF_GRACE));
+        loop {
+            tokio::select! {
+                ended = self.attached.join_next() => if ended.is_none() { return },
+                () = &mut over => return,
+            }
+        }
+    }
+
+    fn crash(&self, status: &io::Result<ExitStatus>, has_items: bool) -> Failure {
+        let when = if has_items { "while items were in flight" } else { "with no item in flight" };
+        let message = format!(
+            "worker {} ({}) {} {when}; {}",
+            self.worker + 1,
+            self.shared.program.describe(),
+            describe(status, &self.shared.program),
+            self.tail.describe(STDERR_BYTES_MAX),
+        );
+        let mut failure = Failure::new(WORKER_CRASH, message);
+        failure.output = self.tail.to_json();
+        failure
+    }
+}
+
+fn is_success(status: &io::Result<ExitStatus>) -> bool {
+    status.as_ref().is_ok_and(ExitStatus::success)
+}
+
+/// How a process ended, and what to try.
+fn describe(status: &io::Result<ExitStatus>, program: &program::Program) -> String {
+    let status = match status {
+        Ok(status) => status,
+        Err(why) => return format!("ended in an unknown way ({why})"),
+    };
+    match (status.code(), status.signal()) {
+        (Some(127), _) => {
+            format!("exited with code 127 (command not found in PATH={})", program.search_path())
+        }
+        (Some(126), _) => "exited with code 126 (found, but not executable; try chmod +x)".to_owned(),
+        (Some(0), _) => "exited with code 0 (a worker reads lines until its stdin ends)".to_owned(),
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(9)) => "was killed by signal 9 (SIGKILL; out of memory?)".to_owned(),
+        (None, signal) => format!("was killed by signal {}", signal.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,199 @@
+//! Who answers the hello how: three kinds of workers, told apart without ever giving an answer to the wrong item.
+//!
+//! Pure. See `docs/decisions/0002-worker-hello.md`:
+//! - *announcing* workers answer with `ready`;
+//! - *line-by-line* workers answer every line, the hello too, with a bare word (or a result without id):
+//!   `while read -r line; do …; echo ok; done`;
+//! - *silent* workers skip it, and every other line that is no item.
+//!
+//! No item is sent before the kind is known. Once the worker has read the hello, the first byte of the next line
+//! is written, without the rest. A worker that reads this byte asks for its next line; what it had to say to the
+//! hello it has said by then. A worker that is still at work on the hello (or loads a model before it says
+//! `ready`) does not read it. Only a worker that reads ahead while it works could still answer later: so a silent
+//! one is given [`HELLO_GRACE`] before it counts as such.
+
+use std::time::Duration;
+
+use windrow_core::ids::Moment;
+
+/// How long a worker that asks for its next line may still answer the hello. (Only workers that read ahead need
+/// it; 100 ms is many times what an event loop takes to answer.)
+pub(super) const HELLO_GRACE: Duration = Duration::from_millis(100);
+
+/// How the workers of a command answer the hello, as far as their lives have shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Not seen yet.
+    #[default]
+    Unknown,
+    /// With `ready`.
+    Announcing,
+    /// With a bare word, like every line.
+    LineByLine,
+    /// Not at all.
+    Silent,
+}
+
+impl Manner {
+    /// Whether a worker may be sent `cancel`, `ping` and the like: one that answers every line would answer those.
+    pub(super) fn takes_orders(self) -> bool {
+        matches!(self, Manner::Announcing | Manner::Silent)
+    }
+}
+
+/// The beginning of one life.
+#[derive(Debug)]
+pub(super) struct Greeting {
+    manner: Manner,
+    has_begun: bool,
+    has_read_hello: bool,
+    startup_at: Moment,
+    grace_at: Option<Moment>,
+}
+
+/// What follows for the supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing.
+    Wait,
+    /// It may get items.
+    Begin,
+    /// It did not start in time: it never read its input.
+    NotReading,
+    /// It did not start in time: it read the hello, but neither answered it nor asked for the next line.
+    NotAnswering,
+}
+
+impl Greeting {
+    /// A life that begins now among workers of this manner, and must be ready for items by `startup_at`.
+    pub(super) fn new(manner: Manner, startup_at: Moment) -> Greeting {
+        Greeting { manner, has_begun: false, has_read_hello: false, startup_at, grace_at: None }
+    }
+
+    /// What is known of the worker.
+    pub(super) fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    /// Whether it may get items.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// When `on_time` is to be called.
+    pub(super) fn due_at(&self) -> Option<Moment> {
+        (!self.has_begun).then(|| self.grace_at.map_or(self.startup_at, |grace| grace.min(self.startup_at)))
+    }
+
+    /// The worker has read the hello.
+    pub(super) fn on_hello_read(&mut self) -> Step {
+        self.has_read_hello = true;
+        if self.manner == Manner::Silent { self.begin(Manner::Silent) } else { Step::Wait }
+    }
+
+    /// The worker asks for the line after the hello. `has_printed` is whether there is output that was not looked
+    /// at yet.
+    pub(super) fn on_next_line_begun(&mut self, has_printed: bool, now: Moment) {
+        if self.manner == Manner::Unknown && !has_printed {
+            self.grace_at = Some(now.plus(HELLO_GRACE));
+        }
+    }
+
+    /// Time passed.
+    pub(super) fn on_time(&mut self, now: Moment) -> Step {
+        match self.grace_at {
+            _ if self.has_begun => Step::Wait,
+            Some(grace) if grace <= now => self.begin(Manner::Silent),
+            _ if now < self.startup_at => Step::Wait,
+            _ if self.has_read_hello => Step::NotAnswering,
+            _ => Step::NotReading,
+        }
+    }
+
+    /// The worker said `ready`; a late one is welcome too.
+    pub(super) fn on_ready(&mut self) -> Step {
+        self.begin(Manner::Announcing)
+    }
+
+    /// The worker answered without saying what; whether that was the hello.
+    pub(super) fn on_bare_answer(&mut self) -> Option<Step> {
+        (!self.has_begun).then(|| self.begin(Manner::LineByLine))
+    }
+
+    /// It answered more often than it was asked: it counts lines differently than it was thought to.
+    pub(super) fn on_surplus_answer(&mut self) {
+        self.manner = Manner::LineByLine;
+    }
+
+    fn begin(&mut self, manner: Manner) -> Step {
+        self.manner = manner;
+        if std::mem::replace(&mut self.has_begun, true) { Step::Wait } else { Step::Begin }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STARTUP: Moment = Moment(10_000_000_000);
+
+    fn greeting(manner: Manner) -> Greeting {
+        Greeting::new(manner, STARTUP)
+    }
+
+    #[test]
+    fn a_bare_word_before_the_first_item_answers_the_hello() {
+        let mut greeting = greeting(Manner::Unknown);
+        assert_eq!(greeting.on_hello_read(), Step::Wait);
+        greeting.on_next_line_begun(true, Moment(1));
+        assert_eq!(greeting.due_at(), Some(STARTUP), "it has spoken, so no grace runs");
+        assert_eq!(greeting.on_bare_answer(), Some(Step::Begin));
+        assert_eq!(greeting.on_bare_answer(), None, "the next one means an item");
+        assert_eq!(greeting.manner(), Manner::LineByLine);
+    }
+
+    #[test]
+    fn a_worker_that_asks_for_the_next_line_in_silence_is_silent() {
+        let mut greeting = greeting(Manner::Unknown);
+        assert_eq!(greeting.on_hello_read(), Step::Wait);
+        greeting.on_next_line_begun(false, Moment(5));
+        let grace = greeting.due_at().expect("grace runs");
+        assert_eq!(
+            (greeting.on_time(Moment(grace.0 - 1)), greeting.on_time(grace)),
+            (Step::Wait, Step::Begin)
+        );
+        assert_eq!((greeting.on_bare_answer(), greeting.manner()), (None, Manner::Silent));
+    }
+
+    #[test]
+    fn a_worker_that_is_busy_with_the_hello_gets_no_item() {
+        let mut greeting = greeting(Manner::Unknown);
+        assert_eq!(greeting.on_hello_read(), Step::Wait);
+        assert_eq!(greeting.on_time(Moment(STARTUP.0 - 1)), Step::Wait);
+        assert_eq!(greeting.on_time(STARTUP), Step::NotAnswering);
+    }
+
+    #[test]
+    fn a_known_manner_is_not_guessed_again() {
+        assert_eq!(greeting(Manner::Silent).on_hello_read(), Step::Begin);
+        for manner in [Manner::Announcing, Manner::LineByLine] {
+            let mut known = greeting(manner);
+            known.on_next_line_begun(false, Moment(1));
+            assert_eq!((known.on_hello_read(), known.due_at()), (Step::Wait, Some(STARTUP)));
+        }
+    }
+
+    #[test]
+    fn a_late_ready_is_learned_for_the_next_life() {
+        let mut greeting = greeting(Manner::Silent);
+        assert_eq!(greeting.on_hello_read(), Step::Begin);
+        assert_eq!((greeting.on_ready(), greeting.manner()), (Step::Wait, Manner::Announcing));
+    }
+
+    #[test]
+    fn a_worker_that_never_reads_did_not_start() {
+        let mut greeting = greeting(Manner::Unknown);
+        assert_eq!(greeting.on_time(Moment(STARTUP.0 - 1)), Step::Wait);
+        assert_eq!(greeting.on_time(STARTUP), Step::NotReading);
+    }
+}

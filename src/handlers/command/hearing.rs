@@ -1,0 +1,199 @@
+//! What a worker's lines mean for its items.
+
+use super::BAD_REPLY_PATIENCE;
+use super::answer::{Answer, Judged};
+use super::life::{Fate, Life};
+use super::lines::Line;
+use super::program::COMMAND_NOT_STARTED;
+use super::protocol::{self, Said};
+use crate::wire;
+use windrow_core::verdict::Failure;
+use windrow_engine::ports::handler::ItemReplies;
+
+impl Life<'_> {
+    /// Takes in all lines that have been read.
+    pub(super) fn hear_all(&mut self) -> Option<Fate> {
+        while let Some(line) = self.stdout.take_line() {
+            if let Some(fate) = self.hear(line) {
+                return Some(fate);
+            }
+        }
+        None
+    }
+
+    /// Takes in one line.
+    pub(super) fn hear(&mut self, line: Line) -> Option<Fate> {
+        self.line_no += 1;
+        if self.line_no == 1 {
+            self.shared.pool.edit(self.worker, |seat| seat.has_spoken = true);
+        }
+        self.hint_at = None;
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.is_awaited = false;
+        }
+        match line {
+            Line::Whole(line) => self.understand(&line),
+            Line::Overlong(start) => Some(self.on_overlong(&start)),
+        }
+    }
+
+    fn understand(&mut self, line: &[u8]) -> Option<Fate> {
+        match protocol::read(line) {
+            Said::Word(result) => self.on_answer(None, result.as_bytes()),
+            Said::Result { id } => self.on_answer(id, line),
+            Said::Ready { concurrency } => self.on_ready(concurrency),
+            Said::Log => self.on_log(line),
+            Said::Command => self.on_command(line),
+            Said::Bye => self.on_bye(),
+            Said::Pong | Said::Nothing => None,
+            Said::Echo => self.on_echo(line),
+            Said::Garbage(why) => {
+                self.on_garbage(&why, line);
+                None
+            }
+        }
+    }
+
+    fn on_ready(&mut self, concurrency: u32) -> Option<Fate> {
+        let step = self.greeting.on_ready();
+        self.shared.learn(self.greeting.manner());
+        let fate = self.step(step);
+        let concurrency = concurrency.min(self.shared.settings.max_in_flight.get());
+        self.shared.pool.edit(self.worker, |seat| seat.concurrency = concurrency);
+        fate
+    }
+
+    fn on_answer(&mut self, id: Option<u64>, body: &[u8]) -> Option<Fate> {
+        // Before the first item, every answer is one to the hello, whatever id it shows.
+        let id = id.filter(|_| self.greeting.has_begun());
+        if id.is_none()
+            && let Some(step) = self.greeting.on_bare_answer()
+        {
+            return self.step(step);
+        }
+        match (self.shared.pool.take(self.worker, id), id) {
+            (Some(item), _) => {
+                let answer = match wire::item_result(body, item.index) {
+                    Ok(replies) => said(replies),
+                    Err(why) => Judged::BadReply(self.with_line(&why)).into(),
+                };
+                self.shared.pool.answer(item, answer);
+                None
+            }
+            (None, None) => Some(self.on_surplus_answer()),
+            (None, Some(id)) => {
+                self.on_unknown_id(id);
+                None
+            }
+        }
+    }
+
+    /// An answer that comes too late is no fault; one to an item that never was is why others get none.
+    fn on_unknown_id(&mut self, id: u64) {
+        if self.shared.pool.has_given_out(id) {
+            tracing::debug!(worker = self.worker, id, "answer to an item that is not outstanding");
+            return;
+        }
+        let before = self.shared.pool.edit(self.worker, |seat| seat.strange_id.replace(id));
+        if before == Some(None) {
+            let line = self.line_no;
+            self.notes.warn(&format!(
+                "line {line} answers id {id}, which no item has; copy the id of the item into its answer"
+            ));
+        }
+    }
+
+    /// Who answers more often than asked may have answered the items before theirs: such a worker can't be
+    /// trusted with the next one.
+    fn on_surplus_answer(&mut self) -> Fate {
+        self.greeting.on_surplus_answer();
+        self.shared.learn(self.greeting.manner());
+        let message = format!(
+            "worker {} answered (line {}) though no item was outstanding; answer each line exactly once, or name the id",
+            self.worker + 1,
+            self.line_no
+        );
+        self.notes.warn(&message);
+        let failure = Failure::new(wire::BAD_REPLY, message);
+        self.shared.pool.on_surplus_answer(&failure);
+        Fate::Kill(failure, false)
+    }
+
+    fn on_log(&mut self, line: &[u8]) -> Option<Fate> {
+        match wire::parse_log(line) {
+            Ok(line) => (self.shared.settings.sink)(line),
+            Err(why) => self.notes.warn(&self.with_line(&why).message),
+        }
+        None
+    }
+
+    fn on_command(&mut self, line: &[u8]) -> Option<Fate> {
+        match wire::parse_command(line) {
+            Ok(command) => self.shared.pool.on_command(self.worker, command),
+            Err(why) => self.notes.warn(&self.with_line(&why).message),
+        }
+        None
+    }
+
+    /// Whoever prints the hello as it came would print the items too, and never say how one went.
+    fn on_echo(&mut self, line: &[u8]) -> Option<Fate> {
+        if self.greeting.has_begun() {
+            self.on_garbage("it is what the worker was sent", line);
+            return None;
+        }
+        let message = format!(
+            "worker {} ({}) prints the lines that it is sent; print ok, skip, retry or abandon for each item instead",
+            self.worker + 1,
+            self.shared.program.describe(),
+        );
+        Some(Fate::Kill(Failure::new(COMMAND_NOT_STARTED, message), true))
+    }
+
+    /// It gets no more items, and may take the usual grace to go.
+    fn on_bye(&mut self) -> Option<Fate> {
+        let at = self.now().plus(self.shared.settings.kill_grace);
+        self.shared.pool.edit(self.worker, |seat| seat.retiring = Some(at));
+        None
+    }
+
+    fn on_garbage(&mut self, why: &str, line: &[u8]) {
+        let message = format!(
+            "line {} of the worker's stdout is no protocol line: {} ({why}); stdout is for the protocol only, print \
+             everything else to stderr",
+            self.line_no,
+            wire::quote(line)
+        );
+        let until = self.now().plus(self.shared.settings.kill_grace.min(BAD_REPLY_PATIENCE));
+        if !self.shared.pool.on_garbage(self.worker, Failure::new(wire::BAD_REPLY, &message), until) {
+            self.notes.warn(&message);
+        }
+    }
+
+    fn on_overlong(&mut self, start: &[u8]) -> Fate {
+        let message = format!(
+            "line {} of the worker's stdout is longer than {} bytes (max_line): {}",
+            self.line_no,
+            self.shared.settings.max_line,
+            wire::quote(start)
+        );
+        let failure = Failure::new(wire::BAD_REPLY, message);
+        let now = self.now();
+        self.shared.pool.on_garbage(self.worker, failure.clone(), now);
+        Fate::Kill(Failure::new(super::WORKER_RESTARTED, failure.message), false)
+    }
+
+    fn with_line(&self, failure: &Failure) -> Failure {
+        let message = format!("line {} of the worker's stdout: {}", self.line_no, failure.message);
+        Failure::new(failure.code.clone(), message)
+    }
+}
+
+fn said(replies: ItemReplies) -> Answer {
+    let ItemReplies { verdicts, commands, logs } = replies;
+    let judged = match verdicts.into_iter().next() {
+        Some((_, verdict)) => Judged::Said(verdict),
+        // `item_result` always gives one verdict.
+        None => Judged::BadReply(Failure::new(wire::BAD_REPLY, "the reply has no verdict")),
+    };
+    Answer { judged, commands, logs }
+}

@@ -1,0 +1,315 @@
+//! One life of a worker: from the start of its process until nothing of it is left.
+//!
+//! A single task that waits for the next event and hands it on: what lines mean is in `hearing`, how it ends in
+//! `ending`. Dropping a life kills the process with all its children.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::greeting::{Greeting, Manner, Step};
+use super::group::ProcessGroup;
+use super::lines::LineReader;
+use super::pool::End;
+use super::program::COMMAND_NOT_STARTED;
+use super::protocol;
+use super::seat::Due;
+use super::stderr::{Capture, Notes, Tail};
+use super::worker::Shared;
+use super::writer::{ReadSoFar, Writer};
+use super::{WORKER_CRASH, WORKER_HUNG};
+use windrow_core::ids::Moment;
+use windrow_core::verdict::Failure;
+
+/// How long a worker may live on after it closed its stdout: usually it is just exiting.
+pub(super) const EOF_GRACE: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// A worker's process and what is attached to it.
+pub(super) struct Life<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) worker: usize,
+    pub(super) child: Child,
+    pub(super) group: ProcessGroup,
+    pub(super) stdout: LineReader<ChildStdout>,
+    pub(super) stdout_ended: bool,
+    pub(super) line_no: u64,
+    pub(super) greeting: Greeting,
+    /// Lines for the worker; none once stdin is to be closed.
+    pub(super) outbox: Option<mpsc::UnboundedSender<String>>,
+    read: watch::Receiver<ReadSoFar>,
+    probes: watch::Sender<bool>,
+    /// The writer and the capture of stderr.
+    pub(super) attached: JoinSet<()>,
+    pub(super) tail: Tail,
+    pub(super) notes: Notes,
+    eof_at: Option<Moment>,
+    /// When to say that the worker perhaps doesn't flush.
+    pub(super) hint_at: Option<Moment>,
+    pub(super) heartbeat: Option<Heartbeat>,
+}
+
+/// Whether the worker still answers pings.
+pub(super) struct Heartbeat {
+    next_at: Moment,
+    number: u64,
+    pub(super) is_awaited: bool,
+}
+
+/// Something happened.
+enum Event {
+    Output(io::Result<usize>),
+    Read(ReadSoFar),
+    Exited(io::Result<ExitStatus>),
+    Closing,
+    /// Time passed, or the pool changed something.
+    Look,
+}
+
+/// Why a life ends.
+pub(super) enum Fate {
+    /// The process is gone.
+    Exited(io::Result<ExitStatus>),
+    /// It is to be killed; the flag says whether its items are suspects.
+    Kill(Failure, bool),
+    /// The handler closes.
+    Closing,
+}
+
+impl<'a> Life<'a> {
+    /// Starts the process and sends the hello.
+    ///
+    /// # Errors
+    /// When the process can't be started.
+    pub(super) fn begin(shared: &'a Shared, worker: usize) -> Result<Life<'a>, Failure> {
+        let mut child = spawn(shared).map_err(|why| not_started(shared, &why))?;
+        let group = child.id().and_then(ProcessGroup::led_by);
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(group), (Some(stdin), Some(stdout), Some(stderr))) = (group, pipes) else {
+            return Err(not_started(shared, &io::Error::other("the process has no id or no pipes")));
+        };
+        shared.leftovers.add(group.pid());
+        let settings = &shared.settings;
+        let (outbox, lines) = mpsc::unbounded_channel();
+        let (read_sender, read) = watch::channel(ReadSoFar::Nothing);
+        let manner = shared.manner();
+        let (probes, probes_receiver) = watch::channel(manner == Manner::Unknown);
+        let tail = Tail::default();
+        let prefix = format!("worker {}", worker + 1);
+        let notes = Notes::new(prefix, settings.sink.clone(), settings.clock.clone());
+        let mut attached = JoinSet::new();
+        attached.spawn(Writer { stdin, lines, read: read_sender, probes: probes_receiver }.run());
+        attached.spawn(Capture { tail: tail.clone(), notes: notes.clone() }.run(stderr));
+        drop(outbox.send(protocol::hello(&shared.run, settings.max_in_flight.get(), settings.heartbeat)));
+        let startup_at = settings.clock.now().plus(settings.startup_timeout);
+        Ok(Life {
+            shared,
+            worker,
+            child,
+            group,
+            stdout: LineReader::new(stdout, settings.max_line),
+            stdout_ended: false,
+            line_no: 0,
+            greeting: Greeting::new(manner, startup_at),
+            outbox: Some(outbox),
+            read,
+            probes,
+            attached,
+            tail,
+            notes,
+            eof_at: None,
+            hint_at: None,
+            heartbeat: None,
+        })
+    }
+
+    /// Lives until the end; says how it ended and whether it answered anything.
+    pub(super) async fn live(mut self) -> (End, bool) {
+        let fate = loop {
+            let event = self.next_event().await;
+            if let Some(fate) = self.on_event(event) {
+                break fate;
+            }
+        };
+        self.finish(fate).await
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.shared.settings.clock.now()
+    }
+
+    async fn next_event(&mut self) -> Event {
+        let wake_at = self.wake_at();
+        let clock = &self.shared.settings.clock;
+        let wake = async {
+            match wake_at {
+                Some(at) => clock.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut closing = self.shared.pool.closing();
+        let watches = !self.greeting.has_begun();
+        tokio::select! {
+            biased;
+            // The pool outlives this life, so the channel is never closed.
+            _ = closing.wait_for(|closing| *closing) => Event::Closing,
+            output = self.stdout.fill(), if !self.stdout_ended => Event::Output(output),
+            Ok(()) = self.read.changed(), if watches => Event::Read(*self.read.borrow_and_update()),
+            status = self.child.wait() => Event::Exited(status),
+            () = self.shared.pool.stirred(self.worker) => Event::Look,
+            () = wake => Event::Look,
+        }
+    }
+
+    /// The earliest time at which something is due without any event.
+    fn wake_at(&self) -> Option<Moment> {
+        let items = match self.shared.pool.review(self.worker, self.now()) {
+            Due::At(at) => at,
+            Due::Kill => Some(self.now()),
+        };
+        let ping = self.heartbeat.as_ref().map(|heartbeat| heartbeat.next_at);
+        [items, self.greeting.due_at(), self.eof_at, self.hint_at, ping].into_iter().flatten().min()
+    }
+
+    fn on_event(&mut self, event: Event) -> Option<Fate> {
+        match event {
+            Event::Closing => Some(Fate::Closing),
+            Event::Exited(status) => Some(Fate::Exited(status)),
+            // A worker that always has something to say must not put off what is due.
+            Event::Output(Ok(1..)) => self.hear_all().or_else(|| self.look()),
+            Event::Output(_) => {
+                self.stdout_ended = true;
+                self.eof_at = Some(self.now().plus(EOF_GRACE));
+                None
+            }
+            Event::Read(so_far) => self.on_read(so_far),
+            Event::Look => self.look(),
+        }
+    }
+
+    fn on_read(&mut self, so_far: ReadSoFar) -> Option<Fate> {
+        match so_far {
+            ReadSoFar::Nothing => None,
+            ReadSoFar::Hello => {
+                let step = self.greeting.on_hello_read();
+                self.step(step)
+            }
+            ReadSoFar::NextLineBegun => {
+                // Order matters: the worker has read by now, so what it printed before lies in the pipe by now.
+                let unread = rustix::io::ioctl_fionread(self.stdout.inner()).unwrap_or(0);
+                let has_printed = unread > 0 || !self.stdout.is_drained();
+                self.greeting.on_next_line_begun(has_printed, self.now());
+                None
+            }
+        }
+    }
+
+    /// Does what the greeting asks for.
+    pub(super) fn step(&mut self, step: Step) -> Option<Fate> {
+        match step {
+            Step::Wait => None,
+            Step::Begin => {
+                self.begin_items();
+                None
+            }
+            Step::NotReading => Some(self.not_ready("did not read its input")),
+            Step::NotAnswering => {
+                self.shared.learn(Manner::Unknown);
+                Some(self.not_ready("read the hello, but neither answered it nor asked for the next line"))
+            }
+        }
+    }
+
+    fn begin_items(&mut self) {
+        let manner = self.greeting.manner();
+        self.shared.learn(manner);
+        self.probes.send_replace(false);
+        let Some(outbox) = self.outbox.clone() else { return };
+        self.shared.pool.began(self.worker, outbox, manner.takes_orders(), self.line_no > 0);
+        let settings = &self.shared.settings;
+        if self.line_no == 0 {
+            self.hint_at = Some(self.now().plus(settings.startup_timeout));
+        }
+        if let (Some(every), Manner::Announcing) = (settings.heartbeat, manner) {
+            self.heartbeat =
+                Some(Heartbeat { next_at: self.now().plus(every), number: 0, is_awaited: false });
+        }
+    }
+
+    fn not_ready(&self, what: &str) -> Fate {
+        self.shared.pool.on_late_start();
+        let settings = &self.shared.settings;
+        let message = format!(
+            "worker {} ({}) {what} within {}; a loop over the lines of stdin is what is expected, a slow start needs a \
+             longer handler.command.startup_timeout (for `windrow run`: \
+             WINDROW_HANDLER__COMMAND__STARTUP_TIMEOUT=2m); {}",
+            self.worker + 1,
+            self.shared.program.describe(),
+            humantime::format_duration(settings.startup_timeout),
+            self.tail.describe(600),
+        );
+        Fate::Kill(Failure::new(COMMAND_NOT_STARTED, message), true)
+    }
+
+    /// Does what is due now.
+    fn look(&mut self) -> Option<Fate> {
+        let now = self.now();
+        if self.eof_at.is_some_and(|at| at <= now) {
+            let message =
+                format!("worker {} closed its stdout and lives on; it could never answer", self.worker + 1);
+            return Some(Fate::Kill(Failure::new(WORKER_CRASH, message), true));
+        }
+        if self.shared.pool.review(self.worker, now) == Due::Kill {
+            let message = format!("worker {} kept an item long after its time was over", self.worker + 1);
+            return Some(Fate::Kill(Failure::new(WORKER_HUNG, message), false));
+        }
+        if self.hint_at.is_some_and(|at| at <= now) {
+            self.hint_at = None;
+            self.notes.warn("has not printed a line yet; did you flush stdout? (python3 -u)");
+        }
+        let step = self.greeting.on_time(now);
+        self.step(step).or_else(|| self.beat(now))
+    }
+
+    fn beat(&mut self, now: Moment) -> Option<Fate> {
+        let (every, heartbeat) = self.shared.settings.heartbeat.zip(self.heartbeat.as_mut())?;
+        if heartbeat.next_at > now {
+            return None;
+        }
+        if heartbeat.is_awaited {
+            let every = humantime::format_duration(every);
+            let message =
+                format!("worker {} printed nothing for {every} (heartbeat) after a ping", self.worker + 1);
+            return Some(Fate::Kill(Failure::new(WORKER_HUNG, message), false));
+        }
+        heartbeat.number += 1;
+        heartbeat.is_awaited = true;
+        heartbeat.next_at = now.plus(every);
+        let ping = protocol::ping(heartbeat.number);
+        self.shared.pool.edit(self.worker, |seat| seat.tell(ping));
+        None
+    }
+}
+
+fn spawn(shared: &Shared) -> io::Result<Child> {
+    let program = &shared.program;
+    let mut command = Command::new(&program.path);
+    command.arg0(&program.argv[0]).args(&program.argv[1..]);
+    command.env_clear().envs(&program.environment).env("TRACEPARENT", shared.trace.parent(0));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).kill_on_drop(true).spawn()
+}
+
+fn not_started(shared: &Shared, why: &io::Error) -> Failure {
+    let hint = match why.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::NOEXEC) => "; does the script begin with #!/bin/sh or the like?",
+        Some(rustix::io::Errno::NOENT) => {
+            "; was it removed, or is the interpreter of its first line missing?"
+        }
+        Some(rustix::io::Errno::ACCESS) => "; try chmod +x",
+        _ => "",
+    };
+    Failure::new(COMMAND_NOT_STARTED, format!("{} can't be started: {why}{hint}", shared.program.describe()))
+}

@@ -1,0 +1,351 @@
+//! Workers: processes of the business that take items as lines on stdin and answer on stdout.
+//!
+//! | file | what |
+//! |---|---|
+//! | `program` | finds the command, makes its environment |
+//! | `worker`, `life` | keep a worker alive; one life of its process |
+//! | `greeting` | who answers the hello how (`docs/decisions/0002-worker-hello.md`) |
+//! | `hearing`, `ending` | what its lines mean; how it ends |
+//! | `pool`, `seat` | which worker holds which item; the announced slots |
+//! | `protocol`, `lines`, `writer`, `stderr` | the lines and the pipes |
+//! | `group`, `leftovers` | process groups; workers that outlived a `kill -9` |
+//!
+//! What holds:
+//! - an item counts as done only by an answer to that item, whatever else the worker prints;
+//! - an item that was in flight in three crashes is alone in its worker from then on, so that no other one suffers with it;
+//! - a hanging item costs one slot until its patience is over; items beside it finish before the worker is killed;
+//! - after `close`, and after the handler is dropped, no process of its workers' groups is alive.
+
+mod answer;
+mod ending;
+mod greeting;
+mod group;
+mod hearing;
+mod leftovers;
+mod life;
+mod lines;
+mod pool;
+mod program;
+mod protocol;
+mod seat;
+mod stderr;
+mod worker;
+mod writer;
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use self::answer::{Answer, Judged};
+use self::pool::{Pool, Sending};
+use self::program::Program;
+use self::protocol::{CallText, ItemLine, Trace};
+use self::seat::Oddity;
+use self::worker::{Shared, supervise};
+use super::deadline::Deadline;
+use windrow_core::ids::{Attempt, ItemIndex};
+use windrow_core::verdict::Failure;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::{Call, Handler, HandlerFactory, LogLine, OpenError, Reply, RunContext};
+
+pub use self::leftovers::Leftovers;
+pub use self::program::{COMMAND_NOT_STARTED, Environment, Inherit};
+
+/// The code of an item whose worker died.
+pub const WORKER_CRASH: &str = "WORKER_CRASH";
+/// The code of an item whose worker had to be ended for another reason than this item.
+pub const WORKER_RESTARTED: &str = "WORKER_RESTARTED";
+/// The code of an item whose worker stopped answering pings.
+pub const WORKER_HUNG: &str = "WORKER_HUNG";
+/// The code of an item that got no answer in time.
+pub const TIMEOUT: &str = "TIMEOUT";
+
+/// How long an answer may follow a line that was none, before the worker counts as out of step.
+const BAD_REPLY_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Takes lines for the data log. Called from the workers' tasks; must not block.
+pub type Sink = Arc<dyn Fn(LogLine) + Send + Sync>;
+
+/// How workers are run. Keys and defaults: `config.toml`, `[handler.command]`.
+#[derive(Clone)]
+pub struct Settings {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// How many processes.
+    pub workers: NonZeroU32,
+    /// What they find in their environment.
+    pub environment: Environment,
+    /// How long a worker may take until it is ready for its first item.
+    pub startup_timeout: Duration,
+    /// How long a worker may take to end, and to answer an item that was cancelled.
+    pub kill_grace: Duration,
+    /// The longest line of a worker. Unit: bytes.
+    pub max_line: usize,
+    /// The most that a worker may announce as its concurrency.
+    pub max_in_flight: NonZeroU32,
+    /// How often an announcing worker is asked whether it lives; none is never.
+    pub heartbeat: Option<Duration>,
+    /// Where live workers are written down. At most one factory at a time may use a file.
+    pub leftovers: Option<PathBuf>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where stderr and `log` lines go.
+    pub sink: Sink,
+}
+
+impl Settings {
+    /// The defaults of `config.toml` for a command.
+    pub fn new(argv: Vec<OsString>, environment: Environment, clock: Arc<dyn Clock>, sink: Sink) -> Settings {
+        Settings {
+            argv,
+            workers: NonZeroU32::MIN,
+            environment,
+            startup_timeout: Duration::from_secs(10),
+            kill_grace: Duration::from_secs(10),
+            max_line: 1024 * 1024,
+            max_in_flight: NonZeroU32::MIN.saturating_add(1023),
+            heartbeat: None,
+            leftovers: None,
+            clock,
+            sink,
+        }
+    }
+}
+
+/// Opens handlers that run one command.
+pub struct CommandHandlerFactory {
+    settings: Arc<Settings>,
+    leftovers: OnceLock<Arc<Leftovers>>,
+}
+
+impl CommandHandlerFactory {
+    /// A factory that starts nothing yet.
+    pub fn new(settings: Settings) -> CommandHandlerFactory {
+        CommandHandlerFactory { settings: Arc::new(settings), leftovers: OnceLock::new() }
+    }
+
+    /// The same, with one list of live workers for several factories; that of the settings isn't used.
+    pub fn sharing(settings: Settings, leftovers: Arc<Leftovers>) -> CommandHandlerFactory {
+        CommandHandlerFactory { settings: Arc::new(settings), leftovers: OnceLock::from(leftovers) }
+    }
+
+    /// Looks for the command without starting it.
+    ///
+    /// # Errors
+    /// When it isn't there or may not be executed.
+    pub fn check(&self) -> Result<(), OpenError> {
+        check_program(&self.settings.argv, &self.settings.environment)
+    }
+}
+
+/// Looks for a command without starting it.
+///
+/// # Errors
+/// When it isn't there or may not be executed.
+pub fn check_program(argv: &[OsString], environment: &Environment) -> Result<(), OpenError> {
+    Program::check(argv, environment)
+}
+
+impl HandlerFactory for CommandHandlerFactory {
+    /// Must be called on a tokio runtime: the workers are supervised by its tasks.
+    fn open(&self, run: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
+        let settings = self.settings.clone();
+        let program = Program::find(&settings.argv, &settings.environment, &run)?;
+        let take_over = || Arc::new(Leftovers::take_over(settings.leftovers.clone()));
+        let leftovers = self.leftovers.get_or_init(take_over).clone();
+        let workers = settings.workers.get() as usize;
+        let pool = Pool::new(workers);
+        let trace = Trace::new();
+        let manner = Mutex::default();
+        let shared = Arc::new(Shared { settings, run, program, trace, pool, leftovers, manner });
+        let mut supervisors = JoinSet::new();
+        for worker in 0..workers {
+            supervisors.spawn(supervise(shared.clone(), worker));
+        }
+        Ok(Arc::new(CommandHandler { shared, supervisors: tokio::sync::Mutex::new(supervisors) }))
+    }
+}
+
+/// The workers of one run. Dropping it kills them.
+struct CommandHandler {
+    shared: Arc<Shared>,
+    supervisors: tokio::sync::Mutex<JoinSet<()>>,
+}
+
+impl Handler for CommandHandler {
+    fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
+        Box::pin(self.process_items(call))
+    }
+
+    fn slots(&self) -> watch::Receiver<Option<u32>> {
+        self.shared.pool.slots()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.shared.pool.close();
+            let mut supervisors = self.supervisors.lock().await;
+            while let Some(ended) = supervisors.join_next().await {
+                if let Err(why) = ended {
+                    tracing::error!(%why, "a worker's supervisor died; its processes were killed");
+                }
+            }
+        })
+    }
+}
+
+/// An item on its way.
+enum Sent<'a> {
+    Waiting(Waiting<'a>),
+    Refused(Judged),
+}
+
+impl CommandHandler {
+    async fn process_items(&self, call: Call) -> Reply {
+        let settings = &self.shared.settings;
+        let mut deadline = Deadline::new(&settings.clock, call.gate_time.plus(call.timeout));
+        // An item sent at the last moment would be charged with a timeout that its worker had no time to avoid.
+        let mut patience = Deadline::new(&settings.clock, call.gate_time.plus(call.timeout / 2));
+        let text = CallText::new(settings.clock.wall_micros(call.gate_time), call.timeout);
+        let mut sent = Vec::with_capacity(call.items.len());
+        for (index, attempt) in call.items.iter() {
+            sent.push((index, self.send(&call, &text, index, attempt, &mut patience).await));
+        }
+        let mut answers = Vec::with_capacity(sent.len());
+        for (index, sent) in sent {
+            let answer = match sent {
+                Sent::Refused(judged) => judged.into(),
+                Sent::Waiting(waiting) => waiting.answer(&mut deadline).await,
+            };
+            answers.push((index, answer));
+        }
+        answer::into_reply(answers)
+    }
+
+    /// Gives the item to a worker, or back when none has room within `patience`. Core's concurrency is bounded by
+    /// the slots, so that a wait is rare: a worker died, or was wanted alone, after the item was let go.
+    async fn send(
+        &self,
+        call: &Call,
+        text: &CallText,
+        index: ItemIndex,
+        attempt: Attempt,
+        patience: &mut Deadline<'_>,
+    ) -> Sent<'_> {
+        let Shared { pool, run, trace, settings, .. } = &*self.shared;
+        let id = pool.next_id();
+        let key = run.item_key(index);
+        let mut line = text.item(&ItemLine { id, index, attempt, key, data: call.rows.data(index), trace });
+        let reservation = Reservation { pool, id };
+        loop {
+            let freed = pool.freed();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            if !run.gate.is_open(settings.clock.now()) {
+                return Sent::Refused(Judged::NotSent);
+            }
+            match pool.try_send(id, index, &mut line) {
+                Sending::Refused(judged) => return Sent::Refused(judged),
+                Sending::Sent { worker, answer } => {
+                    std::mem::forget(reservation);
+                    return Sent::Waiting(Waiting {
+                        shared: &self.shared,
+                        worker,
+                        id,
+                        timeout: call.timeout,
+                        answer,
+                        is_over: false,
+                    });
+                }
+                Sending::Wait => {}
+            }
+            if patience.cut_short(freed).await.is_none() {
+                return Sent::Refused(Judged::NotSent);
+            }
+        }
+    }
+}
+
+/// Forgets that an item waits for an empty worker, whatever ends the wait.
+struct Reservation<'a> {
+    pool: &'a Pool,
+    id: u64,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.pool.unreserve(self.id);
+    }
+}
+
+/// An item that a worker holds. Dropping it takes the item back.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    worker: usize,
+    id: u64,
+    timeout: Duration,
+    answer: tokio::sync::oneshot::Receiver<Answer>,
+    is_over: bool,
+}
+
+impl Waiting<'_> {
+    async fn answer(mut self, deadline: &mut Deadline<'_>) -> Answer {
+        let answer = deadline.cut_short(&mut self.answer).await;
+        match answer {
+            Some(Ok(answer)) => {
+                self.is_over = true;
+                answer
+            }
+            Some(Err(_)) => {
+                self.is_over = true;
+                Judged::Lost(Failure::new(
+                    WORKER_CRASH,
+                    "the worker's supervisor ended before it was answered",
+                ))
+                .into()
+            }
+            None => self.on_timeout(),
+        }
+    }
+
+    fn on_timeout(&mut self) -> Answer {
+        let oddity = self.give_up();
+        // The answer may have come at the last moment; then it counts.
+        if let Ok(answer) = self.answer.try_recv() {
+            return answer;
+        }
+        let timeout = humantime::format_duration(self.timeout);
+        let message = match oddity {
+            Oddity::None => format!("no answer within {timeout}"),
+            Oddity::Silent => format!(
+                "no answer within {timeout}, and not a line since the worker began; did you flush stdout? (python3 -u)"
+            ),
+            Oddity::StrangeId(id) => format!(
+                "the worker answers with id {id}, which no item has, and so gave none to this one within {timeout}; copy \
+                 the id of the item into its answer"
+            ),
+        };
+        Judged::Lost(Failure::new(TIMEOUT, message)).into()
+    }
+
+    fn give_up(&mut self) -> Oddity {
+        self.is_over = true;
+        let settings = &self.shared.settings;
+        let patience = self.timeout.min(settings.kill_grace);
+        self.shared.pool.give_up(self.worker, self.id, settings.clock.now().plus(patience))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.give_up();
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! The workers of one handler as seen by its calls: who has a free slot, who holds which item, what is announced.
+//!
+//! Never starts or kills a process (`worker` and `life` do), never reads a line. One lock; never held across a
+//! wait. What holds:
+//! - each id is given to one worker once, and leaves the pool exactly once: answered, crashed or closed;
+//! - the announced slots never exceed what workers can begin at once, so nothing queues here while its time runs;
+//! - an item in flight in [`CRASHES_TOGETHER_MAX`] crashes is sent to an empty worker only.
+
+mod starts;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+use super::answer::{Answer, Judged};
+use super::protocol;
+use super::seat::{Due, Oddity, Outstanding, Seat, Waiting};
+use windrow_core::ids::{ItemIndex, Moment};
+use windrow_core::verdict::{Failure, HandlerCommand};
+
+/// Crashes that an item may share with others before it is run alone.
+const CRASHES_TOGETHER_MAX: u32 = 3;
+/// Lives in a row that end before they did anything; then the command as such is held to be at fault. (Three, as
+/// for every other handler that refuses.)
+const FAILED_LIVES_MAX: u32 = 3;
+/// Surplus answers before the command as such is held to be at fault: each may have settled an item that was not done.
+const SURPLUS_MAX: u32 = 3;
+/// After so many answers, a surplus one is forgiven.
+const SURPLUS_FORGIVEN_AFTER: u64 = 10_000;
+/// Items whose crashes are remembered; beyond, those seen in one crash only are forgotten.
+const CRASHED_ITEMS_MAX: usize = 65_536;
+
+/// How a life of a worker ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// It left in good order.
+    Left,
+    /// We ended it; its items are no suspects.
+    Ended(Failure),
+    /// It died by itself; one of its items may be the cause.
+    Crashed(Failure),
+}
+
+/// What became of an attempt to send an item.
+pub(super) enum Sending {
+    /// It was sent to this worker.
+    Sent {
+        /// Which worker.
+        worker: usize,
+        /// What will come of it.
+        answer: oneshot::Receiver<Answer>,
+    },
+    /// No worker is free.
+    Wait,
+    /// No worker will be.
+    Refused(Judged),
+}
+
+/// All workers of a handler.
+pub(super) struct Pool {
+    state: Mutex<State>,
+    slots: watch::Sender<Option<u32>>,
+    closing: watch::Sender<bool>,
+    /// A slot may have become free, or never will.
+    freed: Notify,
+    /// Per worker: its items changed in a way that its supervisor should look at.
+    stirred: Vec<Notify>,
+    next_id: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    seats: Vec<Option<Seat>>,
+    crashes: HashMap<ItemIndex, u32>,
+    has_answered: bool,
+    /// Lives in a row that crashed with items and had answered none.
+    mute_lives: u32,
+    /// Lives in a row that ended before they got an item.
+    failed_starts: u32,
+    /// Why no worker can be started.
+    broken: Option<Failure>,
+    /// Why no worker's answers can be trusted; nothing mends that.
+    untrusted: Option<Failure>,
+    surplus: u32,
+    answers_since_surplus: u64,
+    /// Commands given while no item was in flight; the next answer takes them.
+    commands: Vec<HandlerCommand>,
+}
+
+impl Pool {
+    /// A pool of `workers` workers, none of which has begun.
+    pub(super) fn new(workers: usize) -> Pool {
+        let state = State { seats: (0..workers).map(|_| None).collect(), ..State::default() };
+        Pool {
+            state: Mutex::new(state),
+            slots: watch::Sender::new(Some(0)),
+            closing: watch::Sender::new(false),
+            freed: Notify::new(),
+            stirred: (0..workers).map(|_| Notify::new()).collect(),
+            next_id: AtomicU64::new(1),
+        }
+    }
+
+    /// A number for an item or a call, never used before.
+    pub(super) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many items may be in flight.
+    pub(super) fn slots(&self) -> watch::Receiver<Option<u32>> {
+        self.slots.subscribe()
+    }
+
+    /// Whether the handler closes.
+    pub(super) fn closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
+    }
+
+    /// Refuses further items and asks the supervisors to end.
+    pub(super) fn close(&self) {
+        self.closing.send_replace(true);
+        self.change(|_| ());
+    }
+
+    /// Ends when a slot may have become free. Enable it before asking for a slot.
+    pub(super) fn freed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.freed.notified()
+    }
+
+    /// Ends when a worker's items deserve another look. Cancel safe.
+    pub(super) async fn stirred(&self, worker: usize) {
+        self.stirred[worker].notified().await;
+    }
+
+    /// Sends an item to a worker with room. `line` is taken when it was sent.
+    pub(super) fn try_send(&self, id: u64, index: ItemIndex, line: &mut String) -> Sending {
+        if *self.closing.borrow() {
+            return Sending::Refused(Judged::NotSent);
+        }
+        // Quietly: who waits for a slot asks here again and again, and must not wake itself.
+        self.change_quietly(|state| {
+            if let Some(why) = state.fault() {
+                let is_trusted = state.untrusted.is_none() && state.has_answered;
+                let judged = if is_trusted { Judged::Unreached } else { Judged::Rejected };
+                return Sending::Refused(judged(why.clone()));
+            }
+            let alone = state.crashes.get(&index).is_some_and(|crashes| *crashes >= CRASHES_TOGETHER_MAX);
+            let found = if alone { state.empty_worker(id) } else { state.free_worker() };
+            let Some((worker, seat)) = found else { return Sending::Wait };
+            let (call, answer) = oneshot::channel();
+            let waiting = Waiting::Call(call);
+            seat.items.push_back(Outstanding { id, index, alone, commands: Vec::new(), waiting });
+            seat.tell(std::mem::take(line));
+            Sending::Sent { worker, answer }
+        })
+    }
+
+    /// Nobody waits for a slot under this id any more.
+    pub(super) fn unreserve(&self, id: u64) {
+        self.change(|state| {
+            let reserved = state.live().find(|seat| seat.reserved_for == Some(id));
+            reserved.into_iter().for_each(|seat| seat.reserved_for = None);
+        });
+    }
+
+    /// Nobody waits for this item any more; says what is odd with its worker.
+    pub(super) fn give_up(&self, worker: usize, id: u64, until: Moment) -> Oddity {
+        let oddity = self.change(|state| {
+            let Some(seat) = state.seats[worker].as_mut() else { return Oddity::None };
+            let oddity = seat.oddity();
+            let Some(item) = seat.find(id).filter(|item| !item.is_held()) else { return oddity };
+            item.waiting = Waiting::Nobody { until };
+            let commands = std::mem::take(&mut item.commands);
+            if seat.takes_orders {
+                seat.tell(protocol::cancel(id));
+            }
+            state.commands.extend(commands);
+            oddity
+        });
+        self.stirred[worker].notify_one();
+        oddity
+    }
+
+    pub(super) fn has_given_out(&self, id: u64) -> bool {
+        (1..self.next_id.load(Ordering::Relaxed)).contains(&id)
+    }
+
+    /// A worker may get its first item.
+    pub(super) fn began(
+        &self,
+        worker: usize,
+        outbox: mpsc::UnboundedSender<String>,
+        takes_orders: bool,
+        has_spoken: bool,
+    ) {
+        self.change(|state| {
+            state.broken = None;
+            state.seats[worker] = Some(Seat { takes_orders, has_spoken, ..Seat::new(outbox) });
+        });
+    }
+
+    /// Changes what is known of a worker's life, if it has begun.
+    pub(super) fn edit<T>(&self, worker: usize, edit: impl FnOnce(&mut Seat) -> T) -> Option<T> {
+        self.change(|state| state.seats[worker].as_mut().map(edit))
+    }
+
+    /// The index of the item that an answer with this id (or without) means; it is no longer outstanding.
+    pub(super) fn take(&self, worker: usize, id: Option<u64>) -> Option<Outstanding> {
+        self.change(|state| {
+            let seat = state.seats[worker].as_mut()?;
+            let item = seat.take(id)?;
+            seat.has_answered = true;
+            state.on_answered(item.index);
+            Some(item)
+        })
+    }
+
+    /// A worker's answer to an item reaches its call, with the commands that had no item to go with.
+    pub(super) fn answer(&self, item: Outstanding, mut answer: Answer) {
+        if !item.is_held() {
+            answer.commands.extend(std::mem::take(&mut self.lock().commands));
+        }
+        item.answer(answer);
+    }
+
+    /// The oldest item that somebody waits for was answered by something that is no answer. Says whether there
+    /// was one. It keeps its slot until `until`: the answer may follow.
+    pub(super) fn on_garbage(&self, worker: usize, failure: Failure, until: Moment) -> bool {
+        let known = self.edit(worker, |seat| {
+            let item = seat.oldest_awaited()?;
+            let nobody = Waiting::Nobody { until };
+            let Waiting::Call(call) = std::mem::replace(&mut item.waiting, nobody) else { return None };
+            let commands = std::mem::take(&mut item.commands);
+            // The call may have been dropped a moment ago.
+            drop(call.send(Answer { commands, ..Judged::BadReply(failure).into() }));
+            Some(())
+        });
+        self.stirred[worker].notify_one();
+        known.flatten().is_some()
+    }
+
+    /// A worker answered though nothing was asked.
+    pub(super) fn on_surplus_answer(&self, why: &Failure) {
+        self.change(|state| {
+            let forgiven = std::mem::take(&mut state.answers_since_surplus) >= SURPLUS_FORGIVEN_AFTER;
+            state.surplus = if forgiven { 1 } else { state.surplus + 1 };
+            if state.surplus >= SURPLUS_MAX {
+                state.untrusted = Some(why.clone());
+            }
+        });
+    }
+
+    /// A command goes with the answer of the item that the worker has worked on longest.
+    pub(super) fn on_command(&self, worker: usize, command: HandlerCommand) {
+        self.change(|state| {
+            let item = state.seats[worker].as_mut().and_then(Seat::oldest_awaited);
+            match item {
+                Some(item) => item.commands.push(command),
+                None => state.commands.push(command),
+            }
+        });
+    }
+
+    /// What a worker has coming at `now`.
+    pub(super) fn review(&self, worker: usize, now: Moment) -> Due {
+        self.edit(worker, |seat| seat.review(now)).unwrap_or(Due::At(None))
+    }
+
+    /// A worker's life is over; its items are answered.
+    pub(super) fn ended(&self, worker: usize, end: &End) {
+        let judged = self.change(|state| state.on_ended(worker, end));
+        for (item, judged) in judged {
+            item.answer(judged.into());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes those who wait for a slot.
+    fn change<T>(&self, edit: impl FnOnce(&mut State) -> T) -> T {
+        let result = self.change_quietly(edit);
+        self.freed.notify_waiters();
+        result
+    }
+
+    /// Every change of the state ends with a look at what is announced.
+    fn change_quietly<T>(&self, edit: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = edit(&mut state);
+        let slots = if *self.closing.borrow() { 0 } else { state.slots() };
+        self.slots.send_if_modified(|announced| {
+            let before = announced.replace(slots);
+            before != Some(slots)
+        });
+        result
+    }
+}
+
+impl State {
+    fn live(&mut self) -> impl Iterator<Item = &mut Seat> {
+        self.seats.iter_mut().flatten()
+    }
+
+    /// A broken pool announces a slot: whoever comes is told why it is broken.
+    fn slots(&self) -> u32 {
+        let slots = self.seats.iter().flatten().fold(0_u32, |sum, seat| sum.saturating_add(seat.slots()));
+        slots.max(u32::from(self.fault().is_some()))
+    }
+
+    /// What makes the command as such unusable.
+    fn fault(&self) -> Option<&Failure> {
+        self.untrusted.as_ref().or(self.broken.as_ref())
+    }
+
+    /// The least loaded worker with room.
+    fn free_worker(&mut self) -> Option<(usize, &mut Seat)> {
+        let seats = self.seats.iter_mut().enumerate();
+        let free = seats.filter_map(|(worker, seat)| {
+            seat.as_mut().filter(|seat| seat.has_room()).map(|seat| (worker, seat))
+        });
+        free.min_by_key(|(_, seat)| seat.items.len())
+    }
+
+    /// A worker that holds nothing; if there is none, the least loaded one gets no more items until it does.
+    fn empty_worker(&mut self, call: u64) -> Option<(usize, &mut Seat)> {
+        let seats = self.seats.iter_mut().enumerate();
+        let usable = seats.filter_map(|(worker, seat)| {
+            let seat = seat.as_mut().filter(|seat| seat.is_serving());
+            seat.filter(|seat| seat.reserved_for.is_none_or(|other| other == call)).map(|seat| (worker, seat))
+        });
+        let (worker, seat) =
+            usable.min_by_key(|(_, seat)| (seat.reserved_for.is_none(), seat.items.len()))?;
+        let is_empty = seat.items.is_empty();
+        seat.reserved_for = (!is_empty).then_some(call);
+        is_empty.then_some((worker, seat))
+    }
+
+    fn on_answered(&mut self, index: ItemIndex) {
+        self.has_answered = true;
+        self.mute_lives = 0;
+        self.failed_starts = 0;
+        self.answers_since_surplus += 1;
+        self.crashes.remove(&index);
+    }
+
+    fn on_ended(&mut self, worker: usize, end: &End) -> Vec<(Outstanding, Judged)> {
+        let seat = self.seats[worker].take();
+        let has_answered = seat.as_ref().is_some_and(|seat| seat.has_answered);
+        let items = seat.map(|seat| seat.items).unwrap_or_default();
+        if let (End::Crashed(why), false) = (end, has_answered) {
+            self.on_futile_life(items.is_empty(), why);
+        }
+        let judged = items.into_iter().map(|item| {
+            let judged = self.judge(&item, end);
+            (item, judged)
+        });
+        judged.collect()
+    }
+
+    fn judge(&mut self, item: &Outstanding, end: &End) -> Judged {
+        match end {
+            End::Left => {
+                Judged::Lost(Failure::new("WORKER_CLOSED", "the workers were closed before it was answered"))
+            }
+            End::Ended(why) => Judged::Lost(why.clone()),
+            End::Crashed(_) if item.is_held() => Judged::NotSent,
+            End::Crashed(why) if item.alone => {
+                let message = format!("the item was alone in its worker and ended it again: {}", why.message);
+                let mut failure = Failure::new(why.code.clone(), message);
+                failure.output.clone_from(&why.output);
+                Judged::Lost(failure)
+            }
+            End::Crashed(why) => {
+                self.on_crashed(item.index);
+                let is_hopeless = !self.has_answered && self.mute_lives >= FAILED_LIVES_MAX;
+                if is_hopeless { Judged::Rejected(why.clone()) } else { Judged::Lost(why.clone()) }
+            }
+        }
+    }
+
+    fn on_crashed(&mut self, index: ItemIndex) {
+        if self.crashes.len() >= CRASHED_ITEMS_MAX {
+            self.crashes.retain(|_, crashes| *crashes > 1);
+        }
+        *self.crashes.entry(index).or_insert(0) += 1;
+    }
+}

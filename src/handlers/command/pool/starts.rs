@@ -1,0 +1,29 @@
+//! Lives that did nothing: after how many the command as such is unusable.
+
+use super::{FAILED_LIVES_MAX, Pool, State};
+use windrow_core::verdict::Failure;
+
+impl Pool {
+    /// A worker used up all the time that a start may take. Unless another one has answered before, that tells as much of
+    /// the command as several starts that failed at once.
+    pub(in crate::command) fn on_late_start(&self) {
+        self.change(|state| {
+            if !state.has_answered {
+                state.failed_starts = state.failed_starts.max(FAILED_LIVES_MAX - 1);
+            }
+        });
+    }
+}
+
+impl State {
+    pub(super) fn on_futile_life(&mut self, without_items: bool, why: &Failure) {
+        if !without_items {
+            self.mute_lives += 1;
+            return;
+        }
+        self.failed_starts += 1;
+        if self.failed_starts >= FAILED_LIVES_MAX && self.seats.iter().all(Option::is_none) {
+            self.broken = Some(why.clone());
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The lines of the worker protocol: writes those to a worker, tells apart those from it.
+//!
+//! Never reads a verdict: that is the shared vocabulary in `wire`. Every line written ends in one newline and
+//! contains no other.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde::Deserialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use windrow_core::ids::{Attempt, ItemIndex};
+use windrow_engine::ports::handler::RunContext;
+
+/// The version of the protocol.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// The first line that a worker gets.
+pub(super) fn hello(run: &RunContext, max_in_flight: u32, heartbeat: Option<Duration>) -> String {
+    let mut task = serde_json::json!({ "id": run.shard.task.to_string(), "revision": run.task_revision });
+    if let Some(name) = &run.task_name {
+        task["name"] = name.as_str().into();
+    }
+    let params = run.params.as_deref().map(|params| one_line(params.get()));
+    let mut task = task.to_string();
+    if let Some(params) = params {
+        task.pop();
+        task.push_str(&format!(",\"params\":{params}}}"));
+    }
+    let mut line = format!(
+        "{{\"type\":\"hello\",\"protocol\":{PROTOCOL},\"business\":{},\"task\":{task},\"shard\":{},\"run\":{},\"epoch\":{},\
+         \"mode\":\"{}\",\"max_in_flight\":{max_in_flight}",
+        serde_json::Value::from(run.business.as_str()),
+        run.shard.no,
+        run.run.0,
+        run.epoch.0,
+        run.mode.as_str(),
+    );
+    if let Some(heartbeat) = heartbeat {
+        line.push_str(&format!(",\"heartbeat\":\"{}\"", humantime::format_duration(heartbeat)));
+    }
+    line.push_str("}\n");
+    line
+}
+
+/// What the line of an item says.
+pub(super) struct ItemLine<'a> {
+    pub(super) id: u64,
+    pub(super) index: ItemIndex,
+    pub(super) attempt: Attempt,
+    pub(super) key: String,
+    pub(super) data: Option<&'a str>,
+    pub(super) trace: &'a Trace,
+}
+
+/// What the items of one call have in common, as text.
+pub(super) struct CallText {
+    gate_time: String,
+    timeout: String,
+}
+
+impl CallText {
+    /// The gate's wall-clock time and the time limit, as written in each item's line.
+    pub(super) fn new(gate_time_us: i64, timeout: Duration) -> CallText {
+        CallText {
+            gate_time: rfc3339(gate_time_us),
+            timeout: humantime::format_duration(timeout).to_string(),
+        }
+    }
+
+    /// The line of one item of the call.
+    pub(super) fn item(&self, item: &ItemLine<'_>) -> String {
+        let data_bytes = item.data.map_or(0, str::len);
+        let mut line = String::with_capacity(256 + data_bytes);
+        // Writing to a string cannot fail.
+        write!(
+            line,
+            "{{\"type\":\"item\",\"id\":{},\"index\":{},\"attempt\":{},\"key\":\"{}\",",
+            item.id,
+            item.index.0,
+            item.attempt.get(),
+            item.key
+        )
+        .expect("a string takes everything");
+        if let Some(data) = item.data {
+            line.push_str("\"data\":");
+            line.push_str(&one_line(data));
+            line.push(',');
+        }
+        write!(line, "\"gate_time\":\"{}\",\"timeout\":\"{}\",", self.gate_time, self.timeout)
+            .expect("a string takes everything");
+        writeln!(line, "\"traceparent\":\"{}\"}}", item.trace.parent(item.id))
+            .expect("a string takes everything");
+        line
+    }
+}
+
+/// Newlines between JSON tokens mean nothing to JSON, but end a line of the protocol.
+fn one_line(json: &str) -> std::borrow::Cow<'_, str> {
+    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ").into() } else { json.into() }
+}
+
+fn rfc3339(wall_us: i64) -> String {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(wall_us) * 1000);
+    time.ok().and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_default()
+}
+
+/// Takes an item back: it timed out, or nobody waits for it any more.
+pub(super) fn cancel(id: u64) -> String {
+    format!("{{\"type\":\"cancel\",\"id\":{id}}}\n")
+}
+
+/// Asks for a `pong`.
+pub(super) fn ping(number: u64) -> String {
+    format!("{{\"type\":\"ping\",\"n\":{number}}}\n")
+}
+
+/// The end: no more items, and how long the worker may take to go.
+pub(super) fn farewell(grace: Duration) -> String {
+    let grace = humantime::format_duration(grace);
+    format!("{{\"type\":\"drain\"}}\n{{\"type\":\"shutdown\",\"grace\":\"{grace}\"}}\n")
+}
+
+/// The trace of a run; each item is a span of it. (W3C Trace Context.)
+#[derive(Debug)]
+pub(super) struct Trace {
+    id: u128,
+}
+
+impl Trace {
+    /// A fresh trace.
+    pub(super) fn new() -> Trace {
+        Trace { id: uuid::Uuid::new_v4().as_u128() }
+    }
+
+    /// The header of the span with this number; spans of one trace differ.
+    pub(super) fn parent(&self, number: u64) -> String {
+        // Odd multiplier: a bijection, so that different numbers make different spans; 0 is no valid span.
+        let span = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).max(1);
+        format!("00-{:032x}-{span:016x}-01", self.id)
+    }
+}
+
+/// What a worker said, in one line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// It can work on so many items at once.
+    Ready {
+        /// At least 1.
+        concurrency: u32,
+    },
+    /// One of the four words: it answers the oldest item.
+    Word(&'static str),
+    /// A result; without an id it answers the oldest item. The line holds the verdict.
+    Result {
+        /// The item's id.
+        id: Option<u64>,
+    },
+    /// A line for the data log.
+    Log,
+    /// A command to the task.
+    Command,
+    /// It lives.
+    Pong,
+    /// It is going.
+    Bye,
+    /// A line that only a worker is sent.
+    Echo,
+    /// An empty line, or a type of a later protocol.
+    Nothing,
+    /// Anything else, and why.
+    Garbage(String),
+}
+
+#[derive(Deserialize)]
+struct Head {
+    r#type: Option<String>,
+    id: Option<u64>,
+    protocol: Option<u32>,
+    concurrency: Option<u32>,
+    #[serde(default, deserialize_with = "is_there")]
+    result: bool,
+}
+
+fn is_there<'de, D: serde::Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+    serde::de::IgnoredAny::deserialize(value).map(|_| true)
+}
+
+/// Tells what kind of line this is.
+pub(super) fn read(line: &[u8]) -> Said {
+    match line.trim_ascii() {
+        b"" => Said::Nothing,
+        b"ok" => Said::Word(r#"{"result":"ok"}"#),
+        b"skip" => Said::Word(r#"{"result":"skip"}"#),
+        b"retry" => Said::Word(r#"{"result":"retry"}"#),
+        b"abandon" => Said::Word(r#"{"result":"abandon"}"#),
+        object @ [b'{', ..] => match serde_json::from_slice(object) {
+            Ok(head) => of_head(&head),
+            Err(why) => Said::Garbage(format!("it is not valid: {why}")),
+        },
+        _ => Said::Garbage("it is neither a JSON object nor one of ok, skip, retry, abandon".to_owned()),
+    }
+}
+
+fn of_head(head: &Head) -> Said {
+    match head.r#type.as_deref() {
+        Some("result") => Said::Result { id: head.id },
+        Some("ready") => match head.protocol {
+            Some(other) if other != PROTOCOL => {
+                Said::Garbage(format!("protocol {other} is asked for, but this windrow speaks {PROTOCOL}"))
+            }
+            _ => Said::Ready { concurrency: head.concurrency.unwrap_or(1).max(1) },
+        },
+        Some("log") => Said::Log,
+        Some("command") => Said::Command,
+        Some("pong") => Said::Pong,
+        Some("bye") => Said::Bye,
+        // A worker may be newer than this program.
+        Some("hello" | "item" | "ping" | "cancel" | "drain" | "shutdown") => Said::Echo,
+        Some(_) => Said::Nothing,
+        None if head.result => Said::Result { id: head.id },
+        None => Said::Garbage("it has neither a type nor a result".to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[path = "protocol_tests.rs"]
+mod tests;

@@ -1,0 +1,209 @@
+//! What workers print to stderr: free text for the data log, and the last lines for the failure of a crash.
+//!
+//! Reads as fast as the worker prints, whatever becomes of the lines, so that no worker ever blocks on stderr.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncRead;
+
+use super::Sink;
+use super::lines::{Line, LineReader};
+use windrow_core::ids::Moment;
+use windrow_core::verdict::{OUTPUT_BYTES_MAX, cut};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::{LogLevel, LogLine};
+
+/// Lines kept for the failure of a crash.
+const TAIL_LINES: usize = 20;
+/// The longest line kept; the rest becomes a line of its own. Unit: bytes.
+const LINE_BYTES_MAX: usize = 1024;
+/// Lines passed on per worker in each [`RATE_SPAN`]; more are counted and left out.
+const LINES_PER_SPAN: u32 = 100;
+const RATE_SPAN: Duration = Duration::from_secs(1);
+
+/// The last lines that a worker printed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == TAIL_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// The lines as part of a message: the newest are kept when there is not enough room.
+    pub(super) fn describe(&self, bytes_max: usize) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.is_empty() {
+            return "stderr was empty".to_owned();
+        }
+        let mut kept: Vec<&str> = Vec::new();
+        let mut room = bytes_max;
+        for line in lines.iter().rev().take_while(|line| {
+            let fits = room > line.len() + 3;
+            room = room.saturating_sub(line.len() + 3);
+            fits
+        }) {
+            kept.push(line);
+        }
+        kept.reverse();
+        format!("stderr: {}", kept.join(" | "))
+    }
+
+    /// All the lines kept, as JSON that fits a failure's output: the oldest go first when there is no room.
+    pub(super) fn to_json(&self) -> Option<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept: Vec<&String> = lines.iter().collect();
+        while !kept.is_empty() {
+            let json = serde_json::json!({ "stderr": kept }).to_string();
+            if json.len() <= OUTPUT_BYTES_MAX {
+                return Some(json);
+            }
+            kept.remove(0);
+        }
+        None
+    }
+}
+
+/// Lines about a worker for the data log: marked with its name, at most so many a second.
+#[derive(Clone)]
+pub(super) struct Notes {
+    prefix: String,
+    sink: Sink,
+    clock: Arc<dyn Clock>,
+    limit: Arc<Mutex<Limit>>,
+}
+
+impl Notes {
+    /// Lines go to `sink`, beginning with `prefix`.
+    pub(super) fn new(prefix: String, sink: Sink, clock: Arc<dyn Clock>) -> Notes {
+        let limit = Arc::new(Mutex::new(Limit::from(clock.now())));
+        Notes { prefix, sink, clock, limit }
+    }
+
+    /// Something is odd with the worker.
+    pub(super) fn warn(&self, text: &str) {
+        self.pass(LogLevel::Warn, text);
+    }
+
+    fn pass(&self, level: LogLevel, text: &str) {
+        let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_out = limit.turn(self.clock.now());
+        let is_admitted = limit.admits();
+        drop(limit);
+        self.report(left_out.unwrap_or(0));
+        if is_admitted {
+            self.say(level, text);
+        }
+    }
+
+    /// The count of the last span, when the worker has ended.
+    fn finish(&self) {
+        let now = self.clock.now();
+        let left_out = std::mem::replace(
+            &mut *self.limit.lock().unwrap_or_else(PoisonError::into_inner),
+            Limit::from(now),
+        );
+        self.report(left_out.left_out);
+    }
+
+    fn report(&self, left_out: u64) {
+        if left_out > 0 {
+            self.say(LogLevel::Warn, &format!("{left_out} lines were left out"));
+        }
+    }
+
+    fn say(&self, level: LogLevel, text: &str) {
+        (self.sink)(LogLine { index: None, level, message: format!("{}: {text}", self.prefix), extra: None });
+    }
+}
+
+/// Reads a worker's stderr to its end.
+pub(super) struct Capture {
+    pub(super) tail: Tail,
+    pub(super) notes: Notes,
+}
+
+impl Capture {
+    /// Ends when the worker and all that inherited its stderr have closed it.
+    pub(super) async fn run(self, stderr: impl AsyncRead + Unpin) {
+        let mut reader = LineReader::new(stderr, LINE_BYTES_MAX);
+        // An error of the pipe ends it like its end does.
+        while matches!(reader.fill().await, Ok(1..)) {
+            while let Some(Line::Whole(line) | Line::Overlong(line)) = reader.take_line() {
+                self.take(&line);
+            }
+        }
+        if let Some(rest) = reader.take_rest() {
+            self.take(&rest);
+        }
+        self.notes.finish();
+    }
+
+    fn take(&self, line: &[u8]) {
+        let text = cut(&String::from_utf8_lossy(line), LINE_BYTES_MAX);
+        self.notes.pass(LogLevel::Info, &text);
+        self.tail.push(text);
+    }
+}
+
+/// At most [`LINES_PER_SPAN`] in each [`RATE_SPAN`].
+struct Limit {
+    since: Moment,
+    passed: u32,
+    left_out: u64,
+}
+
+impl Limit {
+    fn from(now: Moment) -> Limit {
+        Limit { since: now, passed: 0, left_out: 0 }
+    }
+
+    /// Begins a new span when the old one is over, and says how many lines that one left out.
+    fn turn(&mut self, now: Moment) -> Option<u64> {
+        if now.since(self.since) < RATE_SPAN {
+            return None;
+        }
+        let left_out = self.left_out;
+        *self = Limit::from(now);
+        Some(left_out)
+    }
+
+    fn admits(&mut self) -> bool {
+        if self.passed == LINES_PER_SPAN {
+            self.left_out += 1;
+            return false;
+        }
+        self.passed += 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_above_the_rate_are_counted() {
+        let mut limit = Limit::from(Moment(0));
+        let passed = (0..250).filter(|_| limit.admits()).count();
+        assert_eq!((passed, limit.left_out), (100, 150));
+        assert_eq!(limit.turn(Moment(999_999_999)), None);
+        assert_eq!(limit.turn(Moment(1_000_000_000)), Some(150));
+        assert!(limit.admits());
+    }
+
+    #[test]
+    fn the_newest_lines_are_kept() {
+        let tail = Tail::default();
+        (0..30).for_each(|n| tail.push(format!("line {n}")));
+        let text = tail.describe(1000);
+        assert!(text.starts_with("stderr: line 10 | ") && text.ends_with("line 29"), "{text}");
+        assert_eq!(tail.describe(21), "stderr: line 28 | line 29");
+    }
+}

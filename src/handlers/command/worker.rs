@@ -1,0 +1,101 @@
+//! Keeps one worker alive: starts it, and starts it again with growing pauses when it dies.
+//!
+//! Never looks at lines or items: that is `life`'s.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::Settings;
+use super::greeting::Manner;
+use super::leftovers::Leftovers;
+use super::life::Life;
+use super::pool::{End, Pool};
+use super::program::Program;
+use super::protocol::Trace;
+use windrow_core::verdict::Failure;
+use windrow_engine::ports::handler::RunContext;
+
+/// The pause before a worker that did nothing in its last life is started again; doubled up to
+/// [`RESTART_PAUSE_MAX`].
+const RESTART_PAUSE_MIN: Duration = Duration::from_millis(100);
+const RESTART_PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// What all workers of a handler share.
+pub(super) struct Shared {
+    pub(super) settings: Arc<Settings>,
+    pub(super) run: Arc<RunContext>,
+    pub(super) program: Program,
+    pub(super) trace: Trace,
+    pub(super) pool: Pool,
+    pub(super) leftovers: Arc<Leftovers>,
+    pub(super) manner: Mutex<Manner>,
+}
+
+impl Shared {
+    /// How workers answer the hello, as far as is known.
+    pub(super) fn manner(&self) -> Manner {
+        *self.manner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A life has shown how workers answer the hello.
+    pub(super) fn learn(&self, manner: Manner) {
+        *self.manner.lock().unwrap_or_else(PoisonError::into_inner) = manner;
+    }
+}
+
+/// Ends when the pool closes and the worker with all its children is gone. Dropping it kills them.
+pub(super) async fn supervise(shared: Arc<Shared>, worker: usize) {
+    let mut closing = shared.pool.closing();
+    let mut futile_lives = 0_u32;
+    while !*closing.borrow_and_update() {
+        let (end, was_useful) = match Life::begin(&shared, worker) {
+            Ok(life) => Box::pin(life.live()).await,
+            Err(why) => (End::Crashed(why), false),
+        };
+        report(worker, &end);
+        let pause = pause(&end, was_useful, &mut futile_lives);
+        shared.pool.ended(worker, &end);
+        let clock = &shared.settings.clock;
+        tokio::select! {
+            // The pool outlives its supervisors, so the channel is never closed.
+            _ = closing.wait_for(|closing| *closing) => {}
+            () = clock.sleep_until(clock.now().plus(pause)) => {}
+        }
+    }
+}
+
+fn pause(end: &End, was_useful: bool, futile_lives: &mut u32) -> Duration {
+    *futile_lives = if was_useful { 0 } else { futile_lives.saturating_add(1) };
+    match end {
+        End::Crashed(_) => {
+            let doublings = futile_lives.saturating_sub(1).min(16);
+            RESTART_PAUSE_MIN.saturating_mul(1 << doublings).min(RESTART_PAUSE_MAX)
+        }
+        // We ended it after patience, or it left as it may: nothing to wait for, unless it did nothing.
+        End::Ended(_) | End::Left if was_useful => Duration::ZERO,
+        End::Ended(_) | End::Left => RESTART_PAUSE_MIN,
+    }
+}
+
+fn report(worker: usize, end: &End) {
+    match end {
+        End::Left => tracing::debug!(worker, "worker left"),
+        End::Ended(Failure { message, .. }) => tracing::warn!(worker, %message, "worker ended"),
+        // The items that it fails say so to whoever follows the job.
+        End::Crashed(Failure { message, .. }) => tracing::info!(worker, %message, "worker died"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_their_limit_and_begin_anew_after_a_useful_life() {
+        let crash = End::Crashed(Failure::new("WORKER_CRASH", "x"));
+        let mut lives = 0;
+        let pauses: Vec<u128> = (0..9).map(|_| pause(&crash, false, &mut lives).as_millis()).collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        assert_eq!(pause(&crash, true, &mut lives).as_millis(), 100);
+    }
+}

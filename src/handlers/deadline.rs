@@ -1,0 +1,65 @@
+//! Until when a call is waited for.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use windrow_core::ids::Moment;
+use windrow_engine::ports::clock::Clock;
+
+/// A process whose timer is so late stood still (SIGSTOP, a suspended machine): what came meanwhile was not looked at.
+const STOOD_STILL: Duration = Duration::from_millis(500);
+/// How long it then looks at what has come.
+const SECOND_LOOK: Duration = Duration::from_millis(100);
+
+/// See the module.
+pub(super) struct Deadline<'a> {
+    clock: &'a Arc<dyn Clock>,
+    at: Moment,
+    sleep: Option<BoxFuture<'static, ()>>,
+    has_looked: bool,
+}
+
+impl<'a> Deadline<'a> {
+    pub(super) fn new(clock: &'a Arc<dyn Clock>, at: Moment) -> Deadline<'a> {
+        Deadline { clock, at, sleep: None, has_looked: false }
+    }
+
+    /// What `work` comes to; none when the time is over before. Its first poll comes before any timer is made: work that is
+    /// done at once pays for none. Cancel safe.
+    pub(super) async fn cut_short<F: Future>(&mut self, work: F) -> Option<F::Output> {
+        let mut work = pin!(work);
+        if let Poll::Ready(output) = futures_util::poll!(&mut work) {
+            return Some(output);
+        }
+        loop {
+            let sleep = self.sleep.get_or_insert_with(|| self.clock.sleep_until(self.at));
+            tokio::select! {
+                biased;
+                output = &mut work => return Some(output),
+                () = sleep => {}
+            }
+            self.sleep = None;
+            if self.is_over() {
+                return None;
+            }
+        }
+    }
+
+    /// A clock may wake early when the time is far away, and a process may have slept beyond it.
+    fn is_over(&mut self) -> bool {
+        let now = self.clock.now();
+        if now < self.at {
+            return false;
+        }
+        if self.has_looked || now.since(self.at) < STOOD_STILL {
+            return true;
+        }
+        self.has_looked = true;
+        self.at = now.plus(SECOND_LOOK);
+        false
+    }
+}

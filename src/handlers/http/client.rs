@@ -1,0 +1,186 @@
+//! Sends requests over kept connections. With `transport` the only place that knows which client does it, so that
+//! another kind of pool can take its place.
+//!
+//! Redirects are never followed and no compression is asked for. A request that was given up on (deadline, or its
+//! future dropped) closes its connection instead of returning it.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::http::response::Parts;
+
+use super::fault::Fault;
+use super::transport::{Lease, Pool};
+use crate::classify::{Answer, needs_body};
+use crate::deadline::Deadline;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::RunContext;
+
+/// The longest headers of an answer. Unit: bytes.
+pub(super) const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// What is read of a body that decides nothing: enough to quote it and to keep the connection. Unit: bytes.
+const QUOTED_BYTES_MAX: usize = 64 * 1024;
+
+/// The connections of one handler.
+pub(super) struct CallbackClient {
+    /// None once closed.
+    pool: RwLock<Option<Lease>>,
+    reply_bytes_max: usize,
+}
+
+impl CallbackClient {
+    pub(super) fn new(lease: Lease, reply_bytes_max: usize) -> CallbackClient {
+        CallbackClient { pool: RwLock::new(Some(lease)), reply_bytes_max }
+    }
+
+    /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. Cancel safe: dropping
+    /// it closes the connection.
+    pub(super) async fn send(
+        &self,
+        request: Request<GatedBody>,
+        deadline: &mut Deadline<'_>,
+        timeout: Duration,
+    ) -> Result<Answer, Fault> {
+        let has_left = request.body().has_left.clone();
+        let answered = deadline.cut_short(self.pool()?.client.request(request)).await;
+        let answered = answered.ok_or_else(|| {
+            if has_left.load(Ordering::Relaxed) {
+                Fault::late(timeout, "the handler did not begin to answer")
+            } else {
+                Fault::unsent(timeout)
+            }
+        })?;
+        let (parts, body) = answered.map_err(|why| Fault::of_request(&why))?.into_parts();
+        if is_too_long(&parts) {
+            return Err(Fault::Garbled(format!("its headers are longer than {HEADER_BYTES_MAX} bytes")));
+        }
+        if needs_body(parts.status) {
+            let read = deadline.cut_short(read_all(body, self.reply_bytes_max)).await;
+            let body = read.ok_or_else(|| Fault::late(timeout, "the reply began but did not end"))??;
+            return Ok(answer(parts, body));
+        }
+        let mut quoted = BytesMut::new();
+        // Such an answer means the same whether its body arrives or not.
+        drop(deadline.cut_short(read_into(body, QUOTED_BYTES_MAX, &mut quoted)).await);
+        Ok(answer(parts, quoted.freeze()))
+    }
+
+    fn pool(&self) -> Result<Arc<Pool>, Fault> {
+        let lease = self.pool.read().unwrap_or_else(PoisonError::into_inner);
+        lease.as_ref().map(|lease| lease.pool.clone()).ok_or(Fault::NotSent)
+    }
+
+    /// How many connections were made so far.
+    pub(super) fn connections(&self) -> usize {
+        self.pool().map_or(0, |pool| pool.made.load(Ordering::Relaxed))
+    }
+
+    /// Lets go of all connections; those in use end with their calls.
+    pub(super) fn close(&self) {
+        let lease = self.pool.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(lease);
+    }
+}
+
+/// The client reads up to twice its buffer before it refuses, so the exact limit is kept here.
+fn is_too_long(parts: &Parts) -> bool {
+    let bytes = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    bytes.sum::<usize>() > HEADER_BYTES_MAX
+}
+
+fn answer(parts: Parts, body: Bytes) -> Answer {
+    Answer { status: parts.status, headers: parts.headers, body }
+}
+
+/// The whole body; without a copy when it comes in one piece, as nearly all do.
+async fn read_all(mut body: Incoming, bytes_max: usize) -> Result<Bytes, Fault> {
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(Fault::TooBig(bytes_max));
+    }
+    let mut first = Bytes::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|why| Fault::of_body(&why))?.into_data() else { continue };
+        if data.len() > bytes_max {
+            return Err(Fault::TooBig(bytes_max));
+        }
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        let mut whole = BytesMut::from(first);
+        whole.extend_from_slice(&data);
+        if whole.len() > bytes_max {
+            return Err(Fault::TooBig(bytes_max));
+        }
+        read_into(body, bytes_max, &mut whole).await?;
+        return Ok(whole.freeze());
+    }
+    Ok(first)
+}
+
+async fn read_into(mut body: Incoming, bytes_max: usize, whole: &mut BytesMut) -> Result<(), Fault> {
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|why| Fault::of_body(&why))?.into_data() else { continue };
+        if whole.len() + data.len() > bytes_max {
+            return Err(Fault::TooBig(bytes_max));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(())
+}
+
+/// The gate shut after a connection was made and before the body left.
+#[derive(Debug, thiserror::Error)]
+#[error("the gate is shut")]
+pub(super) struct GateShut;
+
+/// A request's body, which asks the gate at the moment when the client takes it: only then is there a connection.
+/// A refusal leaves the request without its body, which no server can take for a request.
+pub(super) struct GatedBody {
+    bytes: Option<Bytes>,
+    /// None for calls that belong to no run.
+    gate: Option<(Arc<RunContext>, Arc<dyn Clock>)>,
+    /// Whether a connection took it.
+    has_left: Arc<AtomicBool>,
+}
+
+impl GatedBody {
+    pub(super) fn new(bytes: Bytes, context: Arc<RunContext>, clock: Arc<dyn Clock>) -> GatedBody {
+        GatedBody { gate: Some((context, clock)), ..GatedBody::free(bytes) }
+    }
+
+    /// A body that always leaves: of a hook or a ping.
+    pub(super) fn free(bytes: Bytes) -> GatedBody {
+        GatedBody { bytes: Some(bytes), gate: None, has_left: Arc::default() }
+    }
+}
+
+impl Body for GatedBody {
+    type Data = Bytes;
+    type Error = GateShut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, GateShut>>> {
+        let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
+        let is_open = self.gate.as_ref().is_none_or(|(run, clock)| run.gate.is_open(clock.now()));
+        self.has_left.store(is_open, Ordering::Relaxed);
+        Poll::Ready(Some(if is_open { Ok(Frame::data(bytes)) } else { Err(GateShut) }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}

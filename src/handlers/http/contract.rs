@@ -1,0 +1,268 @@
+//! The contract check: pings that show whether a handler keeps to the protocol.
+//!
+//! Unreachable, a ping that isn't answered with 2xx, and a crash on an unknown member fail; an unverified signature,
+//! connections that aren't kept and slow answers warn. With `require_signature` an unverified signature fails.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::HttpOptions;
+use super::desk;
+use super::fault::Fault;
+use super::hook::{Caller, HookClient, described, sentence};
+use crate::classify::{Answer, is_page};
+use crate::command::{Environment, Inherit, check_program};
+use crate::wire::quote;
+use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
+use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::ids::Moment;
+use windrow_core::verdict::cut;
+use windrow_engine::ports::business_store::Business;
+use windrow_engine::ports::hook::{CheckLine, CheckResult, HandlerDesk, HandlerFault};
+
+/// How long one ping may take.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pings that show whether connections are kept, and how fast answers come.
+const PINGS: usize = 4;
+/// A slower answer to a ping warns: even a handler far away answers a ping faster.
+const SLOW: Duration = Duration::from_secs(1);
+/// A signature that no secret makes.
+const WRONG_SIGNATURE: &str = "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+#[async_trait]
+impl HandlerDesk for HookClient {
+    fn faults(&self, spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault> {
+        desk::faults(spec, secrets)
+    }
+
+    fn refresh(&self, business: &Business) {
+        let renewed = self.options(business, "").and_then(|options| {
+            self.transports.ring(&business.slug, &options.secrets).map_err(|why| why.to_string())
+        });
+        if let Err(why) = renewed {
+            tracing::error!(business = business.slug, why, "its runs go on with the secrets that they have");
+        }
+    }
+
+    async fn check(&self, business: &Business) -> Vec<CheckLine> {
+        let mut report = Vec::new();
+        match &business.spec.handler {
+            HandlerSpec::Command(name) => report.push(self.command(name)),
+            HandlerSpec::Http(http) => match self.alone(business, &http.url) {
+                Err(why) => report.push(fail("reachable", why, "mend the business's settings")),
+                Ok(caller) => {
+                    let probe = Probe { client: self, business, caller };
+                    probe.run(http, &mut report).await;
+                }
+            },
+        }
+        for kind in HookKind::ALL {
+            let own = business.spec.hooks.get(kind).and_then(|hook| hook.url.as_deref());
+            if let Some(url) = own {
+                report.push(self.hook(business, kind, url).await);
+            }
+        }
+        report
+    }
+}
+
+impl HookClient {
+    /// A caller with connections of its own, so that they can be counted.
+    fn alone(&self, business: &Business, url: &str) -> Result<Caller, String> {
+        let options: HttpOptions = self.options(business, url)?;
+        let checked = options.check().map_err(|why| why.failure.message)?;
+        let lease = self.transports.alone(&options, checked.is_https).map_err(|why| why.failure.message)?;
+        Ok(self.caller(&options, checked, lease))
+    }
+
+    fn command(&self, name: &str) -> CheckLine {
+        let Some(command) = self.commands.commands.get(name).filter(|_| self.commands.enabled) else {
+            let hint = "handler.command in the node's config.toml";
+            return fail("command", format!("this node has no command {name}, or starts none"), hint);
+        };
+        let argv: Vec<_> = command.cmd.iter().map(Into::into).collect();
+        let variables = command.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let environment = Environment { inherit: Inherit::Clean(self.environment.clone()), variables };
+        match check_program(&argv, &environment) {
+            Ok(()) => ok("command", format!("{} is there and can be started", command.cmd[0])),
+            Err(why) => fail("command", why.failure.message, "handler.command in the node's config.toml"),
+        }
+    }
+
+    async fn hook(&self, business: &Business, kind: HookKind, url: &str) -> CheckLine {
+        let caller = match self.alone(business, url) {
+            Ok(caller) => caller,
+            Err(why) => return fail("hook", format!("{}: {why}", kind.as_str()), "mend the hook's url"),
+        };
+        let probe = Probe { client: self, business, caller };
+        match probe.ping(json!({})).await {
+            Ok((answer, _)) if answer.status.is_success() => {
+                ok("hook", format!("{} answers ping", kind.as_str()))
+            }
+            Ok((answer, _)) => {
+                let hint = "answer 2xx to a body of type ping, and 204 to any type that you don't know";
+                fail("hook", format!("{}: {}", kind.as_str(), described(&answer)), hint)
+            }
+            Err(fault) => {
+                fail("hook", format!("{}: {}", kind.as_str(), sentence(fault)), "mend the hook's url")
+            }
+        }
+    }
+}
+
+/// One business under the check.
+struct Probe<'a> {
+    client: &'a HookClient,
+    business: &'a Business,
+    caller: Caller,
+}
+
+impl Probe<'_> {
+    async fn run(&self, http: &HttpHandlerSpec, report: &mut Vec<CheckLine>) {
+        let Some(first) = self.reach(report).await else { return };
+        if http.insecure_skip_verify {
+            let hint = "name the certificate's authority in `ca_pem`";
+            report.push(warn("certificate", "any certificate is trusted".to_owned(), hint));
+        }
+        let ping = answers_ping(&first);
+        let is_handler = ping.result == CheckResult::Ok;
+        report.push(ping);
+        if !is_handler {
+            return;
+        }
+        report.push(self.unknown_member().await);
+        report.push(self.bad_signature(http.require_signature).await);
+        self.pings(report).await;
+    }
+
+    /// The body of a ping with more members.
+    fn body(&self, more: &Value) -> String {
+        let mut body = json!({"type": "ping", "business": self.business.slug});
+        if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
+            body.extend(more.clone());
+        }
+        body.to_string()
+    }
+
+    fn id() -> String {
+        format!("ping-{}", uuid::Uuid::now_v7())
+    }
+
+    async fn ping(&self, more: Value) -> Result<(Answer, Duration), Fault> {
+        let sent: Moment = self.client.clock.now();
+        let answer = self.caller.post(&Self::id(), &self.body(&more), PING_TIMEOUT).await?;
+        Ok((answer, self.client.clock.now().since(sent)))
+    }
+
+    async fn reach(&self, report: &mut Vec<CheckLine>) -> Option<Answer> {
+        match self.ping(json!({})).await {
+            Ok((answer, took)) => {
+                let tls = if self.caller.checked.is_https { "TLS ok, " } else { "" };
+                report.push(ok("reachable", format!("{tls}answered in {} ms", took.as_millis())));
+                Some(answer)
+            }
+            Err(fault) => {
+                let hint = "start the handler, or check `url`, `proxy` and certificates";
+                report.push(fail("reachable", sentence(fault), hint));
+                None
+            }
+        }
+    }
+
+    async fn unknown_member(&self) -> CheckLine {
+        let hint = "ignore JSON members that you don't know: protocol 1 adds some over time";
+        match self.ping(json!({"x-probe": {"any": [1, null]}})).await {
+            Ok((answer, _)) if answer.status.is_success() => {
+                ok("unknown_member", "an unknown member was ignored".to_owned())
+            }
+            Ok((answer, _)) => fail(
+                "unknown_member",
+                format!("with an unknown member \"x-probe\" {}", described(&answer)),
+                hint,
+            ),
+            Err(fault) => fail(
+                "unknown_member",
+                format!("with an unknown member \"x-probe\": {}", sentence(fault)),
+                hint,
+            ),
+        }
+    }
+
+    async fn bad_signature(&self, is_required: bool) -> CheckLine {
+        let timestamp = self.client.clock.wall().0.div_euclid(1000);
+        let wrong = Some(WRONG_SIGNATURE.to_owned());
+        let body = self.body(&json!({}));
+        let answered = self.caller.post_signed(&Self::id(), &body, timestamp, wrong, PING_TIMEOUT).await;
+        let seen = match answered {
+            Ok(answer) if answer.status.is_client_error() => {
+                return ok("signature", format!("a bad signature was refused ({})", answer.status.as_str()));
+            }
+            Ok(answer) if answer.status.is_success() => "a bad signature was accepted".to_owned(),
+            Ok(answer) => format!("with a bad signature {}", described(&answer)),
+            Err(fault) => format!("with a bad signature: {}", sentence(fault)),
+        };
+        let hint =
+            "verify `webhook-signature` with a Standard Webhooks library, and answer 401 when it is wrong";
+        if is_required { fail("signature", seen, hint) } else { warn("signature", seen, hint) }
+    }
+
+    async fn pings(&self, report: &mut Vec<CheckLine>) {
+        let before = self.caller.client.connections();
+        let mut slowest = Duration::ZERO;
+        for _ in 0..PINGS {
+            match self.ping(json!({})).await {
+                Ok((_, took)) => slowest = slowest.max(took),
+                Err(fault) => {
+                    let hint = "it must answer the same ping each time";
+                    report.push(fail("ping", sentence(fault), hint));
+                    return;
+                }
+            }
+        }
+        // One is allowed: the refusal of a bad signature may have closed the one before.
+        let made = self.caller.client.connections() - before;
+        report.push(match made {
+            0 | 1 => ok("keep_alive", "connections are kept".to_owned()),
+            _ => warn(
+                "keep_alive",
+                format!("{PINGS} calls made {made} connections"),
+                "keep connections open between requests (HTTP/1.1 keep-alive): each call pays for a new one",
+            ),
+        });
+        let shown = format!("the slowest of {PINGS} pings took {} ms", slowest.as_millis());
+        let hint = "answer pings at once; a slow handler needs more concurrency for the same rate";
+        report.push(if slowest > SLOW { warn("latency", shown, hint) } else { ok("latency", shown) });
+    }
+}
+
+fn answers_ping(answer: &Answer) -> CheckLine {
+    if !answer.status.is_success() {
+        let hint = "answer 2xx to a body of type ping, and 204 to any type that you don't know";
+        return fail("ping", described(answer), hint);
+    }
+    if is_page(answer) {
+        let seen = format!("a web page, {}", quote(&answer.body));
+        return fail(
+            "ping",
+            seen,
+            "check the url, and whether it shows a login: what it answers is no result",
+        );
+    }
+    let body = serde_json::from_slice::<Value>(&answer.body).ok();
+    let name = body.as_ref().and_then(|body| body.get("name")?.as_str());
+    ok("ping", name.map_or_else(|| "answered".to_owned(), |name| format!("handler {:?}", cut(name, 80))))
+}
+
+fn ok(check: &'static str, detail: String) -> CheckLine {
+    CheckLine { check, result: CheckResult::Ok, detail, advice: None }
+}
+
+fn warn(check: &'static str, detail: String, hint: &str) -> CheckLine {
+    CheckLine { check, result: CheckResult::Warn, detail, advice: Some(hint.to_owned()) }
+}
+
+fn fail(check: &'static str, detail: String, hint: &str) -> CheckLine {
+    CheckLine { check, result: CheckResult::Fail, detail, advice: Some(hint.to_owned()) }
+}

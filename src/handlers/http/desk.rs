@@ -1,0 +1,105 @@
+//! What in a business's description no call could be made with. Makes no call and resolves no name.
+
+use std::collections::HashSet;
+
+use super::options;
+use crate::classify::Pointer;
+use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
+use windrow_core::business_secrets::BusinessSecrets;
+use windrow_engine::ports::hook::HandlerFault;
+use windrow_net::proxy::Proxy;
+use windrow_net::tls;
+
+/// Headers that a business may set.
+const HEADERS_MAX: usize = 50;
+/// The longest value of a header. Unit: bytes. (Servers take 8 KiB for all headers, many of them.)
+const HEADER_VALUE_BYTES_MAX: usize = 4 * 1024;
+/// The longest url. Unit: bytes.
+const URL_BYTES_MAX: usize = 2048;
+/// The longest response pointer. Unit: bytes.
+const POINTER_BYTES_MAX: usize = 256;
+/// The largest bundle of certificates. Unit: bytes.
+const CA_BYTES_MAX: usize = 64 * 1024;
+
+/// Every fault; none when calls can be made.
+pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<HandlerFault> {
+    let mut found = Faults(Vec::new());
+    if let HandlerSpec::Http(http) = &spec.handler {
+        // A business without url and command is told so elsewhere.
+        if !http.url.is_empty() {
+            found.url("/url", &http.url);
+        }
+        check_headers(http, secrets, &mut found);
+        check_rest(http, &mut found);
+    }
+    for kind in HookKind::ALL {
+        if let Some(url) = spec.hooks.get(kind).and_then(|hook| hook.url.as_deref()) {
+            found.url(&format!("/hooks/{}/url", kind.as_str().trim_start_matches("task.")), url);
+        }
+    }
+    found.0
+}
+
+struct Faults(Vec<HandlerFault>);
+
+impl Faults {
+    fn add(&mut self, pointer: impl Into<String>, what: impl Into<String>) {
+        self.0.push(HandlerFault { pointer: pointer.into(), what: what.into() });
+    }
+
+    fn url(&mut self, pointer: &str, url: &str) {
+        if url.len() > URL_BYTES_MAX {
+            self.add(pointer, format!("it is longer than {URL_BYTES_MAX} bytes"));
+        } else if let Err(why) = options::uri(url) {
+            self.add(pointer, why);
+        } else if url.contains('#') {
+            self.add(pointer, "it has a fragment (#…), which is never sent");
+        }
+    }
+}
+
+fn check_headers(http: &HttpHandlerSpec, secrets: &BusinessSecrets, found: &mut Faults) {
+    let mut seen = HashSet::new();
+    let open = http.headers.iter().map(|header| ("headers", header));
+    let secret = secrets.headers.iter().map(|header| ("secret_headers", header));
+    for (member, (name, value)) in open.chain(secret) {
+        let pointer = format!("/{member}/{}", name.replace('~', "~0").replace('/', "~1"));
+        if value.len() > HEADER_VALUE_BYTES_MAX {
+            found.add(&pointer, format!("its value is longer than {HEADER_VALUE_BYTES_MAX} bytes"));
+        }
+        match options::header(name, value) {
+            Err(why) => found.add(&pointer, why),
+            Ok((name, _)) if !seen.insert(name.clone()) => {
+                found.add(&pointer, format!("the header {name} is set twice; remove one"));
+            }
+            Ok(_) => {}
+        }
+    }
+    if http.headers.len() + secrets.headers.len() > HEADERS_MAX {
+        found.add("/headers", format!("there are more than {HEADERS_MAX} headers"));
+    }
+}
+
+fn check_rest(http: &HttpHandlerSpec, found: &mut Faults) {
+    if http.response_pointer.len() > POINTER_BYTES_MAX {
+        found.add("/response_pointer", format!("it is longer than {POINTER_BYTES_MAX} bytes"));
+    } else if let Err(why) = Pointer::new(&http.response_pointer) {
+        found.add("/response_pointer", why.to_string());
+    }
+    if let Some(Err(why)) = http.proxy.as_deref().map(Proxy::parse) {
+        found.add("/proxy", why);
+    }
+    if let Some(pem) = &http.ca_pem {
+        if pem.len() > CA_BYTES_MAX {
+            found.add("/ca_pem", format!("it is longer than {CA_BYTES_MAX} bytes"));
+        } else if let Err(why) = tls::authorities(pem) {
+            found.add("/ca_pem", why);
+        }
+        if http.insecure_skip_verify {
+            found.add(
+                "/insecure_skip_verify",
+                "with `ca_pem` certificates are verified: leave one of them out",
+            );
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What it means when a request has no usable answer.
+
+use std::time::Duration;
+
+use hyper_util::client::legacy;
+
+use super::client::GateShut;
+use crate::wire::BAD_REPLY;
+use windrow_core::verdict::{Failure, FailureClass};
+use windrow_engine::ports::handler::CallFailure;
+use windrow_net::causes;
+use windrow_net::connect::ConnectError;
+
+/// A request without a usable answer.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The gate shut before the body could leave, or the handler was closed.
+    NotSent,
+    /// The call's time ran out.
+    Late(String),
+    /// The call's time ran out before a connection stood.
+    Unsent(String),
+    /// No connection.
+    Unconnected(ConnectError),
+    /// No TLS session.
+    Tls(String),
+    /// The handler's certificate is not to be believed: no call can succeed until somebody acts.
+    Certificate(String),
+    /// The connection broke before the answer was complete.
+    Reset(String),
+    /// What came back is not HTTP, or its headers are too long.
+    Garbled(String),
+    /// The reply is longer than allowed. Unit: bytes.
+    TooBig(usize),
+}
+
+impl Fault {
+    pub(super) fn late(timeout: Duration, stage: &str) -> Fault {
+        let timeout = humantime::format_duration(timeout);
+        Fault::Late(format!(
+            "no complete reply within {timeout}: {stage}; speed the handler up or raise `timeout`"
+        ))
+    }
+
+    pub(super) fn unsent(timeout: Duration) -> Fault {
+        let timeout = humantime::format_duration(timeout);
+        Fault::Unsent(format!(
+            "no connection stood within {timeout}, so nothing was sent; does a handler listen there, and with TLS if \
+             the url says https?"
+        ))
+    }
+
+    /// The fault of a request that failed before its answer began.
+    pub(super) fn of_request(error: &legacy::Error) -> Fault {
+        if let Some(why) = causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
+            return Fault::Unconnected(why.clone());
+        }
+        if causes(error).any(|cause| cause.is::<GateShut>()) {
+            return Fault::NotSent;
+        }
+        let deepest = causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
+        let rustls = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>());
+        if let Some(rustls::Error::InvalidCertificate(why)) = rustls {
+            return Fault::Certificate(certificate_words(why).unwrap_or(deepest));
+        }
+        if error.is_connect() {
+            return Fault::Tls(deepest);
+        }
+        match causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
+            Some(why) if why.is_parse() => Fault::Garbled(why.to_string()),
+            _ => Fault::Reset(deepest),
+        }
+    }
+
+    /// The fault of an answer whose body broke off.
+    pub(super) fn of_body(error: &hyper::Error) -> Fault {
+        Fault::Reset(causes(error).last().map_or_else(|| error.to_string(), ToString::to_string))
+    }
+}
+
+impl From<Fault> for CallFailure {
+    fn from(fault: Fault) -> CallFailure {
+        let failed = |class, code: &'static str, message: String| CallFailure::Failed {
+            class,
+            failure: Failure::new(code, message),
+            after: None,
+        };
+        let unreached = |code, message| failed(FailureClass::Unreachable, code, message);
+        match fault {
+            Fault::NotSent => CallFailure::NotSent,
+            Fault::Late(message) => failed(FailureClass::Unclear, "TIMEOUT", message),
+            Fault::Unsent(message) => unreached("CONNECT", message),
+            Fault::Unconnected(why @ ConnectError::Denied(..)) => {
+                CallFailure::Rejected(Failure::new("DENIED_ADDRESS", why.to_string()))
+            }
+            Fault::Unconnected(why @ ConnectError::Unresolved(..)) => unreached("DNS", why.to_string()),
+            Fault::Unconnected(why @ ConnectError::Unreachable(..)) => unreached("CONNECT", why.to_string()),
+            Fault::Unconnected(why @ ConnectError::Proxy(..)) => unreached("PROXY", why.to_string()),
+            Fault::Tls(why) => unreached("TLS", no_tls(&why)),
+            Fault::Certificate(why) => {
+                let hint = "check the url's host, or name the certificate's authority in `ca_file` (for `windrow run`: \
+                            WINDROW_HANDLER__HTTP__CA_FILE=FILE)";
+                let message = format!("the handler's certificate is refused: {why}; {hint}");
+                unreached("TLS", message)
+            }
+            Fault::Reset(why) => {
+                // The questions first: a line that is cut keeps its beginning.
+                let message = format!(
+                    "the connection broke before the reply was complete; does it want https? did the handler crash, or close \
+                     a connection that it promised to keep? ({why})"
+                );
+                failed(FailureClass::Unclear, "RESET", message)
+            }
+            Fault::Garbled(why) => {
+                let hint = "is it an HTTP server, and http rather than https, that listens there?";
+                CallFailure::BadReply(Failure::new(
+                    BAD_REPLY,
+                    format!("the reply is not HTTP: {why}; {hint}"),
+                ))
+            }
+            Fault::TooBig(bytes_max) => {
+                let message = format!(
+                    "the reply is larger than {bytes_max} bytes; answer with results only, not with data"
+                );
+                CallFailure::BadReply(Failure::new("REPLY_TOO_BIG", message))
+            }
+        }
+    }
+}
+
+fn no_tls(why: &str) -> String {
+    let plain = if why.contains("InvalidContentType") {
+        "what listens there speaks no TLS: http instead of https?"
+    } else {
+        "check the url's host and port"
+    };
+    format!("no secure connection: {why}; {plain}")
+}
+
+/// What is wrong with a certificate, for those who have to mend it; none for what is rare.
+fn certificate_words(why: &rustls::CertificateError) -> Option<String> {
+    use rustls::CertificateError::{
+        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet, NotValidYetContext,
+        Other, UnknownIssuer,
+    };
+    let words = match why {
+        UnknownIssuer => "it was issued by an authority that is not trusted here",
+        Expired | ExpiredContext { .. } => "it has expired",
+        NotValidYet | NotValidYetContext { .. } => "it is not valid yet; is this machine's clock right?",
+        NotValidForName | NotValidForNameContext { .. } => "it is for another host",
+        // (webpki has no public name for it in rustls.)
+        Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is an authority's certificate, not a server's; make one with openssl's -addext \
+             basicConstraints=critical,CA:FALSE"
+        }
+        _ => return None,
+    };
+    Some(words.to_owned())
+}

@@ -1,0 +1,199 @@
+//! Hooks: a business's calls beside its items, signed and guarded as those are.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use hyper::Request;
+use hyper::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
+use serde_json::Value;
+
+use super::HttpOptions;
+use super::client::{CallbackClient, GatedBody};
+use super::fault::Fault;
+use super::options::Checked;
+use super::request::lossy;
+use super::transport::{Lease, Transports};
+use crate::classify::Answer;
+use crate::deadline::Deadline;
+use crate::wire::quote;
+use windrow_config::{CommandHandler, HttpHandler};
+use windrow_core::business::HandlerSpec;
+use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::verdict::{MESSAGE_BYTES_MAX, cut};
+use windrow_engine::ports::business_store::Business;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::{CallFailure, OpenError};
+use windrow_engine::ports::hook::{HookCall, HookCaller, HookReply};
+use windrow_engine::ports::vault::Vault;
+
+/// The largest reply of a hook that is read. Unit: bytes.
+const REPLY_BYTES_MAX: usize = 64 * 1024;
+
+/// What hooks are called with.
+pub struct HookClient {
+    /// `[handler.http]`
+    pub http: HttpHandler,
+    /// `[handler.command]`, for checks.
+    pub commands: CommandHandler,
+    /// What commands would inherit, for checks.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The name of this node, for `user-agent`.
+    pub node: String,
+    /// Opens the secrets of businesses.
+    pub vault: Arc<dyn Vault>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Connections, shared with runs.
+    pub transports: Arc<Transports>,
+}
+
+impl HookClient {
+    /// How a business is called at a url now.
+    ///
+    /// # Errors
+    /// A sentence when its secrets can't be opened.
+    pub(super) fn options(&self, business: &Business, url: &str) -> Result<HttpOptions, String> {
+        let secrets = match &business.sealed {
+            None => BusinessSecrets::default(),
+            Some(sealed) => {
+                let place = BusinessSecrets::place(&business.slug);
+                let opened = self.vault.open(&place, sealed).map_err(|why| why.to_string())?;
+                BusinessSecrets::from_bytes(&opened).ok_or("the stored secrets are not ours")?
+            }
+        };
+        let now = self.clock.wall();
+        let mut options = HttpOptions::for_business(&self.http, url, &business.spec, &secrets, now);
+        options.node = self.node.clone();
+        options.reply_bytes_max = REPLY_BYTES_MAX;
+        Ok(options)
+    }
+
+    /// A client for these options, with shared connections.
+    fn client(&self, options: &HttpOptions) -> Result<Caller, OpenError> {
+        let checked = options.check()?;
+        let lease = self.transports.lease(options, checked.is_https)?;
+        Ok(self.caller(options, checked, lease))
+    }
+
+    pub(super) fn caller(&self, options: &HttpOptions, checked: Checked, lease: Lease) -> Caller {
+        Caller {
+            client: CallbackClient::new(lease, options.reply_bytes_max),
+            checked,
+            node: self.node.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+}
+
+/// Calls one url.
+pub(super) struct Caller {
+    pub(super) client: CallbackClient,
+    pub(super) checked: Checked,
+    node: String,
+    clock: Arc<dyn Clock>,
+}
+
+impl Caller {
+    /// Sends a body, signed by the business's secrets, and reads the answer.
+    pub(super) async fn post(&self, id: &str, body: &str, timeout: Duration) -> Result<Answer, Fault> {
+        let timestamp = self.clock.wall().0.div_euclid(1000);
+        let signature = self.checked.signer.signature(id, timestamp, body.as_bytes());
+        self.post_signed(id, body, timestamp, signature, timeout).await
+    }
+
+    pub(super) async fn post_signed(
+        &self,
+        id: &str,
+        body: &str,
+        timestamp: i64,
+        signature: Option<String>,
+        timeout: Duration,
+    ) -> Result<Answer, Fault> {
+        let mut request = Request::new(GatedBody::free(Bytes::from(body.to_owned())));
+        *request.method_mut() = self.checked.method.clone();
+        *request.uri_mut() = self.checked.uri.clone();
+        let headers = request.headers_mut();
+        *headers = self.checked.headers.clone();
+        let agent = format!("windrow/{} (+{})", env!("CARGO_PKG_VERSION"), self.node);
+        headers.entry(USER_AGENT).or_insert_with(|| lossy(&agent));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert("windrow-protocol", HeaderValue::from_static("1"));
+        headers.insert("webhook-id", lossy(id));
+        headers.insert("webhook-timestamp", HeaderValue::from(timestamp));
+        if let Some(signature) = signature {
+            headers.insert("webhook-signature", lossy(&signature));
+        }
+        let mut deadline = Deadline::new(&self.clock, self.clock.now().plus(timeout));
+        self.client.send(request, &mut deadline, timeout).await
+    }
+}
+
+#[async_trait]
+impl HookCaller for HookClient {
+    async fn call(&self, business: &Business, call: &HookCall) -> HookReply {
+        let own = business.spec.hooks.get(call.kind).and_then(|hook| hook.url.clone());
+        let url = own.or_else(|| match &business.spec.handler {
+            HandlerSpec::Http(http) => Some(http.url.clone()),
+            HandlerSpec::Command(_) => None,
+        });
+        let Some(url) = url else {
+            let text =
+                format!("{} has no url for {}; set one in its hooks", business.slug, call.kind.as_str());
+            return HookReply::Refused(text);
+        };
+        let caller = self
+            .options(business, &url)
+            .and_then(|options| self.client(&options).map_err(|why| why.failure.message));
+        match caller {
+            Err(why) => HookReply::Failed(why),
+            Ok(caller) => match caller.post(&call.id, &call.body, call.timeout).await {
+                Err(fault) => HookReply::Failed(sentence(fault)),
+                Ok(answer) => reply(&answer, &caller.checked),
+            },
+        }
+    }
+}
+
+/// What went wrong, in words.
+pub(super) fn sentence(fault: Fault) -> String {
+    match CallFailure::from(fault) {
+        CallFailure::Failed { failure, .. }
+        | CallFailure::Abandoned(failure)
+        | CallFailure::BadReply(failure)
+        | CallFailure::Rejected(failure)
+        | CallFailure::Gone(failure)
+        | CallFailure::BackPressure { failure, .. } => failure.message,
+        CallFailure::Fenced | CallFailure::NotSent => "the call was not sent".to_owned(),
+    }
+}
+
+fn reply(answer: &Answer, checked: &Checked) -> HookReply {
+    let found = || checked.pointer.find(&answer.body).ok();
+    let body = || found().and_then(|part| serde_json::from_slice::<Value>(part).ok());
+    match answer.status.as_u16() {
+        202 => HookReply::Later,
+        200..=299 => HookReply::Done(body()),
+        408 | 425 | 429 => HookReply::Failed(described(answer)),
+        400..=499 => HookReply::Refused(words(body().as_ref()).unwrap_or_else(|| described(answer))),
+        300..=399 => {
+            HookReply::Failed(format!("{}; redirects are not followed: use the final url", described(answer)))
+        }
+        _ => HookReply::Failed(described(answer)),
+    }
+}
+
+/// What the business says in its own words: `message`, or the `detail` of a problem.
+fn words(body: Option<&Value>) -> Option<String> {
+    let text = ["message", "detail"].iter().find_map(|name| body?.get(name)?.as_str());
+    text.filter(|text| !text.trim().is_empty()).map(|text| cut(text, MESSAGE_BYTES_MAX))
+}
+
+/// The status and the beginning of the body.
+pub(super) fn described(answer: &Answer) -> String {
+    let reason = answer.status.canonical_reason().unwrap_or_default();
+    let said = if answer.body.is_empty() { String::new() } else { format!(" {}", quote(&answer.body)) };
+    format!("the business answered {} {reason}{said}", answer.status.as_str())
+}

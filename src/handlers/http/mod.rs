@@ -1,0 +1,135 @@
+//! The `http` handler: one POST per call, read by the table of `classify`.
+//!
+//! | part | does |
+//! |---|---|
+//! | `options` | what a person may set, and its check |
+//! | `request` | headers and body of a call, from a head that is built once per run |
+//! | `client` | sends it within the deadline; the only place that knows how connections are kept |
+//! | `transport` | pools of connections, shared by runs |
+//! | `hook`, `contract`, `desk` | hooks; whether a handler keeps to the protocol; what can't be called at all |
+//! | `fault` | what a request without a usable answer means |
+//!
+//! What holds: nothing leaves once the gate is shut; a call ends by its deadline whatever the other side does;
+//! dropping the future of a call closes its connection.
+
+mod client;
+mod contract;
+mod desk;
+mod fault;
+mod hook;
+mod options;
+mod request;
+mod transport;
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use self::client::CallbackClient;
+use self::fault::Fault;
+use self::request::Requests;
+use super::classify::{Asked, Pointer, classify};
+use super::deadline::Deadline;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext};
+
+pub use hook::HookClient;
+pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};
+pub use transport::Transports;
+
+/// Makes `http` handlers, one for each run.
+pub struct HttpHandlerFactory {
+    options: HttpOptions,
+    clock: Arc<dyn Clock>,
+    transports: Arc<Transports>,
+}
+
+impl fmt::Debug for HttpHandlerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpHandlerFactory").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl HttpHandlerFactory {
+    /// A factory for one business's handler. The options are checked when a run is opened.
+    pub fn new(options: HttpOptions, clock: Arc<dyn Clock>) -> HttpHandlerFactory {
+        HttpHandlerFactory::sharing(options, clock, Arc::default())
+    }
+
+    /// The same, with connections that other factories may use too.
+    pub fn sharing(
+        options: HttpOptions,
+        clock: Arc<dyn Clock>,
+        transports: Arc<Transports>,
+    ) -> HttpHandlerFactory {
+        HttpHandlerFactory { options, clock, transports }
+    }
+
+    /// Looks whether a call can be made at all; makes none.
+    ///
+    /// # Errors
+    /// When no call can ever succeed.
+    pub fn check(&self) -> Result<(), OpenError> {
+        self.options.check().map(drop)
+    }
+}
+
+impl HandlerFactory for HttpHandlerFactory {
+    fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
+        let checked = self.options.check()?;
+        let lease = self.transports.lease(&self.options, checked.is_https)?;
+        let client = CallbackClient::new(lease, self.options.reply_bytes_max);
+        let pointer = checked.pointer.clone();
+        let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone());
+        let (slots, _) = watch::channel(None);
+        Ok(Arc::new(HttpHandler { context, clock: self.clock.clone(), requests, client, pointer, slots }))
+    }
+}
+
+/// The handler of one run.
+struct HttpHandler {
+    context: Arc<RunContext>,
+    clock: Arc<dyn Clock>,
+    requests: Requests,
+    client: CallbackClient,
+    pointer: Pointer,
+    slots: watch::Sender<Option<u32>>,
+}
+
+impl HttpHandler {
+    async fn call(&self, call: Call) -> Result<Reply, Fault> {
+        let now = self.clock.now();
+        if !self.context.gate.is_open(now) {
+            return Err(Fault::NotSent);
+        }
+        let until = call.gate_time.plus(call.timeout);
+        if until <= now {
+            return Err(Fault::late(call.timeout, "no time was left when it was to be sent"));
+        }
+        let request = self.requests.build(&call);
+        let mut deadline = Deadline::new(&self.clock, until);
+        let answer = self.client.send(request, &mut deadline, call.timeout).await?;
+        let single = self.requests.single(&call.items);
+        let asked = Asked { items: &call.items, single, pointer: &self.pointer, now: self.clock.wall() };
+        Ok(classify(&answer, asked))
+    }
+}
+
+impl Handler for HttpHandler {
+    fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
+        Box::pin(async move {
+            self.call(call).await.unwrap_or_else(|fault| Reply::Failed(Box::new(CallFailure::from(fault))))
+        })
+    }
+
+    fn slots(&self) -> watch::Receiver<Option<u32>> {
+        self.slots.subscribe()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.client.close();
+        Box::pin(std::future::ready(()))
+    }
+}

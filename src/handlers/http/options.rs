@@ -1,0 +1,227 @@
+//! What a person may set for an `http` handler (`[handler.http]` and a business's own settings), and its check.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::Scheme;
+use hyper::{Method, Uri};
+
+use crate::classify::Pointer;
+use crate::sign::{KeyRing, Signer};
+use windrow_config::HttpHandler;
+use windrow_core::business::{BusinessSpec, HandlerSpec};
+use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::ids::WallMs;
+use windrow_core::verdict::Failure;
+use windrow_engine::ports::handler::OpenError;
+use windrow_net::{Outbound, is_port};
+
+/// The largest reply that is read. Unit: bytes.
+pub const REPLY_BYTES_MAX_DEFAULT: usize = 1 << 20;
+
+/// Headers that Windrow sets itself, or that belong to a connection.
+const RESERVED_HEADERS: [&str; 14] = [
+    "host",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "proxy-connection",
+    "accept-encoding",
+    "idempotency-key",
+    "traceparent",
+    "expect",
+];
+/// The beginnings of names that Windrow keeps for itself.
+const RESERVED_PREFIXES: [&str; 2] = ["webhook-", "windrow-"];
+
+/// The settings of an `http` handler. Its `Debug` shows neither secrets nor values of headers.
+#[derive(Clone)]
+pub struct HttpOptions {
+    /// Where the business listens, `http://` or `https://`.
+    pub url: String,
+    /// The method, `POST` unless a business needs another.
+    pub method: String,
+    /// More headers to send, such as `authorization`; their values are secrets.
+    pub headers: Vec<(String, String)>,
+    /// Signing secrets `whsec_…`, newest first; two during rotation; none sends unsigned callbacks.
+    pub secrets: Vec<String>,
+    /// Signs instead of the secrets, where they may change while a run goes on.
+    pub ring: Option<Arc<KeyRing>>,
+    /// Where in a reply the result lies (RFC 6901); empty is the whole reply.
+    pub response_pointer: String,
+    /// How its connections are made.
+    pub outbound: Outbound,
+    /// The largest reply that is read. Unit: bytes.
+    pub reply_bytes_max: usize,
+    /// The name of this node, for `user-agent`.
+    pub node: String,
+    /// Items of a call: above 1, every call is a batched one, whatever it holds.
+    pub batch: u32,
+}
+
+impl HttpOptions {
+    /// The defaults of `config.toml` for a url.
+    pub fn new(url: impl Into<String>) -> HttpOptions {
+        HttpOptions {
+            url: url.into(),
+            method: "POST".into(),
+            headers: Vec::new(),
+            secrets: Vec::new(),
+            ring: None,
+            response_pointer: String::new(),
+            outbound: Outbound::default(),
+            reply_bytes_max: REPLY_BYTES_MAX_DEFAULT,
+            node: "n1".into(),
+            batch: 1,
+        }
+    }
+
+    /// What the configuration says of all handlers, for a url.
+    pub fn of(config: &HttpHandler, url: impl Into<String>) -> HttpOptions {
+        HttpOptions { outbound: Outbound::of(config), ..HttpOptions::new(url) }
+    }
+
+    /// What a business says of its calls, over what the configuration says of all; for its own url or a hook's. A
+    /// business whose handler is a command says nothing.
+    pub fn for_business(
+        config: &HttpHandler,
+        url: &str,
+        spec: &BusinessSpec,
+        secrets: &BusinessSecrets,
+        now: WallMs,
+    ) -> HttpOptions {
+        let mut options = HttpOptions { secrets: secrets.signing(now), ..HttpOptions::of(config, url) };
+        let HandlerSpec::Http(http) = &spec.handler else { return options };
+        let own = http.headers.iter().chain(&secrets.headers);
+        options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        options.response_pointer = http.response_pointer.clone();
+        // Who names an authority wants it looked at, whatever holds for the others.
+        let by_config = options.outbound.insecure_skip_verify && http.ca_pem.is_none();
+        options.outbound.insecure_skip_verify = http.insecure_skip_verify || by_config;
+        options.outbound.ca_pem = http.ca_pem.clone();
+        if http.proxy.is_some() {
+            options.outbound.proxy = http.proxy.clone();
+        }
+        options
+    }
+
+    /// Parses what is text.
+    pub(super) fn check(&self) -> Result<Checked, OpenError> {
+        let (uri, is_https) = uri(&self.url).map_err(refuse)?;
+        self.outbound.proxy().map_err(refuse)?;
+        let method = Method::from_bytes(self.method.as_bytes());
+        let method =
+            method.map_err(|_| refuse(format!("{:?} is not an HTTP method; POST is usual", self.method)))?;
+        let signer = Signer::new(&self.secrets).map_err(refuse)?;
+        let signer = self.ring.clone().unwrap_or_else(|| Arc::new(KeyRing::new(signer)));
+        let pointer = Pointer::new(&self.response_pointer).map_err(refuse)?;
+        Ok(Checked { uri, is_https, method, headers: self.header_map()?, signer, pointer })
+    }
+
+    fn header_map(&self) -> Result<HeaderMap, OpenError> {
+        let mut map = HeaderMap::with_capacity(self.headers.len() + 20);
+        let mut seen = HashSet::new();
+        for (name, value) in &self.headers {
+            let (name, value) = header(name, value).map_err(refuse)?;
+            if !seen.insert(name.clone()) {
+                return Err(refuse(format!("the header {name} is set twice; remove one")));
+            }
+            map.insert(name, value);
+        }
+        Ok(map)
+    }
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("HttpOptions")
+            .field("method", &self.method)
+            .field("headers", &names)
+            .field("secrets", &self.secrets.len())
+            .field("batch", &self.batch)
+            .field("ca_file", &self.outbound.ca_file)
+            .field("insecure_skip_verify", &self.outbound.insecure_skip_verify)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A handler's url, and whether it is https.
+///
+/// # Errors
+/// A sentence for people, without passwords.
+pub(super) fn uri(url: &str) -> Result<(Uri, bool), String> {
+    let bad = |why: &str| {
+        let shown = url.split_once('@').map_or(url, |_| "(not shown: it has a password)");
+        format!(
+            "the handler's url {shown:?} can't be used: {why}; one looks like http://127.0.0.1:9000/windrow"
+        )
+    };
+    let no_scheme = || match url.is_empty() || url.contains(['@', ' ']) {
+        true => bad("it begins with neither http:// nor https://"),
+        false => format!(
+            "the handler's url {url:?} can't be used: it begins with neither http:// nor https://; did you mean \
+             \"http://{url}\"?"
+        ),
+    };
+    let uri: Uri = url.parse().map_err(|why: hyper::http::uri::InvalidUri| match url.contains("://") {
+        true => bad(&why.to_string()),
+        false => no_scheme(),
+    })?;
+    let is_https = match uri.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTP => false,
+        Some(scheme) if *scheme == Scheme::HTTPS => true,
+        Some(scheme) => return Err(bad(&format!("the scheme {scheme} is neither http nor https"))),
+        None => return Err(no_scheme()),
+    };
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(bad(
+            "it has a user or password in it; send them in a header instead, --header 'authorization: Basic …'",
+        ));
+    }
+    let host = uri.host().unwrap_or_default();
+    let after_host = uri.authority().and_then(|authority| authority.as_str().strip_prefix(host));
+    if host.is_empty() || !after_host.is_some_and(is_port) {
+        return Err(bad("it names no host, or a port that is not 1 to 65535"));
+    }
+    Ok((uri, is_https))
+}
+
+/// A header that a person may set.
+///
+/// # Errors
+/// A sentence for people, without the value.
+pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let parsed = HeaderName::from_bytes(name.as_bytes());
+    let name = parsed.map_err(|_| format!("{name:?} is not the name of a header"))?;
+    let is_ours = RESERVED_HEADERS.contains(&name.as_str())
+        || RESERVED_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
+    if is_ours {
+        return Err(format!("the header {name} can't be set: windrow sets it itself; remove it"));
+    }
+    let mut value = HeaderValue::from_str(value)
+        .map_err(|_| format!("the value of header {name} has characters that no header may have"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// The settings after their check.
+pub(super) struct Checked {
+    pub(super) uri: Uri,
+    pub(super) is_https: bool,
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) signer: Arc<KeyRing>,
+    pub(super) pointer: Pointer,
+}
+
+fn refuse(why: impl fmt::Display) -> OpenError {
+    OpenError { failure: Failure::new("BAD_HANDLER", why.to_string()) }
+}

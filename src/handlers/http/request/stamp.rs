@@ -1,0 +1,94 @@
+//! Times and ids of single requests.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use time::OffsetDateTime;
+use uuid::Builder;
+
+use windrow_core::ids::WallMs;
+
+/// How much of a second is written.
+#[derive(Clone, Copy)]
+pub(super) enum Precision {
+    Millis,
+    Micros,
+}
+
+/// A time as RFC 3339 in UTC. Unit of `micros`: microseconds since the Unix epoch.
+pub(super) fn stamp(micros: i64, precision: Precision) -> String {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000);
+    let time = time.unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let (year, month, day) = time.to_calendar_date();
+    let (hour, minute, second) = time.to_hms();
+    let date = format_args!("{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}", u8::from(month))
+        .to_string();
+    match precision {
+        Precision::Millis => format!("{date}.{:03}Z", time.millisecond()),
+        Precision::Micros => format!("{date}.{:06}Z", time.microsecond()),
+    }
+}
+
+/// Makes ids that are unlike all others, without a system call for each: a counter under a random keyed hash.
+/// They are names, not secrets.
+pub(super) struct Ids {
+    key: RandomState,
+    count: AtomicU64,
+}
+
+impl Ids {
+    pub(super) fn new() -> Ids {
+        Ids { key: RandomState::new(), count: AtomicU64::new(0) }
+    }
+
+    /// A fresh W3C trace context, sampled.
+    pub(super) fn traceparent(&self) -> String {
+        let [high, low, span] = self.draw();
+        format!("00-{high:016x}{low:016x}-{span:016x}-01")
+    }
+
+    /// `b-` and a UUID of version 7.
+    pub(super) fn batch(&self, now: WallMs) -> String {
+        let [high, low, _] = self.draw();
+        let mut random = [0; 10];
+        random[..8].copy_from_slice(&high.to_be_bytes());
+        random[8..].copy_from_slice(&low.to_be_bytes()[..2]);
+        let millis = u64::try_from(now.0).unwrap_or(0);
+        format!("b-{}", Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+    }
+
+    fn draw(&self) -> [u64; 3] {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        // Zero is the one id that a trace may not have.
+        [0_u8, 1, 2].map(|part| self.key.hash_one((count, part)).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_to_the_microsecond() {
+        assert_eq!(stamp(1_794_243_731_500_123, Precision::Micros), "2026-11-09T17:02:11.500123Z");
+        assert_eq!(stamp(1_794_243_731_500_999, Precision::Millis), "2026-11-09T17:02:11.500Z");
+        assert_eq!(stamp(0, Precision::Micros), "1970-01-01T00:00:00.000000Z");
+        assert_eq!(stamp(i64::MAX, Precision::Millis), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn ids_have_their_form_and_differ() {
+        let ids = Ids::new();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..10_000 {
+            let trace = ids.traceparent();
+            let parts: Vec<&str> = trace.split('-').collect();
+            assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [2, 32, 16, 2], "{trace}");
+            assert!(seen.insert(trace));
+            let batch = ids.batch(WallMs(1_794_243_731_500));
+            let uuid: uuid::Uuid = batch.strip_prefix("b-").expect("b-").parse().expect("a uuid");
+            assert_eq!(uuid.get_version_num(), 7);
+            assert!(seen.insert(batch));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Pools of connections, shared by the runs whose options for connecting are equal.
+//!
+//! Without it, each of ten thousand runs would have its own pool and its own copy of the trusted certificates. A pool
+//! is shared by a few runs only: over HTTP/2 it is one connection a host, and a server bounds the calls of one.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::ClientConfig;
+use sha2::{Digest, Sha256};
+
+use super::HttpOptions;
+use super::client::{GatedBody, HEADER_BYTES_MAX};
+use crate::sign::{KeyRing, SecretError, Signer};
+use windrow_core::verdict::Failure;
+use windrow_engine::ports::handler::OpenError;
+use windrow_net::line::Lines;
+use windrow_net::{Outbound, tls};
+
+/// Runs that share a pool. (Servers allow 100 to 250 calls at a time on a connection of HTTP/2, and a run begins with
+/// 64 in flight.)
+const USERS_MAX: usize = 4;
+
+/// Connections, and how many were made.
+pub(super) struct Pool {
+    pub(super) client: Client<Lines, GatedBody>,
+    pub(super) made: Arc<AtomicUsize>,
+    users: Arc<()>,
+}
+
+/// The right to use a pool; the pool's connections close with the last one.
+pub(super) struct Lease {
+    pub(super) pool: Arc<Pool>,
+    _user: Arc<()>,
+}
+
+/// The pools of a node. Cheap to share behind an `Arc`.
+#[derive(Default)]
+pub struct Transports {
+    pools: Mutex<HashMap<[u8; 32], Vec<Weak<Pool>>>>,
+    /// Settings with the system's certificates, or with those of a file: they are read once.
+    trusts: Mutex<HashMap<Option<PathBuf>, ClientConfig>>,
+    /// The signers of businesses with live runs, by slug.
+    rings: Mutex<HashMap<String, Weak<KeyRing>>>,
+}
+
+impl std::fmt::Debug for Transports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Transports({} kinds)", lock(&self.pools).len())
+    }
+}
+
+impl Transports {
+    /// The ring of a business, which signs with these secrets from now on; all its runs share it.
+    ///
+    /// # Errors
+    /// When a secret is none.
+    pub fn ring(&self, business: &str, secrets: &[String]) -> Result<Arc<KeyRing>, SecretError> {
+        let signer = Signer::new(secrets)?;
+        let mut rings = lock(&self.rings);
+        if let Some(ring) = rings.get(business).and_then(Weak::upgrade) {
+            ring.set(signer);
+            return Ok(ring);
+        }
+        rings.retain(|_, ring| ring.strong_count() > 0);
+        let ring = Arc::new(KeyRing::new(signer));
+        rings.insert(business.to_owned(), Arc::downgrade(&ring));
+        Ok(ring)
+    }
+
+    /// A pool for these options that has room for another user.
+    ///
+    /// # Errors
+    /// When there are no certificates to trust, or the proxy is none.
+    pub(super) fn lease(&self, options: &HttpOptions, is_https: bool) -> Result<Lease, OpenError> {
+        let kind = kind(&options.outbound, is_https);
+        let mut pools = lock(&self.pools);
+        // The newest one is the likeliest to have room.
+        let same = pools.get(&kind).map(Vec::as_slice).unwrap_or_default().iter().rev();
+        let free = same.filter_map(Weak::upgrade).find(|pool| Arc::strong_count(&pool.users) <= USERS_MAX);
+        if let Some(pool) = free {
+            return Ok(Lease { _user: pool.users.clone(), pool });
+        }
+        let pool = Arc::new(self.make(options, is_https)?);
+        pools.retain(|_, same| {
+            same.retain(|pool| pool.strong_count() > 0);
+            !same.is_empty()
+        });
+        pools.entry(kind).or_default().push(Arc::downgrade(&pool));
+        Ok(Lease { _user: pool.users.clone(), pool })
+    }
+
+    /// A pool that nobody shares.
+    ///
+    /// # Errors
+    /// As [`Transports::lease`].
+    pub(super) fn alone(&self, options: &HttpOptions, is_https: bool) -> Result<Lease, OpenError> {
+        let pool = Arc::new(self.make(options, is_https)?);
+        Ok(Lease { _user: pool.users.clone(), pool })
+    }
+
+    fn make(&self, options: &HttpOptions, is_https: bool) -> Result<Pool, OpenError> {
+        let (outbound, made) = (&options.outbound, Arc::new(AtomicUsize::new(0)));
+        let tls = self.tls(outbound, is_https)?;
+        let refuse = |why| OpenError { failure: Failure::new("BAD_HANDLER", why) };
+        let connector = outbound.connector(tls, made.clone()).map_err(refuse)?;
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .timer(TokioTimer::new())
+            .pool_idle_timeout(outbound.pool_idle)
+            .http1_max_buf_size(HEADER_BYTES_MAX)
+            .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
+            .build(Lines(connector));
+        Ok(Pool { client, made, users: Arc::new(()) })
+    }
+
+    fn tls(&self, options: &Outbound, is_https: bool) -> Result<ClientConfig, OpenError> {
+        let failed = |why| OpenError { failure: Failure::new("TLS", why) };
+        if !is_https {
+            return Ok(tls::trusting_nobody());
+        }
+        if options.insecure_skip_verify || options.ca_pem.is_some() {
+            return tls::config(options).map_err(failed);
+        }
+        let mut trusts = lock(&self.trusts);
+        if let Some(known) = trusts.get(&options.ca_file) {
+            return Ok(known.clone());
+        }
+        let config = tls::config(options).map_err(failed)?;
+        trusts.insert(options.ca_file.clone(), config.clone());
+        Ok(config)
+    }
+}
+
+/// A digest of all of which a pool is made.
+fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
+    let Outbound {
+        connect_timeout,
+        pool_idle,
+        http2,
+        ca_file,
+        ca_pem,
+        insecure_skip_verify,
+        egress,
+        proxy,
+    } = outbound;
+    let times = (connect_timeout, pool_idle, http2, is_https);
+    let text = format!("{:?}", (times, ca_file, ca_pem, insecure_skip_verify, egress, proxy));
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn runs_with_equal_options_share_a_pool_until_it_is_full() {
+        let transports = Transports::default();
+        let lease = |options: &HttpOptions| transports.lease(options, false).expect("leased");
+        let (here, there) = (HttpOptions::new("http://a"), HttpOptions::new("http://b"));
+        let mut leases: Vec<Lease> = (0..USERS_MAX).map(|_| lease(&here)).collect();
+        assert!(leases.iter().all(|one| Arc::ptr_eq(&one.pool, &leases[0].pool)));
+        assert!(!Arc::ptr_eq(&lease(&there).pool, &leases[0].pool), "the url doesn't matter, room does");
+        leases.pop();
+        assert!(Arc::ptr_eq(&lease(&there).pool, &leases[0].pool));
+        let other = HttpOptions { outbound: Outbound { http2: false, ..Outbound::default() }, ..here };
+        assert!(!Arc::ptr_eq(&lease(&other).pool, &leases[0].pool));
+        let gone = Arc::downgrade(&leases[0].pool);
+        leases.clear();
+        assert_eq!(gone.strong_count(), 0, "nothing keeps a pool without users");
+    }
+}

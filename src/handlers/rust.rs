@@ -1,0 +1,331 @@
+//! Handlers in this process: the trait that an embedder implements, and its adapter to the port.
+//!
+//! A panic of the embedder's code is a failed attempt of the items of that call and no more. Never spawns a task:
+//! the lane that called drives the embedder's future, and dropping the call drops it.
+//!
+//! The hot path costs one box per call, that of the port: the adapter is generic, so the embedder's future lives
+//! inside it.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use super::deadline::Deadline;
+use windrow_core::ids::{Attempt, Epoch, ItemIndex, Moment};
+use windrow_core::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::{
+    Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLevel, LogLine, OpenError,
+    Reply, RunContext,
+};
+
+/// The code of an item whose handler panicked.
+pub const PANIC: &str = "PANIC";
+/// The code of an item that got no answer in time.
+const TIMEOUT: &str = "TIMEOUT";
+/// The code of a handler's error that names none.
+const ERROR: &str = "ERROR";
+
+/// A business's code.
+///
+/// ```
+/// use windrow::adapters::handler::rust::{Batch, ItemCtx, ItemHandler, Results};
+///
+/// struct Push;
+///
+/// impl ItemHandler for Push {
+///     async fn process(&self, ctx: &ItemCtx<'_>, items: Batch<'_>) -> Results {
+///         for item in items.iter() {
+///             println!("push {} to {:?}", ctx.idempotency_key(item.index), item.data);
+///         }
+///         Results::AllOk
+///     }
+/// }
+/// ```
+pub trait ItemHandler: Send + Sync + 'static {
+    /// Processes the items of one call. An item may come again; its key is always the same.
+    fn process(&self, ctx: &ItemCtx<'_>, items: Batch<'_>) -> impl Future<Output = Results> + Send;
+}
+
+/// What came of the items of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Results {
+    /// All succeeded.
+    AllOk,
+    /// A verdict for each item; one that is missing is another attempt, never a success.
+    Each(Vec<(ItemIndex, ItemVerdict)>),
+    /// The same failure for all.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// Another attempt or none.
+        wish: Wish,
+    },
+}
+
+/// The result of one item, as a closure gives it: `Err` is another attempt.
+pub type ItemResult = Result<ItemVerdict, Box<dyn std::error::Error + Send + Sync>>;
+
+/// The items of one call.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    call: &'a Call,
+}
+
+/// One item of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item<'a> {
+    /// Its number in the task, from 0.
+    pub index: ItemIndex,
+    /// Which attempt this is, from 1.
+    pub attempt: Attempt,
+    /// Its data as JSON text; none for a task that is only a count.
+    pub data: Option<&'a str>,
+}
+
+impl<'a> Batch<'a> {
+    /// Each item, in order.
+    pub fn iter(self) -> impl Iterator<Item = Item<'a>> + Send {
+        let call = self.call;
+        call.items.iter().map(move |(index, attempt)| Item { index, attempt, data: call.rows.data(index) })
+    }
+
+    /// How many, at least 1.
+    pub fn len(self) -> usize {
+        self.call.items.len()
+    }
+
+    /// Never: a call has at least one item.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a handler can ask and say while it works on a call.
+pub struct ItemCtx<'a> {
+    run: &'a RunContext,
+    clock: &'a dyn Clock,
+    deadline: Moment,
+    words: Mutex<Words>,
+}
+
+/// Empty until the handler says something; then it is part of the reply.
+#[derive(Default)]
+struct Words {
+    commands: Vec<HandlerCommand>,
+    logs: Vec<LogLine>,
+}
+
+impl ItemCtx<'_> {
+    /// The run that the call belongs to.
+    pub fn run(&self) -> &RunContext {
+        self.run
+    }
+
+    /// The fencing number of the run; grows with every new owner of the shard.
+    pub fn epoch(&self) -> Epoch {
+        self.run.epoch
+    }
+
+    /// The same for every attempt, run and node.
+    pub fn idempotency_key(&self, index: ItemIndex) -> String {
+        self.run.item_key(index)
+    }
+
+    /// Whether this node may still believe that it owns the shard. Ask before an effect that can't be undone.
+    pub fn still_owner(&self) -> bool {
+        self.run.gate.is_open(self.clock.now())
+    }
+
+    /// When the call's time is over; its future is dropped then.
+    pub fn deadline(&self) -> Moment {
+        self.deadline
+    }
+
+    /// Writes a line about an item, or the task, to the data log.
+    pub fn log(&self, index: Option<ItemIndex>, level: LogLevel, message: impl Into<String>) {
+        let line = LogLine { index, level, message: message.into(), extra: None };
+        self.words().logs.push(line);
+    }
+
+    /// Gives the task a command; it takes effect with the reply.
+    pub fn command(&self, command: HandlerCommand) {
+        self.words().commands.push(command);
+    }
+
+    fn words(&self) -> std::sync::MutexGuard<'_, Words> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A handler made of a closure that is called for each item of a call, one after the other.
+pub fn handler_fn<F, Fut>(work: F) -> impl ItemHandler
+where
+    F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ItemResult> + Send,
+{
+    ClosureHandler(work)
+}
+
+/// An item that a closure may keep while it works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedItem {
+    /// Its number in the task, from 0.
+    pub index: ItemIndex,
+    /// Which attempt this is, from 1.
+    pub attempt: Attempt,
+    /// The same for every attempt, run and node.
+    pub key: String,
+    /// Its data as JSON text; none for a task that is only a count.
+    pub data: Option<String>,
+}
+
+struct ClosureHandler<F>(F);
+
+impl<F, Fut> ItemHandler for ClosureHandler<F>
+where
+    F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ItemResult> + Send,
+{
+    async fn process(&self, ctx: &ItemCtx<'_>, items: Batch<'_>) -> Results {
+        let mut verdicts = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let key = ctx.idempotency_key(item.index);
+            let Item { index, attempt, data } = item;
+            let owned = OwnedItem { index, attempt, key, data: data.map(str::to_owned) };
+            // A panic is caught here too, so that it costs its own item only.
+            let verdict = match guarded(|| (self.0)(owned)).await {
+                Ok(Ok(verdict)) => verdict,
+                Ok(Err(why)) => retry(Failure::new(ERROR, why.to_string())),
+                Err(failure) => retry(failure),
+            };
+            // Plain success, the usual case, needs no list.
+            if verdict != ItemVerdict::Settled(Outcome::Succeeded) && verdicts.is_empty() {
+                verdicts.reserve(items.len());
+                verdicts.extend(
+                    items.iter().take(at).map(|done| (done.index, ItemVerdict::Settled(Outcome::Succeeded))),
+                );
+            }
+            if verdict != ItemVerdict::Settled(Outcome::Succeeded) || !verdicts.is_empty() {
+                verdicts.push((index, verdict));
+            }
+        }
+        if verdicts.is_empty() { Results::AllOk } else { Results::Each(verdicts) }
+    }
+}
+
+fn retry(failure: Failure) -> ItemVerdict {
+    ItemVerdict::Failed { failure, wish: Wish::Retry { after: None } }
+}
+
+/// Runs the embedder's code; a panic, be it in making the future or in polling it, comes back as a failure.
+async fn guarded<Fut: Future>(make: impl FnOnce() -> Fut) -> Result<Fut::Output, Failure> {
+    // Unwind safe: what the code leaves half done is the embedder's own state, which locks of its own protect.
+    let work = std::panic::catch_unwind(AssertUnwindSafe(make)).map_err(|payload| panicked(&*payload))?;
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| panicked(&*payload))
+}
+
+fn panicked(payload: &(dyn std::any::Any + Send)) -> Failure {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    Failure::new(PANIC, format!("the handler panicked: {}", text.unwrap_or("(a payload that is no text)")))
+}
+
+/// Makes handlers of one piece of embedder's code.
+pub struct RustHandlerFactory<H> {
+    code: Arc<H>,
+    clock: Arc<dyn Clock>,
+}
+
+impl<H: ItemHandler> RustHandlerFactory<H> {
+    /// Every run of the task calls `code`.
+    pub fn new(code: H, clock: Arc<dyn Clock>) -> RustHandlerFactory<H> {
+        RustHandlerFactory { code: Arc::new(code), clock }
+    }
+}
+
+impl<H: ItemHandler> HandlerFactory for RustHandlerFactory<H> {
+    fn open(&self, run: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
+        let slots = watch::Sender::new(None);
+        Ok(Arc::new(RustHandler { code: self.code.clone(), clock: self.clock.clone(), run, slots }))
+    }
+}
+
+struct RustHandler<H> {
+    code: Arc<H>,
+    clock: Arc<dyn Clock>,
+    run: Arc<RunContext>,
+    slots: watch::Sender<Option<u32>>,
+}
+
+impl<H: ItemHandler> Handler for RustHandler<H> {
+    fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
+        Box::pin(self.run_call(call))
+    }
+
+    fn slots(&self) -> watch::Receiver<Option<u32>> {
+        self.slots.subscribe()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl<H: ItemHandler> RustHandler<H> {
+    async fn run_call(&self, call: Call) -> Reply {
+        if !self.run.gate.is_open(self.clock.now()) {
+            return Reply::Failed(Box::new(CallFailure::NotSent));
+        }
+        let deadline = call.gate_time.plus(call.timeout);
+        let ctx = ItemCtx { run: &self.run, clock: &*self.clock, deadline, words: Mutex::default() };
+        let work = guarded(|| self.code.process(&ctx, Batch { call: &call }));
+        let Some(results) = Deadline::new(&self.clock, deadline).cut_short(work).await else {
+            let timeout = humantime::format_duration(call.timeout);
+            return Reply::failed(
+                FailureClass::Unclear,
+                Failure::new(TIMEOUT, format!("no answer within {timeout}")),
+            );
+        };
+        let words = std::mem::take(&mut *ctx.words());
+        reply(&call, results, words)
+    }
+}
+
+fn reply(call: &Call, results: Result<Results, Failure>, words: Words) -> Reply {
+    let is_wordless = words.commands.is_empty() && words.logs.is_empty();
+    let verdicts = match results {
+        Ok(Results::AllOk) if is_wordless => return Reply::AllOk,
+        Ok(Results::AllOk) => for_all(call, &ItemVerdict::Settled(Outcome::Succeeded)),
+        Ok(Results::Each(verdicts)) => in_order(call, verdicts),
+        Ok(Results::Failed { failure, wish }) => for_all(call, &ItemVerdict::Failed { failure, wish }),
+        Err(failure) if is_wordless => return Reply::failed(FailureClass::Unclear, failure),
+        Err(failure) => for_all(call, &ItemVerdict::Unclear(failure)),
+    };
+    Reply::Items(Box::new(ItemReplies { verdicts, commands: words.commands, logs: words.logs }))
+}
+
+fn for_all(call: &Call, verdict: &ItemVerdict) -> Vec<(ItemIndex, ItemVerdict)> {
+    call.items.iter().map(|(index, _)| (index, verdict.clone())).collect()
+}
+
+/// The port wants one verdict for each item in the call's order; of several for one item the first counts, and
+/// indexes that are not of this call are ignored.
+fn in_order(call: &Call, mut verdicts: Vec<(ItemIndex, ItemVerdict)>) -> Vec<(ItemIndex, ItemVerdict)> {
+    let is_in_order = verdicts.len() == call.items.len()
+        && call.items.iter().zip(&verdicts).all(|((index, _), (other, _))| index == *other);
+    if is_in_order {
+        return verdicts;
+    }
+    verdicts.reverse();
+    let mut given: std::collections::HashMap<ItemIndex, ItemVerdict> = verdicts.into_iter().collect();
+    let missing = || {
+        let message = "the handler's results don't name this item; return one for each item of the batch";
+        retry(Failure::new(super::wire::MISSING_RESULT, message))
+    };
+    call.items.iter().map(|(index, _)| (index, given.remove(&index).unwrap_or_else(missing))).collect()
+}

@@ -1,0 +1,344 @@
+//! The one JSON vocabulary in which a business answers, whatever the transport.
+//!
+//! Called by the `http` and `command` adapters with the bytes of one reply; it never performs I/O and never
+//! decides what a verdict leads to. What holds:
+//! - an item counts as done only when a reply says `ok` or `skip` for it, never because something is missing;
+//! - unknown members are ignored, unknown words (`result`, `default`, `command`) make the reply a bad one;
+//! - whatever is kept of a reply is bounded and free of control characters.
+
+mod batch;
+mod command;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use windrow_core::ids::ItemIndex;
+use windrow_core::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, Wish, cut};
+use windrow_engine::ports::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
+
+pub use batch::parse_batch;
+pub use command::parse_command;
+
+/// The code of a reply that is none.
+pub const BAD_REPLY: &str = "BAD_REPLY";
+/// The code of an item that a reply says nothing about.
+pub const MISSING_RESULT: &str = "MISSING_RESULT";
+/// The code of a `retry` that names none.
+pub const RETRY: &str = "RETRY";
+/// The code of an `abandon` that names none.
+pub const ABANDONED: &str = "ABANDONED";
+
+/// The log lines kept of one reply; one more line says how many were left out. (A reply of 1 MiB could hold
+/// 30,000 of them; a batch of 100 items with 10 lines each still fits.)
+pub const LOG_LINES_MAX: usize = 1000;
+/// The deepest nesting of `output` and `extra`.
+pub const DEPTH_MAX: usize = 64;
+/// What is quoted of a reply that could not be understood. Unit: characters.
+const QUOTE_CHARS_MAX: usize = 80;
+/// How far the title of a page is looked for. Unit: bytes.
+const TITLE_WITHIN: usize = 4096;
+
+/// Reads the reply about a single item. Plain success becomes [`Reply::AllOk`].
+///
+/// # Errors
+/// A failure with code [`BAD_REPLY`] that quotes the reply and says what to try.
+pub fn parse_single(bytes: &[u8], index: ItemIndex) -> Result<Reply, Failure> {
+    item_result(bytes, index).map(into_reply)
+}
+
+/// Reads the reply about a single item, or the `result` line of a worker, whose other members are ignored.
+/// The answer has exactly one verdict. A reply that says something, but no `result`, is a retry with code
+/// [`MISSING_RESULT`]; one that has no member that Windrow knows is a bad one.
+///
+/// # Errors
+/// See [`parse_single`].
+pub fn item_result(bytes: &[u8], index: ItemIndex) -> Result<ItemReplies, Failure> {
+    let body: SingleBody<'_> = parse_object(bytes)?;
+    if body.is_silent() {
+        return Err(bad_reply("it has no member that windrow knows", bytes));
+    }
+    let mut logs = Logs::default();
+    logs.add_all(body.logs, Some(index)).map_err(|why| bad_reply(why, bytes))?;
+    let commands = command::checked(body.command.map(|object| object.0), bytes)?;
+    let verdict = match body.result {
+        Some(word) => body.about.verdict(word),
+        None => Ok(missing_result(index)),
+    };
+    let verdict = verdict.map_err(|why| bad_reply(why, bytes))?;
+    Ok(ItemReplies { verdicts: vec![(index, verdict)], commands, logs: logs.finish() })
+}
+
+/// Reads the `log` line of a worker; its index counts.
+///
+/// # Errors
+/// See [`parse_single`].
+pub fn parse_log(bytes: &[u8]) -> Result<LogLine, Failure> {
+    let body: LogBody<'_> = parse_object(bytes)?;
+    body.line(None).map_err(|why| bad_reply(why, bytes))
+}
+
+/// [`Reply::AllOk`] where every verdict is `ok` and nothing else was said.
+pub fn into_reply(replies: ItemReplies) -> Reply {
+    let plain =
+        |(_, verdict): &(ItemIndex, ItemVerdict)| *verdict == ItemVerdict::Settled(Outcome::Succeeded);
+    if replies.commands.is_empty() && replies.logs.is_empty() && replies.verdicts.iter().all(plain) {
+        return Reply::AllOk;
+    }
+    Reply::Items(Box::new(replies))
+}
+
+/// The failure of a reply that could not be understood.
+pub fn bad_reply(why: impl fmt::Display, bytes: &[u8]) -> Failure {
+    let example = r#"{"result":"ok"}, {"result":"retry","code":"BUSY"} or nothing at all"#;
+    Failure::new(BAD_REPLY, format!("the reply {} is no result: {why}; answer {example}", quote(bytes)))
+}
+
+/// The beginning of a reply in quotes, fit for a message; of a web page its title.
+pub fn quote(bytes: &[u8]) -> String {
+    if let Some(title) = title(bytes) {
+        return format!("`{}` (the title of a page)", cut(&title, QUOTE_CHARS_MAX * 4));
+    }
+    let head = &bytes[..bytes.len().min(QUOTE_CHARS_MAX * 4)];
+    let text = String::from_utf8_lossy(head);
+    let kept: String = text.trim().chars().take(QUOTE_CHARS_MAX).collect();
+    let more = if kept.len() < bytes.trim_ascii().len() { "…" } else { "" };
+    format!("`{}{more}`", cut(&kept, QUOTE_CHARS_MAX * 4))
+}
+
+/// What stands between the first `<title>` and the next tag near the beginning of a page.
+fn title(bytes: &[u8]) -> Option<String> {
+    let bytes = bytes.trim_ascii_start();
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(TITLE_WITHIN)]);
+    // Lengths stay as they are: only ASCII letters change.
+    let lower = head.to_ascii_lowercase();
+    let tag = lower.starts_with('<').then(|| lower.find("<title"))??;
+    let from = tag + lower[tag..].find('>')? + 1;
+    let to = from + lower[from..].find('<')?;
+    let words: Vec<&str> = head[from..to].split_whitespace().collect();
+    let title: String = words.join(" ").chars().take(QUOTE_CHARS_MAX).collect();
+    (!title.is_empty()).then_some(title)
+}
+
+/// The four words of `result` and `default`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Ok,
+    Skip,
+    Retry,
+    Abandon,
+}
+
+/// What may stand beside `result`.
+struct About<'a> {
+    retry_after: Option<Span>,
+    code: Option<String>,
+    message: Option<String>,
+    output: Option<&'a RawValue>,
+}
+
+impl About<'_> {
+    fn verdict(self, word: Word) -> Result<ItemVerdict, &'static str> {
+        let after = self.retry_after.as_ref().map(|span| span.0);
+        match word {
+            Word::Ok => Ok(ItemVerdict::Settled(Outcome::Succeeded)),
+            Word::Skip => Ok(ItemVerdict::Settled(Outcome::Skipped)),
+            Word::Retry => self.failed(RETRY, "the handler asked for another attempt", Wish::Retry { after }),
+            Word::Abandon => self.failed(ABANDONED, "the handler gave the item up", Wish::Abandon),
+        }
+    }
+
+    fn failed(self, code: &'static str, message: &str, wish: Wish) -> Result<ItemVerdict, &'static str> {
+        let code = match self.code.filter(|given| !given.trim().is_empty()) {
+            Some(given) => Cow::Owned(given),
+            None => Cow::Borrowed(code),
+        };
+        let mut failure = Failure::new(code, self.message.as_deref().unwrap_or(message));
+        failure.output = kept_json(self.output, "output")?;
+        Ok(ItemVerdict::Failed { failure, wish })
+    }
+}
+
+/// A reply about one item.
+#[derive(Deserialize)]
+#[serde(from = "SingleMembers<'a>", bound(deserialize = "'de: 'a"))]
+struct SingleBody<'a> {
+    result: Option<Word>,
+    about: About<'a>,
+    logs: Option<Vec<Object<LogBody<'a>>>>,
+    command: Option<Object<command::CommandBody>>,
+}
+
+impl SingleBody<'_> {
+    fn is_silent(&self) -> bool {
+        let About { retry_after, code, message, output } = &self.about;
+        let about = retry_after.is_some() || code.is_some() || message.is_some() || output.is_some();
+        !about && self.result.is_none() && self.logs.is_none() && self.command.is_none()
+    }
+}
+
+#[derive(Deserialize)]
+struct SingleMembers<'a> {
+    result: Option<Word>,
+    retry_after: Option<Span>,
+    code: Option<String>,
+    message: Option<String>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    logs: Option<Vec<Object<LogBody<'a>>>>,
+    command: Option<Object<command::CommandBody>>,
+}
+
+impl<'a> From<SingleMembers<'a>> for SingleBody<'a> {
+    fn from(members: SingleMembers<'a>) -> SingleBody<'a> {
+        let SingleMembers { result, retry_after, code, message, output, logs, command } = members;
+        SingleBody { result, about: About { retry_after, code, message, output }, logs, command }
+    }
+}
+
+/// A line of `logs`.
+#[derive(Deserialize)]
+struct LogBody<'a> {
+    level: Option<String>,
+    message: Option<String>,
+    #[serde(borrow)]
+    extra: Option<&'a RawValue>,
+    index: Option<u64>,
+}
+
+impl LogBody<'_> {
+    /// A level that Windrow doesn't know must not cost the item its verdict: the line is kept at `info` and
+    /// names the level.
+    fn line(self, item: Option<ItemIndex>) -> Result<LogLine, &'static str> {
+        let message = self.message.unwrap_or_default();
+        let (level, message) = match self.level.as_deref() {
+            None | Some("info") => (LogLevel::Info, message),
+            Some("debug") => (LogLevel::Debug, message),
+            Some("warn" | "warning") => (LogLevel::Warn, message),
+            Some("error") => (LogLevel::Error, message),
+            Some(other) => (LogLevel::Info, format!("[{other}] {message}")),
+        };
+        let message = cut(&message, windrow_core::verdict::MESSAGE_BYTES_MAX);
+        let extra = kept_json(self.extra, "extra")?;
+        Ok(LogLine { index: self.index.map(ItemIndex).or(item), level, message, extra })
+    }
+}
+
+/// The log lines of one reply, up to [`LOG_LINES_MAX`].
+#[derive(Default)]
+struct Logs {
+    lines: Vec<LogLine>,
+    left_out: usize,
+}
+
+impl Logs {
+    fn add_all(
+        &mut self,
+        bodies: Option<Vec<Object<LogBody<'_>>>>,
+        item: Option<ItemIndex>,
+    ) -> Result<(), &'static str> {
+        for body in bodies.into_iter().flatten() {
+            if self.lines.len() < LOG_LINES_MAX {
+                self.lines.push(body.0.line(item)?);
+            } else {
+                self.left_out += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Vec<LogLine> {
+        if self.left_out > 0 {
+            let message = format!("{} more log lines of this reply were left out", self.left_out);
+            self.lines.push(LogLine { index: None, level: LogLevel::Warn, message, extra: None });
+        }
+        self.lines
+    }
+}
+
+fn missing_result(index: ItemIndex) -> ItemVerdict {
+    let message = format!(
+        "the reply has no `result` for item {}, nor a `default`; answer {{\"result\":\"ok\"}} for one item, \
+         {{\"default\":\"ok\"}} or an entry in `results` for each of several",
+        index.0
+    );
+    ItemVerdict::Failed { failure: Failure::new(MISSING_RESULT, message), wish: Wish::Retry { after: None } }
+}
+
+/// JSON as text, cut to its limit.
+fn kept_json(value: Option<&RawValue>, member: &'static str) -> Result<Option<String>, &'static str> {
+    let Some(value) = value else { return Ok(None) };
+    if is_deeper_than(value.get(), DEPTH_MAX) {
+        return Err(if member == "output" {
+            "`output` is nested too deep"
+        } else {
+            "`extra` is nested too deep"
+        });
+    }
+    Ok(Some(cut(value.get(), OUTPUT_BYTES_MAX)))
+}
+
+fn is_deeper_than(json: &str, depth_max: usize) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > depth_max {
+            return true;
+        }
+    }
+    false
+}
+
+fn parse_object<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
+    serde_json::from_slice::<Object<T>>(bytes).map(|object| object.0).map_err(|why| bad_reply(why, bytes))
+}
+
+/// A duration as people write it: `5s`.
+struct Span(Duration);
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+        humantime_serde::deserialize(deserializer).map(Span)
+    }
+}
+
+/// A JSON object; serde would read a struct from an array too, and `["ok"]` is not a result.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<T>, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! Seals secrets for the store with XChaCha20-Poly1305 under the key of `auth.key_file`.
+//!
+//! A sealed value is: version (1 byte), key id (8 bytes), nonce (24 bytes, random: 192 bits never meet twice), cipher
+//! text with its tag. Version, key id and what it belongs to are authenticated with it. The key id is a hash of the
+//! key, so that a wrong key is told apart from damage. Neither `Debug` nor an error shows the key.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use sha2::{Digest, Sha256};
+
+use windrow_engine::ports::vault::{Unopenable, Vault};
+
+/// The first byte of every sealed value.
+const VERSION: u8 = 1;
+/// Unit: bytes.
+const KEY_ID: usize = 8;
+/// Unit: bytes.
+const NONCE: usize = 24;
+/// The file that is made in the data directory when `auth.key_file` names none.
+const KEY_FILE_DEFAULT: &str = "key";
+/// More than any key in base64. Unit: bytes.
+const KEY_FILE_BYTES_MAX: u64 = 1024;
+
+/// The key can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// It can't be read, or not be made.
+    #[error("the key {} can't be used: {cause}; check auth.key_file, its owner and its permissions", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// It is something else.
+    #[error("{} is not 32 bytes in base64; `openssl rand -base64 32` makes a key", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Everybody on the machine may read it.
+    #[error("everybody may read or change the key {}; chmod 0600 it", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The node's key, ready for use.
+pub struct KeyVault {
+    cipher: XChaCha20Poly1305,
+    id: [u8; KEY_ID],
+    peers: [u8; 32],
+}
+
+impl fmt::Debug for KeyVault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyVault")
+    }
+}
+
+impl KeyVault {
+    /// A vault with the key of a file; with none, of a file in `data_dir` that is made once.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
+    pub fn open(key_file: Option<&Path>, data_dir: &Path) -> Result<KeyVault, KeyError> {
+        if let Some(path) = key_file {
+            return read(path);
+        }
+        let path = data_dir.join(KEY_FILE_DEFAULT);
+        if !path.exists() {
+            make(&path).map_err(|cause| KeyError::Io { path: path.clone(), cause })?;
+        }
+        read(&path)
+    }
+
+    /// Whether [`KeyVault::open`] would find a key that it can use, or make one; makes none.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
+    pub fn look(key_file: Option<&Path>, data_dir: &Path) -> Result<(), KeyError> {
+        let made = data_dir.join(KEY_FILE_DEFAULT);
+        match key_file {
+            Some(path) => read(path).map(drop),
+            None if made.exists() => read(&made).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// A vault with this key.
+    pub fn with_key(key: [u8; 32]) -> KeyVault {
+        let hash = Sha256::new().chain_update(b"windrow key id").chain_update(key).finalize();
+        let mut id = [0; KEY_ID];
+        id.copy_from_slice(&hash[..KEY_ID]);
+        let peers = Sha256::new().chain_update(b"windrow peers 1").chain_update(key).finalize().into();
+        KeyVault { cipher: XChaCha20Poly1305::new(&Key::from(key)), id, peers }
+    }
+
+    /// A key that comes from this one, for what nodes say to one another. It says nothing about this one.
+    pub fn peers_key(&self) -> &[u8; 32] {
+        &self.peers
+    }
+
+    /// What is authenticated beside the text.
+    fn context(&self, belongs_to: &str) -> Vec<u8> {
+        [&[VERSION], &self.id[..], belongs_to.as_bytes()].concat()
+    }
+}
+
+fn read(path: &Path) -> Result<KeyVault, KeyError> {
+    let fail = |cause| KeyError::Io { path: path.to_owned(), cause };
+    let file = File::open(path).map_err(fail)?;
+    let mode = file.metadata().map_err(fail)?.permissions().mode();
+    if mode & 0o026 != 0 {
+        return Err(KeyError::Exposed { path: path.to_owned() });
+    }
+    if mode & 0o040 != 0 {
+        tracing::warn!(path = %path.display(), "the group of the key's file may read it");
+    }
+    let mut text = String::new();
+    file.take(KEY_FILE_BYTES_MAX).read_to_string(&mut text).map_err(fail)?;
+    let bytes = STANDARD.decode(text.trim()).ok();
+    let key = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    key.map(KeyVault::with_key).ok_or_else(|| KeyError::Malformed { path: path.to_owned() })
+}
+
+/// Makes a key file whole or not at all; one that another process made meanwhile stays.
+fn make(path: &Path) -> io::Result<()> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    // One that was there already is the one that is read.
+    write_private(path, &format!("{}\n", STANDARD.encode(key))).map(drop)
+}
+
+/// Writes a new file that only its owner may read: whole, or not at all. False: something has that name already, and
+/// stays; what it holds has to be read.
+///
+/// Nobody knows the draft's name before, and neither name is followed where it is a link: whoever may write in the
+/// directory can't have the text written elsewhere.
+///
+/// # Errors
+/// As the system says.
+pub fn write_private(path: &Path, text: &str) -> io::Result<bool> {
+    let mut name = [0; 8];
+    getrandom::fill(&mut name).map_err(io::Error::other)?;
+    let draft = path.with_extension(format!("new-{:016x}", u64::from_le_bytes(name)));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let written = written.and_then(|()| std::fs::hard_link(&draft, path));
+    std::fs::remove_file(&draft)?;
+    match written {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(cause) => Err(cause),
+        Ok(()) => path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()).map(|()| true),
+    }
+}
+
+impl Vault for KeyVault {
+    fn seal(&self, belongs_to: &str, plain: &[u8]) -> Vec<u8> {
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).expect("the operating system gives random bytes once it has started");
+        let aad = self.context(belongs_to);
+        let payload = Payload { msg: plain, aad: &aad };
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload);
+        let sealed = sealed.expect("only texts of many gigabytes can't be sealed");
+        [&[VERSION], &self.id[..], &nonce, &sealed].concat()
+    }
+
+    fn open(&self, belongs_to: &str, sealed: &[u8]) -> Result<Vec<u8>, Unopenable> {
+        let (version, rest) = sealed.split_first().ok_or(Unopenable::Damaged)?;
+        let (id, rest) = rest.split_first_chunk::<KEY_ID>().ok_or(Unopenable::Damaged)?;
+        let (nonce, text) = rest.split_first_chunk::<NONCE>().ok_or(Unopenable::Damaged)?;
+        if *version != VERSION {
+            return Err(Unopenable::Damaged);
+        }
+        if *id != self.id {
+            return Err(Unopenable::OtherKey);
+        }
+        let aad = self.context(belongs_to);
+        self.cipher
+            .decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: &aad })
+            .map_err(|_| Unopenable::Damaged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const ROW: &str = "business/push";
+
+    #[test]
+    fn what_was_sealed_opens_again_and_shows_nothing_before() {
+        let vault = KeyVault::with_key([7; 32]);
+        let sealed = vault.seal(ROW, b"whsec_geheim");
+        assert!(!sealed.windows(6).any(|part| part == b"geheim"));
+        assert_ne!(sealed, vault.seal(ROW, b"whsec_geheim"), "each nonce is its own");
+        assert_eq!(vault.open(ROW, &sealed).as_deref(), Ok(&b"whsec_geheim"[..]));
+        assert_eq!(vault.open(ROW, &vault.seal(ROW, b"")).as_deref(), Ok(&b""[..]));
+        assert_eq!(format!("{vault:?}"), "KeyVault");
+    }
+
+    #[test]
+    fn each_changed_byte_is_noticed() {
+        let vault = KeyVault::with_key([7; 32]);
+        let sealed = vault.seal(ROW, b"secret");
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            let is_key_id = (1..=KEY_ID).contains(&at);
+            let expected = if is_key_id { Unopenable::OtherKey } else { Unopenable::Damaged };
+            assert_eq!(vault.open(ROW, &changed), Err(expected), "byte {at}");
+        }
+        for length in 0..sealed.len() {
+            assert_eq!(vault.open(ROW, &sealed[..length]), Err(Unopenable::Damaged), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn another_row_or_key_opens_nothing() {
+        let sealed = KeyVault::with_key([7; 32]).seal(ROW, b"secret");
+        let vault = KeyVault::with_key([7; 32]);
+        assert_eq!(vault.open("business/other", &sealed), Err(Unopenable::Damaged));
+        assert_eq!(KeyVault::with_key([8; 32]).open(ROW, &sealed), Err(Unopenable::OtherKey));
+    }
+
+    #[test]
+    fn a_key_is_made_once_for_its_owner_only_and_then_kept() {
+        let place = tempfile::tempdir().expect("a directory");
+        let sealed = KeyVault::open(None, place.path()).expect("made").seal(ROW, b"secret");
+        let path = place.path().join(KEY_FILE_DEFAULT);
+        let mode = std::fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 1, "no draft is left");
+        let again = KeyVault::open(None, place.path()).expect("kept");
+        assert_eq!(again.open(ROW, &sealed).as_deref(), Ok(&b"secret"[..]));
+    }
+
+    #[test]
+    fn no_planted_link_is_followed_and_what_is_there_stays() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (path, elsewhere) = (place.path().join("key"), place.path().join("elsewhere"));
+        symlink(&elsewhere, &path).expect("planted");
+        // The name that drafts once had.
+        let guessed = path.with_extension(format!("new-{}", std::process::id()));
+        symlink(&elsewhere, &guessed).expect("planted");
+        assert!(!write_private(&path, "secret").expect("refused"), "the name is taken");
+        assert!(!elsewhere.exists(), "nothing was written through a link");
+        assert!(matches!(KeyVault::open(None, place.path()), Err(KeyError::Io { .. })), "there is no key");
+        std::fs::remove_file(&path).expect("removed");
+        assert!(write_private(&path, "first").expect("written"));
+        assert!(!write_private(&path, "second").expect("refused"));
+        assert_eq!(std::fs::read_to_string(&path).expect("there"), "first");
+        assert_eq!(std::fs::read_dir(place.path()).expect("readable").count(), 2, "no draft is left");
+    }
+
+    #[test]
+    fn a_key_that_is_none_or_lies_open_is_refused_without_being_shown() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("k");
+        let open = || KeyVault::open(Some(&path), place.path());
+        assert!(matches!(open(), Err(KeyError::Io { .. })), "a named file is never made");
+        for (text, mode, sound) in [
+            (STANDARD.encode([1; 32]), 0o600, true),
+            (format!("{}\n", STANDARD.encode([1; 32])), 0o440, true),
+            (STANDARD.encode([1; 31]), 0o600, false),
+            ("geheim".to_owned(), 0o600, false),
+            (STANDARD.encode([1; 32]), 0o604, false),
+            (STANDARD.encode([1; 32]), 0o660, false),
+        ] {
+            std::fs::write(&path, &text).expect("written");
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("set");
+            match open() {
+                Ok(_) => assert!(sound, "{text} {mode:o}"),
+                Err(error) => assert!(!sound && !error.to_string().contains(&text), "{error}"),
+            }
+            std::fs::remove_file(&path).expect("removed");
+        }
+    }
+}

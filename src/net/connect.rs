@@ -1,0 +1,277 @@
+//! Connects to an address that was checked: a name is resolved once, each address is judged, and the connection
+//! goes to one of those, never to the name again. Environment proxies are not looked at.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use hyper::Uri;
+use hyper::http::uri::Scheme;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tower_service::Service;
+
+use super::names::{HANDLERS, Names, OTHERS};
+use super::proxy::{Proxy, tunnel};
+use super::egress::Egress;
+use windrow_core::network::Network;
+
+/// No connection came about.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The name has no address; may come back.
+    #[error("{0:?} can't be resolved: {1}; check the name in the url")]
+    Unresolved(String, String),
+    /// Each address of the name is forbidden.
+    #[error("{0:?} may not be called: {1}; change the url, or the networks in [handler.http]")]
+    Denied(String, String),
+    /// Refused, unreachable or silent.
+    #[error("{0} can't be connected to: {1}; is the handler running and listening there?")]
+    Unreachable(SocketAddr, String),
+    /// The forward proxy makes no connection to the handler.
+    #[error("the proxy {0} doesn't connect to {1}: {2}; check `proxy`, and what the proxy allows")]
+    Proxy(String, String, String),
+}
+
+/// Makes TCP connections.
+#[derive(Clone)]
+pub struct Connector {
+    names: &'static Names,
+    egress: Arc<Egress>,
+    timeout: Duration,
+    proxy: Option<Arc<Proxy>>,
+    made: Arc<AtomicUsize>,
+    /// The port of this machine that is not connected to: the node's own.
+    shut: Option<u16>,
+}
+
+impl Connector {
+    /// A connector to hosts that requests name: they don't hold up the names of handlers.
+    pub(super) fn to_others(egress: Egress, timeout: Duration, proxy: Option<Proxy>) -> Connector {
+        Connector { names: &OTHERS, ..Connector::new(egress, timeout, proxy, Arc::default()) }
+    }
+
+    /// A connector to handlers that counts in `made`.
+    pub(super) fn new(
+        egress: Egress,
+        timeout: Duration,
+        proxy: Option<Proxy>,
+        made: Arc<AtomicUsize>,
+    ) -> Connector {
+        Connector {
+            names: &HANDLERS,
+            egress: Arc::new(egress),
+            timeout,
+            proxy: proxy.map(Arc::new),
+            made,
+            shut: None,
+        }
+    }
+
+    /// The same for who may not reach all that the node can: public addresses and these private networks, and never the
+    /// node's own port. The proxy itself is no target.
+    pub(super) fn guarded(mut self, private: Vec<Network>, own_port: u16) -> Connector {
+        self.egress = Arc::new(Egress { private: Some(private), ..(*self.egress).clone() });
+        self.shut = Some(own_port);
+        self
+    }
+
+    /// What speaks against an address.
+    fn refusal(&self, address: SocketAddr) -> Option<String> {
+        let is_own = self.shut == Some(address.port()) && is_of_this_machine(address.ip());
+        if is_own { Some(format!("{address} is this node")) } else { self.egress.refusal(address.ip()) }
+    }
+
+    /// The allowed addresses of a host.
+    async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
+        let found = self.resolve(host, port).await?;
+        let mut refusals = Vec::new();
+        let mut allowed = found;
+        allowed.retain(|address| match self.refusal(*address) {
+            Some(why) => {
+                refusals.push(why);
+                false
+            }
+            None => true,
+        });
+        match (allowed.is_empty(), refusals.into_iter().next()) {
+            (true, Some(why)) => Err(ConnectError::Denied(host.to_owned(), why)),
+            (true, None) => Err(ConnectError::Unresolved(host.to_owned(), "it has no address".into())),
+            (false, _) => Ok(allowed),
+        }
+    }
+
+    async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
+        let found = match host.parse::<IpAddr>() {
+            Ok(address) => vec![address],
+            Err(_) => {
+                let found = self.names.resolve(host).await;
+                found.map_err(|why| ConnectError::Unresolved(host.to_owned(), why))?
+            }
+        };
+        Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
+    }
+
+    async fn connect(self, uri: Uri) -> Result<Stream, ConnectError> {
+        let is_https = uri.scheme() == Some(&Scheme::HTTPS);
+        let host = uri.host().unwrap_or_default();
+        let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+        let stream = match &self.proxy {
+            None => Stream { io: TokioIo::new(self.reach(host, port).await?), is_proxied: false },
+            Some(proxy) => self.through(proxy, host, port, is_https).await?,
+        };
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Ok(stream)
+    }
+
+    /// Connects to an allowed address of a host.
+    async fn reach(&self, host: &str, port: u16) -> Result<TcpStream, ConnectError> {
+        let host = bare(host);
+        let addresses = self.addresses(host, port).await?;
+        let each = self.timeout / u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+        let mut last = None;
+        for address in addresses {
+            match connect_to(address, each).await {
+                Ok(stream) => return Ok(stream),
+                Err(why) => last = Some(why),
+            }
+        }
+        Err(last.unwrap_or_else(|| ConnectError::Unresolved(host.to_owned(), "it has no address".into())))
+    }
+
+    async fn through(
+        &self,
+        proxy: &Proxy,
+        host: &str,
+        port: u16,
+        is_https: bool,
+    ) -> Result<Stream, ConnectError> {
+        // A name is resolved by the proxy; an address can be judged here, and for who is guarded also what is known of a
+        // name here.
+        let known = match bare(host).parse::<IpAddr>() {
+            Ok(address) => vec![SocketAddr::new(address, port)],
+            Err(_) if self.shut.is_some() => self.resolve(host, port).await.unwrap_or_default(),
+            Err(_) => Vec::new(),
+        };
+        if let Some(why) = known.into_iter().find_map(|address| self.refusal(address)) {
+            return Err(ConnectError::Denied(host.to_owned(), why));
+        }
+        let egress = Arc::new(Egress { private: None, ..(*self.egress).clone() });
+        let to_proxy = Connector { egress, shut: None, proxy: None, ..self.clone() };
+        let mut stream = to_proxy.reach(&proxy.host, proxy.port).await?;
+        if is_https {
+            let refused = |why: String| {
+                let at = format!("{}:{}", proxy.host, proxy.port);
+                ConnectError::Proxy(at, format!("{host}:{port}"), why)
+            };
+            let asked = timeout(self.timeout, tunnel(&mut stream, host, port)).await;
+            asked.map_err(|_| refused("it didn't answer in time".into()))?.map_err(refused)?;
+        }
+        Ok(Stream { io: TokioIo::new(stream), is_proxied: !is_https })
+    }
+}
+
+/// Whether an address leads to this machine: whoever can listen on it is there.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_loopback() || address.is_unspecified() || UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// An IPv6 address without its brackets.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// A connection; a proxied one wants whole URLs in the first line of requests.
+#[derive(Debug)]
+pub struct Stream {
+    io: TokioIo<TcpStream>,
+    is_proxied: bool,
+}
+
+impl Stream {
+    /// Closing throws away what hasn't left yet.
+    pub fn cut_off(&self) {
+        // A socket that can't be told is broken, and sends nothing more either.
+        self.io.inner().set_zero_linger().ok();
+    }
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        self.io.connected().proxy(self.is_proxied)
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, buffer)
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(context, parts)
+    }
+}
+
+async fn connect_to(address: SocketAddr, wait: Duration) -> Result<TcpStream, ConnectError> {
+    let unreachable = |why: String| ConnectError::Unreachable(address, why);
+    let stream = timeout(wait, TcpStream::connect(address)).await;
+    let stream =
+        stream.map_err(|_| unreachable(format!("no answer within {}", humantime::format_duration(wait))))?;
+    let stream = stream.map_err(|why| unreachable(why.to_string()))?;
+    // Small requests must not wait for the acknowledgement of the ones before.
+    stream.set_nodelay(true).map_err(|why| unreachable(why.to_string()))?;
+    Ok(stream)
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = ConnectError;
+    type Future = BoxFuture<'static, Result<Stream, ConnectError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(uri))
+    }
+}

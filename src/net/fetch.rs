@@ -1,0 +1,215 @@
+//! Fetches the file behind a URL, once, when a task is made of it.
+//!
+//! The same guard as for callbacks: the name is resolved once, each address is judged, no redirect is followed, and the
+//! same proxy is used. A business reaches less: public addresses and `source_networks`, never this node; and whatever
+//! keeps it from an answer reads the same to it, or it could look which ports are open where only the node is let in.
+//! Messages name the host only: a path or query may hold secrets.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::{Request, Response, Uri, header};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::{self, Client};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::timeout;
+
+use super::connect::{ConnectError, Connector};
+use super::{Outbound, causes, is_port, tls};
+use windrow_core::network::Network;
+
+/// How long the answer may take to begin.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the body may pause.
+const PAUSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest URL. Unit: bytes.
+const URL_BYTES_MAX: usize = 2048;
+
+/// Fetches files under the rules of `[handler.http]`.
+pub struct Fetcher {
+    options: Outbound,
+    guard: Guard,
+}
+
+/// What a business may not reach.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// The private networks that it may.
+    pub networks: Vec<Network>,
+    /// The port that this node listens on.
+    pub own_port: u16,
+    /// The addresses under which others reach this node.
+    pub own_urls: Vec<String>,
+}
+
+/// The body of an answer.
+pub type Fetched = BoxStream<'static, Result<Bytes, String>>;
+
+impl Fetcher {
+    /// Fetches with connections of this kind.
+    pub fn new(options: Outbound, guard: Guard) -> Fetcher {
+        Fetcher { options, guard }
+    }
+
+    /// Asks for a file; its body comes as a stream that fails when it pauses too long.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub async fn get(&self, url: &str, is_guarded: bool) -> Result<Fetched, String> {
+        let uri = checked(url)?;
+        let host = uri.host().unwrap_or_default().to_owned();
+        let answer = match self.ask(uri, &host, is_guarded).await {
+            Err(why) if is_guarded => {
+                tracing::info!(host, why, "the source of a business was not fetched");
+                return Err(format!(
+                    "nothing could be fetched from {host}: it doesn't answer, or a business may not reach it; \
+                     private networks are in handler.http.source_networks, and the node's log says more"
+                ));
+            }
+            answer => answer?,
+        };
+        let status = answer.status();
+        if status.is_redirection() {
+            return Err(format!(
+                "{host} answered {status}: redirects are not followed; name the file's own url"
+            ));
+        }
+        if status != hyper::StatusCode::OK {
+            return Err(format!("{host} answered {status}; the file must be there without further headers"));
+        }
+        Ok(unpaused(answer.into_body(), host).boxed())
+    }
+
+    /// The answer, whatever it is.
+    async fn ask(&self, uri: Uri, host: &str, is_guarded: bool) -> Result<Response<Incoming>, String> {
+        if is_guarded && self.guard.own_urls.iter().any(|own| leads_to(own, &uri)) {
+            return Err(format!("{host} is this node"));
+        }
+        let options = &self.options;
+        let tls = tls::config(options)?;
+        let proxy = options.proxy()?;
+        let tcp = Connector::to_others(options.egress.clone(), options.connect_timeout, proxy);
+        let guard = &self.guard;
+        let tcp = if is_guarded { tcp.guarded(guard.networks.clone(), guard.own_port) } else { tcp };
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build::<_, Empty<Bytes>>(https.wrap_connector(tcp));
+        let agent = format!("windrow/{}", env!("CARGO_PKG_VERSION"));
+        let request = Request::get(uri).header(header::USER_AGENT, agent).header(header::ACCEPT, "*/*");
+        let request = request.body(Empty::new()).map_err(|_| "the url can't be asked for".to_owned())?;
+        let answered = timeout(HEAD_TIMEOUT, client.request(request)).await;
+        let late = |_| format!("{host} did not begin to answer within {} s", HEAD_TIMEOUT.as_secs());
+        answered.map_err(late)?.map_err(|error| told(host, &error))
+    }
+}
+
+fn checked(url: &str) -> Result<Uri, String> {
+    if url.len() > URL_BYTES_MAX {
+        return Err(format!("the url is longer than {URL_BYTES_MAX} bytes"));
+    }
+    let uri: Uri = url.parse().map_err(|_| "the url is none".to_owned())?;
+    let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+    if !is_http || uri.host().is_none_or(str::is_empty) {
+        return Err("the url must begin with http:// or https:// and a host".to_owned());
+    }
+    let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+    if authority.contains('@') {
+        return Err("the url must not hold a user or password".to_owned());
+    }
+    if !authority.strip_prefix(uri.host().unwrap_or_default()).is_some_and(is_port) {
+        return Err("the url has a port that is not 1 to 65535".to_owned());
+    }
+    Ok(uri)
+}
+
+/// Whether a URL has the host and port of this one.
+fn leads_to(own: &str, uri: &Uri) -> bool {
+    let place = |uri: &Uri| {
+        let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+        let host = uri.host()?.trim_end_matches('.').to_ascii_lowercase();
+        Some((host, uri.port_u16().unwrap_or(usual)))
+    };
+    own.parse::<Uri>().is_ok_and(|own| place(&own).is_some() && place(&own) == place(uri))
+}
+
+/// Why there is no answer. The cause at the bottom says it best; a connector speaks of handlers.
+fn told(host: &str, error: &legacy::Error) -> String {
+    match causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
+        Some(ConnectError::Unreachable(address, why)) => {
+            format!("{address} can't be connected to: {why}; is the server of the file running there?")
+        }
+        Some(why) => why.to_string(),
+        None => format!("{host}: {}", deepest(error)),
+    }
+}
+
+/// The chunks of a body, or an error when it pauses too long or breaks.
+fn unpaused(
+    body: Incoming,
+    host: String,
+) -> impl futures_util::Stream<Item = Result<Bytes, String>> + Send + 'static {
+    stream::unfold(Some((body, host)), |state| async move {
+        let (mut body, host) = state?;
+        loop {
+            match timeout(PAUSE_TIMEOUT, body.frame()).await {
+                Err(_) => {
+                    let text = format!("{host} sent nothing for {} s", PAUSE_TIMEOUT.as_secs());
+                    return Some((Err(text), None));
+                }
+                Ok(None) => return None,
+                Ok(Some(Err(error))) => return Some((Err(format!("{host}: {}", deepest(&error))), None)),
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Some((Ok(data), Some((body, host))));
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// The cause at the bottom says it best.
+fn deepest(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_http_urls_are_fetched() {
+        for url in ["https://example.org/users.csv?x=1", "http://10.0.0.1:8080/u.ndjson"] {
+            assert!(checked(url).is_ok(), "{url}");
+        }
+        for url in [
+            "ftp://example.org/u",
+            "/etc/passwd",
+            "file:///etc/passwd",
+            "https://u:p@example.org/",
+            "http://example.org:99999/u.csv",
+            "http://example.org:0/u.csv",
+            "http://example.org:/u.csv",
+            "",
+        ] {
+            assert!(checked(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_nodes_urls_lead_to_it_whatever_the_path() {
+        let leads = |own: &str, url: &'static str| leads_to(own, &Uri::from_static(url));
+        assert!(leads("https://windrow.example.org", "https://WINDROW.example.org.:443/u.csv"));
+        assert!(leads("http://10.0.0.5:7700/x", "http://10.0.0.5:7700/metrics"));
+        assert!(!leads("http://10.0.0.5:7700", "http://10.0.0.5:7701/") && !leads("", "http://a/"));
+    }
+}

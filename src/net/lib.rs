@@ -1,0 +1,27 @@
+//! What leaves a node over HTTP: where it may go, how it is connected, whom it trusts.
+//!
+//! | part | does |
+//! |---|---|
+//! | `outbound` | what a person may set for connections |
+//! | `egress` | which addresses may be connected to |
+//! | `connect`, `names`, `proxy`, `tls` | connects to a checked address of a name, through a proxy, with TLS |
+//! | `line` | a connection that is cut off when it is given up in the middle of a call |
+//! | `fetch` | the file behind a URL |
+//! | `peers` | asks other nodes |
+
+#![warn(missing_docs)]
+
+pub mod connect;
+pub mod egress;
+mod fetch;
+pub mod line;
+mod names;
+mod outbound;
+pub mod peers;
+pub mod proxy;
+pub mod tls;
+mod words;
+
+pub use fetch::{Fetched, Fetcher, Guard};
+pub use outbound::Outbound;
+pub use words::{causes, is_port};

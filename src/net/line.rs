@@ -1,0 +1,123 @@
+//! A connection that is cut off when it is given up in the middle of a call: nothing more of the request leaves.
+//!
+//! Whatever a link holds back stays in the kernel, which goes on sending it after an ordinary close: requests of calls that
+//! had timed out long ago reached the handler when the link healed, after the task was confirmed to be stopped. So a
+//! connection that still owes an answer is reset instead (`SO_LINGER` of zero), which throws away what hasn't left. Over
+//! HTTP/2 calls share a connection, and one of them ends by itself: what is under way then is not taken back.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use hyper::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use tower_service::Service;
+
+use super::connect::{Connector, Stream};
+
+/// Makes lines.
+#[derive(Clone)]
+pub struct Lines(pub HttpsConnector<Connector>);
+
+impl Service<Uri> for Lines {
+    type Response = Line;
+    type Error = <HttpsConnector<Connector> as Service<Uri>>::Error;
+    type Future = BoxFuture<'static, Result<Line, Self::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let made = self.0.call(uri);
+        Box::pin(async move {
+            let io = made.await?;
+            let is_shared = io.connected().is_negotiated_h2();
+            Ok(Line { io, is_shared, owes_answer: false })
+        })
+    }
+}
+
+/// See the module.
+pub struct Line {
+    io: MaybeHttpsStream<Stream>,
+    is_shared: bool,
+    /// Something was sent, and nothing came back since.
+    owes_answer: bool,
+}
+
+impl Line {
+    fn is_given_up(&self) -> bool {
+        self.owes_answer && !self.is_shared
+    }
+
+    fn on_written(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.owes_answer |= matches!(written, Poll::Ready(Ok(bytes)) if bytes > 0);
+        written
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.is_given_up() {
+            let stream = match &self.io {
+                MaybeHttpsStream::Http(stream) => stream,
+                MaybeHttpsStream::Https(tls) => tls.inner().get_ref().0.inner(),
+            };
+            stream.cut_off();
+        }
+    }
+}
+
+impl Connection for Line {
+    fn connected(&self) -> Connected {
+        self.io.connected()
+    }
+}
+
+impl Read for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.io).poll_read(context, buffer);
+        self.owes_answer &= read.is_pending();
+        read
+    }
+}
+
+impl Write for Line {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.on_written(written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_given_up() { Poll::Ready(Ok(())) } else { Pin::new(&mut self.io).poll_shutdown(context) }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write_vectored(context, parts);
+        self.on_written(written)
+    }
+}

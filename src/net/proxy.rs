@@ -1,0 +1,104 @@
+//! A forward proxy: where it is, and the tunnel that https needs through it.
+//!
+//! A call to `http://…` goes to the proxy with the whole URL in its first line; for `https://…` the proxy is asked to
+//! `CONNECT`, and TLS is spoken with the handler itself. The name in the handler's URL is resolved by the proxy, so
+//! the egress guard judges the proxy's address, and the handler's only where it is written as one.
+
+use hyper::Uri;
+use hyper::http::uri::Scheme;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The longest answer to `CONNECT` that is read. Unit: bytes.
+const ANSWER_BYTES_MAX: usize = 8 * 1024;
+
+/// Where a proxy listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// Its host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl Proxy {
+    /// Reads `http://host:port`.
+    ///
+    /// # Errors
+    /// A sentence for people, without passwords.
+    pub fn parse(text: &str) -> Result<Proxy, String> {
+        let bad = |why: &str| format!("the proxy can't be used: {why}; one looks like http://proxy:3128");
+        let uri: Uri = text.parse().map_err(|_| bad("it is no url"))?;
+        if uri.scheme() != Some(&Scheme::HTTP) {
+            return Err(bad("windrow speaks plain http with a proxy, so it begins with http://"));
+        }
+        let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+        if authority.contains('@') {
+            return Err(bad("it has a user or password in it, which can't be kept secret there"));
+        }
+        if !matches!(uri.path_and_query().map(|path| path.as_str()), None | Some("" | "/")) {
+            return Err(bad("it has a path, and a proxy is only a host and a port"));
+        }
+        let host = uri.host().unwrap_or_default();
+        let port = match authority.strip_prefix(host).filter(|_| !host.is_empty()) {
+            Some("") => Some(80),
+            Some(port) => port.strip_prefix(':').and_then(|port| port.parse().ok()).filter(|port| *port > 0),
+            None => None,
+        };
+        let port = port.ok_or_else(|| bad("it names no host, or a port that is not 1 to 65535"))?;
+        Ok(Proxy { host: host.to_owned(), port })
+    }
+}
+
+/// Asks the proxy at the other end for a tunnel to `host:port`.
+///
+/// # Errors
+/// What the proxy said instead.
+pub async fn tunnel(stream: &mut TcpStream, host: &str, port: u16) -> Result<(), String> {
+    let ask = format!("CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n\r\n");
+    stream.write_all(ask.as_bytes()).await.map_err(|why| why.to_string())?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        // One byte at a time: what follows the answer belongs to the handler.
+        let byte = stream.read_u8().await.map_err(|_| "it hung up".to_owned())?;
+        answer.push(byte);
+        if answer.len() > ANSWER_BYTES_MAX {
+            return Err("its answer has no end".to_owned());
+        }
+    }
+    let text = String::from_utf8_lossy(&answer);
+    let first = text.lines().next().unwrap_or_default();
+    let status = first.split_whitespace().nth(1).unwrap_or_default();
+    if first.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') {
+        return Ok(());
+    }
+    let shown: String = first.chars().filter(|c| !c.is_control()).take(80).collect();
+    Err(format!("it answered {shown:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_is_a_host_and_a_port() {
+        let proxy = |host: &str, port| Ok(Proxy { host: host.to_owned(), port });
+        assert_eq!(Proxy::parse("http://proxy:3128"), proxy("proxy", 3128));
+        assert_eq!(Proxy::parse("http://10.0.0.1/"), proxy("10.0.0.1", 80));
+        assert_eq!(Proxy::parse("http://[::1]:8080"), proxy("[::1]", 8080));
+        for wrong in [
+            "",
+            "proxy:3128",
+            "https://proxy:3128",
+            "socks5://proxy:1080",
+            "http://ann:geheim@proxy:3128",
+            "http://proxy:99999",
+            "http://proxy:0",
+            "http://proxy:3128/path",
+            "http://:3128",
+        ] {
+            let why = Proxy::parse(wrong).expect_err(wrong);
+            assert!(!why.contains("geheim"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! L5, the composition root: builds runtimes, adapters and actors, and shuts them down in order.
+//!
+//! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
+
+pub mod agreement;
+pub mod bootstrap;
+pub mod database;
+pub mod dev;
+pub mod handler_log;
+pub mod handlers;
+mod min_level;
+mod one_task;
+pub mod provider;
+pub mod serve;
+pub mod sources;
+pub mod systemd;
+pub mod witness;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::one_task::OneTask;
+use windrow_engine::actors::context::{
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving,
+};
+pub use windrow_engine::actors::handle::NotStarted;
+use windrow_engine::actors::handle::SupervisorHandle;
+use windrow_engine::actors::new_ids::NewIds;
+use windrow_engine::actors::tree::{Printed, Tree};
+use windrow_config::Cluster;
+use windrow_core::capacity::{Capacity, Ledger};
+use windrow_core::execution::Progress;
+use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::settings::Rate;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::data_log::DataLog;
+use windrow_engine::ports::provision::Provider;
+use windrow_engine::ports::run_store::RunStore;
+use windrow_engine::ports::task_store::TaskStore;
+use windrow_engine::ports::uploads::UploadStore;
+
+pub use windrow_engine::actors::context::Times;
+pub use windrow_host::clock::SystemClock;
+pub use windrow_store::sql::{ServerAddress, ServerKind, Store};
+pub use windrow_host::state_dir::{LockError, StateDir};
+
+/// How often, and how long, a closing node looks whether its store is still in use.
+const CLOSE_LOOKS: u32 = 200;
+const CLOSE_LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How a node is made.
+pub struct NodeOptions {
+    /// Its name, the root of every actor's path.
+    pub name: String,
+    /// The directory that this process holds.
+    pub state: Arc<StateDir>,
+    /// The store in that directory.
+    pub store: Arc<Store>,
+    /// Handlers and sources.
+    pub provider: Arc<dyn Provider>,
+    /// How much may run here.
+    pub capacity: Capacity,
+    /// What a task without a rate counts as.
+    pub unlimited_reserves: Rate,
+    /// The times that ownership rests on.
+    pub times: Times,
+    /// Where lanes and handlers run.
+    pub runtimes: Arc<Runtimes>,
+    /// Whether no other process can use the store: older sessions are fenced at once then.
+    pub exclusive: bool,
+    /// Runs this task only; none runs whatever the store has to run.
+    pub only: Option<TaskId>,
+}
+
+/// The runtimes beside the one that the actors run on.
+pub struct Runtimes {
+    work: tokio::runtime::Runtime,
+    vital: tokio::runtime::Runtime,
+    /// Lanes of an unpaced in-process run: one per thread of work.
+    lanes: usize,
+}
+
+impl Runtimes {
+    /// Work on as many threads as there are cores, vital I/O on one of its own.
+    ///
+    /// # Errors
+    /// When threads can't be started.
+    pub fn new() -> std::io::Result<Runtimes> {
+        let lanes = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        let build = |name: &str, threads: usize| {
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(threads)
+                .thread_name(name)
+                .enable_all()
+                .build()
+        };
+        Ok(Runtimes { work: build("windrow-work", lanes)?, vital: build("windrow-vital", 1)?, lanes })
+    }
+
+    /// Where lanes, handlers and readers run.
+    pub fn work(&self) -> &tokio::runtime::Handle {
+        self.work.handle()
+    }
+
+    /// Ends both: drops every task on them, and with it every worker process; waits at most this long for each.
+    pub fn shut_down(self, patience: Duration) {
+        self.work.shutdown_timeout(patience);
+        self.vital.shutdown_timeout(patience);
+    }
+}
+
+/// A node can't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The supervision tree did not come up.
+    #[error(transparent)]
+    Tree(#[from] NotStarted),
+}
+
+/// What a node has beside that is steered from outside, and `windrow run` hasn't.
+#[derive(Default)]
+struct Beside {
+    /// Which tasks it takes.
+    serving: Serving,
+    /// How others find it.
+    place: NodePlace,
+    /// Delivers hooks.
+    hooks: Option<HookParts>,
+    /// Uploads that nobody takes are removed.
+    uploads: Option<Arc<dyn UploadStore>>,
+    /// How long things are kept.
+    keep: Option<Keep>,
+    /// When the tree of actors is printed.
+    printed: Printed,
+    /// How it meets other nodes; none meets none.
+    cluster: Option<Cluster>,
+    /// Where lines go; without it all go to the store.
+    data_log: Option<Arc<dyn DataLog>>,
+}
+
+/// A running node.
+pub struct Node {
+    supervisor: Arc<SupervisorHandle>,
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    times: Times,
+    /// Held as long as the node lives.
+    _state: Arc<StateDir>,
+}
+
+impl Node {
+    /// Starts the tree; the caller's runtime runs the actors.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(options: NodeOptions) -> Result<Node, StartError> {
+        Node::start_with(options, Beside::default()).await
+    }
+
+    /// The same for a node that is steered from outside.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let store = options.store.clone();
+        let (store_id, meters) = (store.store_id().await?, store.meters().clone());
+        let vital = options.runtimes.vital.handle().clone();
+        let (leases, hints) = witness::open(beside.cluster.as_ref(), &store_id, &clock, &meters, &vital)?;
+        let context = NodeContext {
+            node: options.name,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            store_id,
+            clock: clock.clone(),
+            tree: Tree::new(clock.clone()).printed(beside.printed),
+            work: options.runtimes.work.handle().clone(),
+            vital,
+            lanes_unpaced: options.runtimes.lanes,
+            runs: runs_of(&store, options.only),
+            tasks: store.clone(),
+            sessions: store.clone(),
+            limits: store.clone(),
+            pots: Pots::default(),
+            leases,
+            hints,
+            data_log: beside.data_log.unwrap_or_else(|| store.clone()),
+            provider: options.provider,
+            times: options.times,
+            serving: beside.serving,
+            exclusive: options.exclusive,
+            directory: RunDirectory::default(),
+            place: beside.place,
+            hooks: beside.hooks,
+            upkeep: store.clone(),
+            uploads: beside.uploads,
+            keep: beside.keep,
+            room: RoomBoard::default(),
+            heartbeats: Heartbeats::default(),
+            new_ids: NewIds::default(),
+            meters,
+        };
+        let ledger = Ledger::new(options.capacity, options.unlimited_reserves);
+        let supervisor = Arc::new(SupervisorHandle::start(Arc::new(context), ledger).await?);
+        Ok(Node { supervisor, store, clock, times: options.times, _state: options.state })
+    }
+
+    /// Businesses and tasks.
+    pub fn tasks(&self) -> &dyn TaskStore {
+        &*self.store
+    }
+
+    /// Time.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Something changed in the store: look for work now.
+    pub fn wake(&self) {
+        self.supervisor.wake();
+    }
+
+    /// A task's wish or settings changed in the store: its runs look at once.
+    pub fn nudge(&self, task: TaskId) {
+        self.supervisor.nudge(task);
+    }
+
+    /// The live progress of each shard of a task.
+    pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+        self.supervisor.progress(task)
+    }
+
+    /// The supervision tree.
+    pub fn tree(&self) -> &Tree {
+        self.supervisor.tree()
+    }
+
+    /// The node's actors.
+    pub fn supervisor(&self) -> &Arc<SupervisorHandle> {
+        &self.supervisor
+    }
+
+    /// Whether the supervisor is gone: nothing will run any more.
+    pub fn is_over(&self) -> bool {
+        self.supervisor.is_over()
+    }
+
+    /// Drains and ends; says whether everything ended in time.
+    pub async fn drain(self) -> bool {
+        self.supervisor.drain_now(self.times.drain_timeout + Duration::from_secs(10)).await
+    }
+
+    /// Gives the store back, once the tree has ended, where nobody else holds it; otherwise the next start reads its
+    /// journal.
+    async fn close(self) {
+        let Node { supervisor, store, .. } = self;
+        drop(supervisor);
+        // What was told to end drops its share a moment later.
+        for _ in 0..CLOSE_LOOKS {
+            if Arc::strong_count(&store) == 1 {
+                break;
+            }
+            tokio::time::sleep(CLOSE_LOOK_EVERY).await;
+        }
+        let Some(store) = Arc::into_inner(store) else {
+            return tracing::debug!("the store is still in use; its journal is read at the next start");
+        };
+        if let Err(error) = store.close().await {
+            tracing::warn!(%error, "the database was not closed; nothing saved is lost");
+        }
+    }
+}
+
+fn runs_of(store: &Arc<Store>, only: Option<TaskId>) -> Arc<dyn RunStore> {
+    match only {
+        Some(task) => Arc::new(OneTask { runs: store.clone(), task }),
+        None => store.clone(),
+    }
+}

@@ -1,0 +1,225 @@
+//! Handlers and sources of the tasks of registered businesses.
+//!
+//! A business is looked up for each run, so that what was changed of it (URL, secrets, limits, TLS) holds from its next
+//! run on. Connections, trusted certificates and the list of live workers are shared by all runs of the node.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::iter;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::runtime::Handle as Runtime;
+
+use super::handler_log;
+use super::handlers::{OnWork, Sink, command_settings};
+use super::sources::{OriginView, StoredSources, open_stored, origin_view};
+use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit};
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_config::{Command, Config, StoreUrl};
+use windrow_core::business::HandlerSpec;
+use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::limit::key::LimitKey;
+use windrow_engine::ports::business_store::{Business, BusinessStore};
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::data_log::DataLog;
+use windrow_engine::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
+use windrow_engine::ports::provision::{LimitOf, Provider, Provision, ProvisionError, TaskItems};
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::task_store::TaskView;
+use windrow_engine::ports::vault::Vault;
+
+pub use windrow_handlers::command::Leftovers;
+pub use windrow_handlers::http::{HookClient, Transports};
+pub use windrow_host::vault::{KeyError, KeyVault};
+
+/// What handlers and sources are made with.
+pub struct ServiceProvider {
+    /// Businesses.
+    pub businesses: Arc<dyn BusinessStore>,
+    /// Opens their secrets.
+    pub vault: Arc<dyn Vault>,
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The node's name, which handlers are told.
+    pub node: String,
+    /// This process's environment: commands get `PATH`, `HOME` and `LANG` of it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Where handlers' own lines go.
+    pub data_log: Arc<dyn DataLog>,
+    /// Connections.
+    pub transports: Arc<Transports>,
+    /// Live workers.
+    pub workers: Arc<Leftovers>,
+    /// Sources of tasks.
+    pub sources: Arc<StoredSources>,
+    /// Where handlers work.
+    pub work: Runtime,
+}
+
+#[async_trait]
+impl Provider for ServiceProvider {
+    async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
+        let business = self.business(task).await?;
+        let limits = limits(&business, task);
+        let make = self.maker(&business, task)?;
+        let handlers = RunHandlers {
+            make,
+            view: origin_view(task)?,
+            kind: match &business.spec.handler {
+                HandlerSpec::Http(_) => "http",
+                HandlerSpec::Command(_) => "command",
+            },
+            data_log: self.data_log.clone(),
+            clock: self.clock.clone(),
+            work: self.work.clone(),
+        };
+        let handler = OnWork { inner: Arc::new(handlers), work: self.work.clone() };
+        Ok(Provision { handler: Arc::new(handler), source: self.source(task).await?, limits })
+    }
+}
+
+#[async_trait]
+impl TaskItems for ServiceProvider {
+    async fn source(&self, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError> {
+        // Over a database server another node may have the file that this one hasn't.
+        let is_alone = matches!(self.config.store.url, StoreUrl::Auto | StoreUrl::Sqlite(_));
+        open_stored(&self.sources, task, (!is_alone).then_some(self.node.as_str())).await
+    }
+}
+
+/// The limits of a task's items: its business's own, which may come to limit something at any time, those that the
+/// business names, and those that it names itself.
+fn limits(business: &Business, task: &TaskView) -> Vec<LimitOf> {
+    let own = &business.spec.limits;
+    let is_limited = own.rate.is_some() || own.concurrency.is_some();
+    let names: BTreeSet<&String> = own.named.iter().chain(&task.limits).collect();
+    // A named limit always limits something.
+    let named =
+        names.into_iter().map(|name| LimitOf { name: LimitKey::Named(name).text(), is_limited: true });
+    let own = LimitOf { name: LimitKey::Business(&business.slug).text(), is_limited };
+    iter::once(own).chain(named).collect()
+}
+
+/// Makes the factory of a run's handler, with a sink for the handler's own lines.
+type Maker = Box<dyn Fn(Sink) -> Arc<dyn HandlerFactory> + Send + Sync>;
+
+impl ServiceProvider {
+    async fn business(&self, task: &TaskView) -> Result<Business, ProvisionError> {
+        let found = self.businesses.business(&task.business).await;
+        let found = found.map_err(|error| ProvisionError::Unavailable(error.to_string()))?;
+        found.ok_or_else(|| {
+            let text =
+                format!("{} has no handler; register the business with a url or a command", task.business);
+            ProvisionError::HandlerUnusable(text)
+        })
+    }
+
+    fn maker(&self, business: &Business, task: &TaskView) -> Result<Maker, ProvisionError> {
+        match &business.spec.handler {
+            HandlerSpec::Http(http) => self.http(business, &http.url, task),
+            HandlerSpec::Command(name) => self.command(name),
+        }
+    }
+
+    fn http(&self, business: &Business, url: &str, task: &TaskView) -> Result<Maker, ProvisionError> {
+        let secrets = self.secrets(business)?;
+        let config = &self.config.http_handler;
+        let now = self.clock.wall();
+        let mut options = HttpOptions::for_business(config, url, &business.spec, &secrets, now);
+        let ring = self.transports.ring(&business.slug, &options.secrets);
+        options.ring = Some(ring.map_err(|why| ProvisionError::HandlerUnusable(why.to_string()))?);
+        options.node = self.node.clone();
+        options.batch = task.tuning.batch.get();
+        let factory = HttpHandlerFactory::sharing(options, self.clock.clone(), self.transports.clone());
+        factory.check().map_err(unusable)?;
+        let factory = Arc::new(factory);
+        Ok(Box::new(move |_| factory.clone()))
+    }
+
+    fn secrets(&self, business: &Business) -> Result<BusinessSecrets, ProvisionError> {
+        let Some(sealed) = &business.sealed else { return Ok(BusinessSecrets::default()) };
+        let place = BusinessSecrets::place(&business.slug);
+        let opened = self.vault.open(&place, sealed);
+        let opened = opened.map_err(|why| ProvisionError::HandlerUnusable(why.to_string()))?;
+        BusinessSecrets::from_bytes(&opened)
+            .ok_or_else(|| ProvisionError::HandlerUnusable("the stored secrets can't be read".to_owned()))
+    }
+
+    fn command(&self, name: &str) -> Result<Maker, ProvisionError> {
+        let config = &self.config.command_handler;
+        let found = config.commands.get(name).filter(|_| config.enabled);
+        let command = found.cloned().ok_or_else(|| {
+            let text = format!("this node has no command {name}, or starts none; look at [handler.command]");
+            ProvisionError::HandlerUnusable(text)
+        })?;
+        let settings = {
+            let (config, clock, given) = (config.clone(), self.clock.clone(), self.environment.clone());
+            move |sink: Sink| {
+                let environment = environment(&command, &given);
+                let argv = command.cmd.iter().map(OsString::from).collect();
+                let mut settings = command_settings(&config, argv, environment, clock.clone(), sink);
+                settings.workers = command.workers;
+                settings
+            }
+        };
+        CommandHandlerFactory::new(settings(Arc::new(|_| {}))).check().map_err(unusable)?;
+        let workers = self.workers.clone();
+        Ok(Box::new(move |sink| Arc::new(CommandHandlerFactory::sharing(settings(sink), workers.clone()))))
+    }
+}
+
+fn environment(command: &Command, given: &[(OsString, OsString)]) -> Environment {
+    let variables = command.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    Environment { inherit: Inherit::Clean(given.to_vec()), variables }
+}
+
+fn unusable(error: OpenError) -> ProvisionError {
+    ProvisionError::HandlerUnusable(error.failure.message)
+}
+
+/// Opens the handlers of a task's runs.
+struct RunHandlers {
+    make: Maker,
+    /// Of a redrive.
+    view: Option<OriginView>,
+    kind: &'static str,
+    data_log: Arc<dyn DataLog>,
+    clock: Arc<dyn Clock>,
+    work: Runtime,
+}
+
+impl HandlerFactory for RunHandlers {
+    fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
+        let sink = self.sink(&context);
+        match self.view.as_ref().map(OriginView::afresh) {
+            Some(view) => {
+                let inner = (self.make)(view.sink(sink));
+                view.wrap(inner).open(context)
+            }
+            None => (self.make)(sink).open(context),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+}
+
+impl RunHandlers {
+    /// Where the handler's own lines go: of a preview, nothing is recorded.
+    fn sink(&self, context: &RunContext) -> Sink {
+        if context.mode == Mode::Preview {
+            return Arc::new(|line| tracing::debug!(target: "windrow::handler", "{}", line.message));
+        }
+        let (sink, log) =
+            handler_log::open(self.data_log.clone(), context.shard, self.clock.clone(), &self.work);
+        log.detach(&self.work);
+        sink
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! Who finds what there is to tell of each topic, and who may hear of it.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::list;
+use super::node::{NodeWatcher, node_picture};
+use super::task::{TaskWatcher, task_picture};
+use super::topic::{Look, Topic, Watcher};
+use windrow_core::access::Role;
+use crate::http::App;
+use crate::http::access::Caller;
+use crate::service::ServiceError;
+
+/// Whether a caller may hear of a topic.
+///
+/// # Errors
+/// `NotFound` for what isn't there, or isn't the caller's; `Forbidden` for what no business is told.
+pub(super) async fn check(app: &App, caller: &Caller, topic: &Topic) -> Result<(), ServiceError> {
+    match topic {
+        Topic::Task(id) => {
+            let task = app.service.parts.tasks.get(*id).await?;
+            let task = task.ok_or_else(|| ServiceError::no_task(id))?;
+            caller.may_see(&task.business, "task", &id.to_string())
+        }
+        _ if caller.role == Role::Business => {
+            Err(ServiceError::Forbidden("a business hears of its own tasks: topics=task:t42".to_owned()))
+        }
+        Topic::Node(name) if *name != app.front.node => app.service.other_node(name).await.map(|_| ()),
+        Topic::Node(_) | Topic::Cluster | Topic::Tasks => Ok(()),
+    }
+}
+
+#[async_trait]
+impl Look for App {
+    async fn snapshot(&self, topic: &Topic) -> Result<Value, ServiceError> {
+        match topic {
+            Topic::Task(id) => task_picture(self, *id).await,
+            Topic::Node(name) => node_picture(self, name).await,
+            Topic::Cluster => list::cluster_picture(self).await,
+            Topic::Tasks => list::tasks_picture(self).await,
+        }
+    }
+
+    fn watcher(&self, topic: &Topic) -> Box<dyn Watcher> {
+        match topic {
+            Topic::Task(id) => Box::new(TaskWatcher::new(self.clone(), *id)),
+            Topic::Node(name) => Box::new(NodeWatcher::new(self.clone(), name.clone())),
+            Topic::Cluster => Box::new(list::ClusterWatcher::new(self.clone())),
+            Topic::Tasks => Box::new(list::TasksWatcher::new(self.clone())),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What happens to one task: its numbers, its status, its failures, its log and who changed it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::handler::{HandlerNews, members};
+use super::topic::{Kind, Watcher};
+use windrow_core::ids::TaskId;
+use crate::http::time::rfc3339;
+use crate::http::{App, tasks};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::data_log::{LogOrigin, LogQuery};
+use windrow_engine::ports::handler::LogLevel;
+use windrow_engine::ports::task_list::AuditFilter;
+use windrow_engine::ports::task_store::{FailureGroup, TaskView};
+use crate::service::ServiceError;
+use crate::service::task_show::TaskPicture;
+
+/// Between two reads of the store; live numbers come at the listeners' pace.
+const STORE_EVERY: Duration = Duration::from_secs(1);
+/// Over how long a rate is measured.
+const RATE_OVER: Duration = Duration::from_secs(3);
+/// Lines of one look.
+const LINES_MAX: u32 = 100;
+/// Changes of one look.
+const CHANGES_MAX: u32 = 50;
+/// Groups of one look.
+const GROUPS_MAX: usize = 100;
+
+/// Everything about a task, as `GET /v1/tasks/{task}` says it.
+pub(super) async fn task_picture(app: &App, id: TaskId) -> Result<Value, ServiceError> {
+    let task = app.service.parts.tasks.get(id).await?.ok_or_else(|| ServiceError::no_task(id))?;
+    written(&tasks::body(app, app.service.picture(task).await))
+}
+
+/// A body of the API as a value.
+pub(super) fn written<T: Serialize>(body: &T) -> Result<Value, ServiceError> {
+    serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))
+}
+
+fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
+}
+
+/// Where the task stands.
+pub(super) fn status(task: &TaskView) -> Value {
+    json!({
+        "id": task.id.to_string(),
+        "status": task.status.as_str(),
+        "result": task.result.map(|result| result.as_str()),
+        "stop_reason": task.stop_reason.map(|reason| reason.as_str()),
+        "status_reason": task.status_reason,
+        "status_text": task.status_text,
+        "since": rfc3339(task.since),
+        "next_at": task.next_at.map(rfc3339),
+    })
+}
+
+/// The numbers that move; the terms add up to `total`.
+pub(super) fn numbers(picture: &TaskPicture) -> Value {
+    let (task, live) = (&picture.task, picture.live.as_ref());
+    let counters = &task.counters;
+    let mut numbers = json!({
+        "id": task.id.to_string(),
+        "total": task.total.0,
+        "counts": {
+            "succeeded": counters.succeeded,
+            "skipped": counters.skipped,
+            "abandoned": counters.abandoned,
+            "parked": counters.parked,
+            "in_flight": counters.in_flight,
+            "pending": counters.pending(task.total),
+            "excluded": counters.excluded,
+        },
+        "low_water": task.low_water.0,
+        "high_water": live.map(|live| live.high_water.0),
+        "window": live.map(|live| live.window),
+        "concurrency": live.map(|live| live.concurrency),
+        "rate": task.tuning.rate.to_string(),
+        "stall": live.and_then(|live| live.stall),
+        "latency_p95_seconds": live.and_then(|live| live.latency_p95).map(|p95| p95.as_secs_f64()),
+    });
+    for (name, value) in members(picture) {
+        numbers[name] = value;
+    }
+    numbers
+}
+
+/// See the module.
+pub(super) struct TaskWatcher {
+    app: App,
+    id: TaskId,
+    task: Option<TaskView>,
+    read_at: Option<Instant>,
+    told: Value,
+    numbers: Value,
+    /// How many items were settled at recent moments.
+    settled: Vec<(Instant, u64)>,
+    groups: BTreeMap<String, u64>,
+    line: Option<i64>,
+    change: Option<i64>,
+    /// Whether it ran at the last look.
+    ran: bool,
+    handler: HandlerNews,
+}
+
+impl TaskWatcher {
+    pub(super) fn new(app: App, id: TaskId) -> TaskWatcher {
+        TaskWatcher {
+            app,
+            id,
+            task: None,
+            read_at: None,
+            told: Value::Null,
+            numbers: Value::Null,
+            settled: Vec::new(),
+            groups: BTreeMap::new(),
+            line: None,
+            change: None,
+            ran: false,
+            handler: HandlerNews::default(),
+        }
+    }
+
+    /// Reads what the store knows, and finds what changed there.
+    async fn read(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
+        let service = self.app.service.clone();
+        let is_first = self.task.is_none();
+        let Some(task) = service.parts.tasks.get(self.id).await? else {
+            self.task = None;
+            return Ok(());
+        };
+        let now = status(&task);
+        if self.told != now {
+            if !is_first {
+                found.push((Kind::Status, now.clone()));
+            }
+            self.told = now;
+        }
+        if is_first || self.groups.values().sum::<u64>() != task.counters.abandoned {
+            let fresh = self.fresh_groups(service.parts.tasks.failure_groups(self.id).await?);
+            if !is_first {
+                found.extend(fresh.into_iter().map(|group| (Kind::Failure, group)));
+            }
+        }
+        self.task = Some(task);
+        self.read_changes(found).await?;
+        self.read_lines(found).await
+    }
+
+    fn fresh_groups(&mut self, groups: Vec<FailureGroup>) -> Vec<Value> {
+        let mut fresh = Vec::new();
+        for group in groups.into_iter().take(GROUPS_MAX) {
+            if self.groups.insert(group.code.clone(), group.count) != Some(group.count) {
+                fresh.push(json!({
+                    "id": self.id.to_string(),
+                    "code": group.code,
+                    "count": group.count,
+                    "last_at": rfc3339(group.last_at),
+                    "example_index": group.example_index.0,
+                    "example": group.example,
+                }));
+            }
+        }
+        fresh
+    }
+
+    /// Who changed something since the last look.
+    async fn read_changes(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
+        let filter = AuditFilter { task: Some(self.id), ..AuditFilter::default() };
+        let newest = self.app.service.parts.lists.audits(&filter, None, CHANGES_MAX).await?;
+        let last = self.change.replace(newest.first().map_or(0, |row| row.id));
+        let Some(last) = last else { return Ok(()) };
+        for row in newest.into_iter().rev().filter(|row| row.id > last) {
+            let data = serde_json::to_value(tasks::AuditJson::from(row)).unwrap_or_default();
+            found.push((Kind::Audit, data));
+        }
+        Ok(())
+    }
+
+    async fn read_lines(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
+        let log = &self.app.service.parts.data_log;
+        let Some(last) = self.line else {
+            let newest = log.search(&LogQuery::newest(Some(self.id), 1)).await?;
+            self.line = Some(newest.lines.first().map_or(0, |(number, _)| *number));
+            return Ok(());
+        };
+        for (number, line) in log.after(self.id, last, LINES_MAX).await? {
+            self.line = Some(number);
+            let data = json!({
+                "id": self.id.to_string(),
+                "number": number,
+                "at": rfc3339(line.at),
+                "level": level(line.line.level),
+                "origin": origin(line.origin),
+                "code": line.code,
+                "index": line.line.index.map(|index| index.0),
+                "message": line.line.message,
+            });
+            found.push((Kind::Log, data));
+        }
+        Ok(())
+    }
+
+    /// The picture; where the last run has ended since the look before, that of what its end saved: what was read while it
+    /// ran is older.
+    async fn unless_ended(&mut self, picture: TaskPicture, found: &mut Vec<(Kind, Value)>) -> TaskPicture {
+        let runs = picture.live.is_some();
+        let has_ended = std::mem::replace(&mut self.ran, runs) && !runs && picture.silent.is_empty();
+        if !has_ended {
+            return picture;
+        }
+        self.read_at = Some(Instant::now());
+        if let Err(error) = self.read(found).await {
+            tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
+        }
+        match self.task.clone() {
+            Some(task) => self.app.service.picture(task).await,
+            None => picture,
+        }
+    }
+
+    /// The live numbers, where they changed.
+    async fn live(&mut self, found: &mut Vec<(Kind, Value)>) {
+        let Some(task) = &self.task else { return };
+        let picture = self.app.service.picture(task.clone()).await;
+        let picture = self.unless_ended(picture, found).await;
+        // What there is at the first look, the snapshot has told.
+        let news = self.handler.look(&picture, Instant::now()).filter(|_| !self.numbers.is_null());
+        found.extend(news.map(|news| (Kind::Handler, news)));
+        let mut now = numbers(&picture);
+        let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
+        merge(&mut now, json!({"actual_rate": rate}));
+        if self.numbers != now {
+            self.numbers = now.clone();
+            found.push((Kind::Stats, now));
+        }
+    }
+}
+
+fn level(level: LogLevel) -> &'static str {
+    match level {
+        LogLevel::Debug => "debug",
+        LogLevel::Info => "info",
+        LogLevel::Warn => "warn",
+        LogLevel::Error => "error",
+    }
+}
+
+fn origin(origin: LogOrigin) -> &'static str {
+    match origin {
+        LogOrigin::Business => "business",
+        LogOrigin::System => "system",
+    }
+}
+
+/// Items per second settled over the last seconds. A count that went back (another run) begins anew.
+fn measured(seen: &mut Vec<(Instant, u64)>, now: Instant, settled: u64) -> f64 {
+    if seen.last().is_some_and(|(_, before)| *before > settled) {
+        seen.clear();
+    }
+    seen.push((now, settled));
+    while seen.len() > 2 && now.duration_since(seen[1].0) >= RATE_OVER {
+        seen.remove(0);
+    }
+    let (since, before) = seen[0];
+    let span = now.duration_since(since).as_secs_f64();
+    if span > 0.0 { ((settled - before) as f64 / span * 10.0).round() / 10.0 } else { 0.0 }
+}
+
+#[async_trait]
+impl Watcher for TaskWatcher {
+    async fn look(&mut self) -> Vec<(Kind, Value)> {
+        let mut found = Vec::new();
+        if self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
+            self.read_at = Some(Instant::now());
+            if let Err(error) = self.read(&mut found).await {
+                tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
+            }
+        }
+        self.live(&mut found).await;
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_is_what_was_settled_in_the_last_seconds() {
+        let mut seen = Vec::new();
+        let start = Instant::now();
+        let rate: Vec<f64> = (0..40)
+            .map(|tick| measured(&mut seen, start + Duration::from_millis(250 * tick), 25 * tick))
+            .collect();
+        assert_eq!((rate[0], rate[1], rate[39]), (0.0, 100.0, 100.0));
+        assert!(seen.len() <= 14, "old moments go: {}", seen.len());
+        assert_eq!(measured(&mut seen, start + Duration::from_secs(60), 3), 0.0, "another run");
+    }
+}

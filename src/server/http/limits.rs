@@ -1,0 +1,320 @@
+//! `/v1/limits`: limits with a name, which several businesses and tasks share. Changes are for administrators; a business
+//! sees those that it uses.
+
+use std::num::NonZeroU32;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::access::Caller;
+use super::body::{Body, Params, reason, some};
+use super::dry_run::{self, DryRunQuery};
+use super::page::ListQuery;
+use super::problem::Problem;
+use super::time::rfc3339;
+use super::{App, etag, page};
+use windrow_core::limit::{Bounds, NANOS_PER_ITEM};
+use windrow_core::settings::Rate;
+use windrow_engine::ports::limit_store::PartView;
+use windrow_engine::ports::named_limit_store::{LimitUsers, LimitedTask, NamedLimit};
+use crate::service::limits::{LimitChange, LimitPicture};
+
+/// The routes of this resource.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(read, edit, delete))
+}
+
+type Answer = Result<Response, Problem>;
+
+/// A limit to be made; it has a rate, a concurrency, or both.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LimitBody {
+    /// Its name in URLs; never changes.
+    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    name: String,
+    /// Attempts in a time, such as `300/s`, of all that use it, on all nodes.
+    #[schema(value_type = Option<String>, pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$", max_length = 80)]
+    rate: Option<Rate>,
+    /// Items in flight, of all that use it, on all nodes.
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    concurrency: Option<NonZeroU32>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// A change of a limit: what is named is set, null takes away, the rest stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LimitEditBody {
+    /// Attempts in a time; null is without a bound.
+    #[serde(default, deserialize_with = "some")]
+    #[schema(value_type = Option<String>, pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$", max_length = 80)]
+    rate: Option<Option<Rate>>,
+    /// Items in flight; null is without a bound.
+    #[serde(default, deserialize_with = "some")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    concurrency: Option<Option<NonZeroU32>>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct DeleteQuery {
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[param(max_length = 1000)]
+    reason: Option<String>,
+    /// With `true` only what would be is said: everything is checked as without it, and nothing is changed.
+    dry_run: Option<bool>,
+}
+
+/// What a limit allows.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Limit)]
+struct LimitJson {
+    /// Its name in URLs.
+    name: String,
+    /// Attempts in a time; null is without a bound.
+    rate: Option<String>,
+    /// Items in flight; null is without a bound.
+    concurrency: Option<u32>,
+    /// Grows with each change; the tag.
+    revision: u64,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// When it was last changed.
+    #[schema(format = DateTime)]
+    updated_at: String,
+}
+
+/// A limit and who uses it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LimitInUse)]
+struct LimitInUseJson {
+    #[serde(flatten)]
+    limit: LimitJson,
+    /// The businesses that name it for all their tasks.
+    businesses: Vec<String>,
+    /// The first 20 of the tasks that name it themselves and haven't ended.
+    tasks: Vec<LimitedTaskJson>,
+    /// How many such tasks there are.
+    tasks_total: u64,
+    /// What each node may use of it now.
+    parts: Vec<LimitPartJson>,
+}
+
+/// A task that names a limit.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LimitedTask)]
+struct LimitedTaskJson {
+    /// Its number.
+    id: String,
+    /// Its business.
+    business: String,
+    /// Where it stands.
+    status: &'static str,
+}
+
+/// What one node may use of a limit now.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LimitPart)]
+pub(super) struct LimitPartJson {
+    /// Its name.
+    node: String,
+    /// Its runs that want something.
+    runs: u64,
+    /// Items per second; null where the limit has no rate.
+    rate: Option<f64>,
+    /// Items in flight; null where the limit has no concurrency.
+    concurrency: Option<u64>,
+}
+
+impl LimitPartJson {
+    pub(super) fn new(part: &PartView) -> LimitPartJson {
+        // To millionths: low rates are rates too.
+        let per_second = |nanos: u64| (nanos as f64 / NANOS_PER_ITEM as f64 * 1e6).round() / 1e6;
+        LimitPartJson {
+            node: part.node.clone(),
+            runs: part.runs,
+            rate: part.held.rate.bound().map(per_second),
+            concurrency: part.held.slots.bound(),
+        }
+    }
+}
+
+impl LimitJson {
+    fn new(limit: &NamedLimit) -> LimitJson {
+        LimitJson {
+            name: limit.name.clone(),
+            rate: limit.bounds.rate.map(|rate| rate.to_string()),
+            concurrency: limit.bounds.concurrency,
+            revision: limit.revision,
+            created_at: rfc3339(limit.created_at),
+            updated_at: rfc3339(limit.updated_at),
+        }
+    }
+}
+
+impl LimitInUseJson {
+    fn new(picture: LimitPicture) -> LimitInUseJson {
+        let LimitUsers { businesses, tasks, tasks_total } = picture.users;
+        let task = |task: LimitedTask| LimitedTaskJson {
+            id: task.id.to_string(),
+            business: task.business,
+            status: task.status.as_str(),
+        };
+        LimitInUseJson {
+            limit: LimitJson::new(&picture.limit),
+            businesses,
+            tasks: tasks.into_iter().map(task).collect(),
+            tasks_total,
+            parts: picture.parts.iter().map(LimitPartJson::new).collect(),
+        }
+    }
+}
+
+/// Make a limit.
+///
+/// Businesses and tasks that name it share it, on all nodes.
+#[utoipa::path(
+    post, path = "/v1/limits", operation_id = "create_limit", tag = "limits", params(DryRunQuery), request_body = LimitBody,
+    security(("bearer" = ["admin"])),
+    responses(
+        (status = 201, body = LimitJson, headers(("location" = String), ("etag" = String))),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "name-taken"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+    )
+)]
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<LimitBody>,
+) -> Answer {
+    let bounds = Bounds { rate: body.rate, concurrency: body.concurrency.map(NonZeroU32::get) };
+    let actor = caller.actor_of(body.reason, query.is_dry());
+    let made = app.service.create_limit(&body.name, bounds, &actor).await?;
+    let json = LimitJson::new(&made);
+    if query.is_dry() {
+        return Ok(dry_run::would(&json)?);
+    }
+    let place = [(header::LOCATION, format!("/v1/limits/{}", made.name))];
+    Ok((StatusCode::CREATED, place, [etag::tag(made.revision)], Json(json)).into_response())
+}
+
+/// List limits in the order of their names; a business sees those that it uses.
+#[utoipa::path(
+    get, path = "/v1/limits", operation_id = "list_limits", tag = "limits", params(ListQuery),
+    security(("bearer" = ["viewer", "business"])),
+    responses(
+        (status = 200, body = page::Page<LimitJson>),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn list(State(app): State<App>, caller: Caller, uri: Uri, Params(query): Params<ListQuery>) -> Answer {
+    let count = page::limit(query.limit)?;
+    let after: Option<String> = page::read(query.cursor.as_deref())?;
+    let found = app.service.limits(caller.business.as_deref(), after.as_deref(), count + 1).await?;
+    let page = page::page(found, count, |limit| limit.name.clone());
+    let items = page.items.iter().map(LimitJson::new).collect();
+    Ok(page::answer(&uri, page::Page { items, next_cursor: page.next_cursor }))
+}
+
+/// Look at a limit: what it allows, who uses it, and what each node has of it.
+#[utoipa::path(
+    get, path = "/v1/limits/{limit}", operation_id = "show_limit", tag = "limits",
+    params(("limit" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$")),
+    security(("bearer" = ["viewer", "business"])),
+    responses(
+        (status = 200, body = LimitInUseJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> Answer {
+    let picture = app.service.limit_picture(&name, caller.business.as_deref()).await?;
+    let tag = etag::tag(picture.limit.revision);
+    Ok(([tag], Json(LimitInUseJson::new(picture))).into_response())
+}
+
+/// Change what a limit allows.
+///
+/// All nodes obey within seconds. With `If-Match` it is refused when the limit was changed meanwhile.
+#[utoipa::path(
+    patch, path = "/v1/limits/{limit}", operation_id = "change_limit", tag = "limits",
+    params(
+        ("limit" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"),
+        ("If-Match" = Option<String>, Header, description = "The ETag of what was looked at"),
+        DryRunQuery,
+    ),
+    request_body = LimitEditBody,
+    security(("bearer" = ["admin"])),
+    responses(
+        (status = 200, body = LimitJson, headers(("etag" = String))),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json"),
+        (status = 412, body = Problem, content_type = "application/problem+json", description = "etag-mismatch"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+    )
+)]
+async fn edit(
+    State(app): State<App>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    headers: HeaderMap,
+    Body(body): Body<LimitEditBody>,
+) -> Answer {
+    let concurrency = body.concurrency.map(|number| number.map(NonZeroU32::get));
+    let change = LimitChange { rate: body.rate, concurrency };
+    let actor = caller.actor_of(body.reason, query.is_dry());
+    let changed = app.service.change_limit(&name, change, etag::expected(&headers), &actor).await?;
+    let json = LimitJson::new(&changed);
+    if query.is_dry() {
+        return Ok(dry_run::would(&json)?);
+    }
+    Ok(([etag::tag(changed.revision)], Json(json)).into_response())
+}
+
+/// Delete a limit that nobody uses.
+///
+/// While a business names it, or a task that hasn't ended, it is refused, and says who.
+#[utoipa::path(
+    delete, path = "/v1/limits/{limit}", operation_id = "delete_limit", tag = "limits",
+    params(("limit" = String, Path, description = "Its name", pattern = "^[a-z0-9-]{1,40}$"), DeleteQuery),
+    security(("bearer" = ["admin"])),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "conflict"),
+    )
+)]
+async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Params(query): Params<DeleteQuery>,
+) -> Answer {
+    let is_dry = query.dry_run == Some(true);
+    app.service.delete_limit(&name, &caller.actor_of(query.reason, is_dry)).await?;
+    if is_dry {
+        return Ok(dry_run::would(&())?);
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

@@ -1,0 +1,286 @@
+//! What was last seen of tasks: at most so many have series of their own, and those go a while after the task's end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::calls::Calls;
+use windrow_core::counters::Counters;
+use windrow_core::histogram::Histogram;
+use windrow_core::ids::{Moment, ShardId, TaskId};
+use windrow_core::lifecycle::Status;
+use windrow_core::stall::StallReason;
+use windrow_core::tally::FailedAttempts;
+use crate::service::stats::RunView;
+
+/// Tasks with series of their own.
+pub(super) const TASKS_MAX: usize = 200;
+/// How long a task's series stay after its end.
+pub(super) const KEPT: Duration = Duration::from_secs(600);
+/// The label of all the others.
+pub(super) const OTHER: &str = "other";
+
+/// What is seen of a task at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sight {
+    pub(super) task: TaskId,
+    pub(super) business: String,
+    pub(super) counters: Counters,
+    pub(super) total: u64,
+    /// Items per second; none is unpaced.
+    pub(super) target_rate: Option<f64>,
+    pub(super) low_water: u64,
+    pub(super) window: u64,
+    pub(super) window_used: u64,
+    /// In the order of [`StallReason::ALL`].
+    pub(super) stalled: [Duration; StallReason::ALL.len()],
+    pub(super) latency_p95: Option<Duration>,
+    /// The terms when its runs began.
+    pub(super) began: Counters,
+    pub(super) head_age: Duration,
+    /// Unit: millionths.
+    pub(super) budget_left_ppm: Option<u32>,
+    pub(super) unsaved_for: Duration,
+    pub(super) is_handler_down: bool,
+}
+
+/// The sights of the tasks that run, their shards taken together.
+pub(super) fn sights(runs: &[RunView]) -> Vec<Sight> {
+    let mut sights: BTreeMap<TaskId, Sight> = BTreeMap::new();
+    for run in runs {
+        let task = run.shard.task;
+        let sight = sights.entry(task).or_insert_with(|| Sight {
+            task,
+            business: run.business.clone(),
+            counters: Counters::default(),
+            total: 0,
+            target_rate: None,
+            low_water: u64::MAX,
+            window: 0,
+            window_used: 0,
+            stalled: [Duration::ZERO; StallReason::ALL.len()],
+            latency_p95: None,
+            began: Counters::default(),
+            head_age: Duration::ZERO,
+            budget_left_ppm: None,
+            unsaved_for: Duration::ZERO,
+            is_handler_down: false,
+        });
+        sight.add(run);
+    }
+    sights.into_values().collect()
+}
+
+impl Sight {
+    fn add(&mut self, view: &RunView) {
+        let run = &view.progress;
+        self.began = self.began.plus(&view.began);
+        self.is_handler_down |= run.handler.outage.is_some();
+        self.head_age = self.head_age.max(run.head_age);
+        self.unsaved_for = self.unsaved_for.max(view.unsaved_for);
+        self.budget_left_ppm = [self.budget_left_ppm, run.budget_left_ppm].into_iter().flatten().min();
+        self.counters = self.counters.plus(&run.counters);
+        self.total += run.total.0;
+        if let Some(rate) = run.rate {
+            self.target_rate = Some(self.target_rate.unwrap_or(0.0) + rate.as_per_second());
+        }
+        self.low_water = self.low_water.min(run.low_water.0);
+        self.window += u64::from(run.window);
+        self.window_used += run.high_water.0.saturating_sub(run.low_water.0);
+        for (sum, time) in self.stalled.iter_mut().zip(run.stalled) {
+            *sum += time;
+        }
+        self.latency_p95 = self.latency_p95.max(run.latency_p95);
+    }
+}
+
+/// What is remembered of a task.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) sight: Sight,
+    /// Items per second, as seen between the last two sights.
+    pub(super) actual_rate: f64,
+    pub(super) has_own: bool,
+    seen_at: Moment,
+    pub(super) gone_at: Option<Moment>,
+    /// How the task stands, once it doesn't run and that was read.
+    pub(super) status: Option<Status>,
+    pub(super) delays: Histogram,
+    pub(super) failed: FailedAttempts,
+}
+
+/// Sums over tasks without series of their own; they only grow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Others {
+    pub(super) succeeded: u64,
+    pub(super) skipped: u64,
+    pub(super) abandoned: u64,
+    pub(super) stalled: [Duration; StallReason::ALL.len()],
+    pub(super) delays: Histogram,
+    pub(super) failed: FailedAttempts,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    pub(super) entries: BTreeMap<TaskId, Entry>,
+    pub(super) others: Others,
+    pub(super) calls: Calls,
+}
+
+impl Board {
+    /// Takes in live runs, and runs as they ended; says of which tasks the end has to be read.
+    pub(super) fn take_in(&mut self, live: &[RunView], ended: &[RunView], now: Moment) -> Vec<TaskId> {
+        // A shard that runs again shows its task as it is now.
+        let is_over =
+            |run: &&RunView| live.iter().all(|other| other.shard != run.shard || other.run == run.run);
+        let newest: BTreeMap<ShardId, RunView> =
+            ended.iter().filter(is_over).map(|run| (run.shard, run.clone())).collect();
+        let over: Vec<RunView> = newest.into_values().collect();
+        let live_still: Vec<RunView> = live
+            .iter()
+            .filter(|run| ended.iter().all(|other| (other.shard, other.run) != (run.shard, run.run)))
+            .cloned()
+            .collect();
+        let unknown = self.look(sights(&live_still), sights(&over), now);
+        live_still.iter().for_each(|run| self.count(run, false));
+        ended.iter().for_each(|run| self.count(run, true));
+        self.calls.forget_all_but(live);
+        unknown
+    }
+
+    /// Takes in what runs now, and what ended since the last look; says of which tasks the end has to be read.
+    pub(super) fn look(&mut self, sights: Vec<Sight>, ended: Vec<Sight>, now: Moment) -> Vec<TaskId> {
+        let live: BTreeSet<TaskId> = sights.iter().map(|sight| sight.task).collect();
+        for sight in ended.into_iter().chain(sights) {
+            self.see(sight, now);
+        }
+        for (task, entry) in &mut self.entries {
+            if !live.contains(task) && entry.gone_at.is_none() {
+                entry.gone_at = Some(now);
+                entry.actual_rate = 0.0;
+            }
+        }
+        self.entries.retain(|_, entry| entry.gone_at.is_none_or(|at| now.since(at) < KEPT));
+        let unknown = self.entries.values().filter(|entry| entry.gone_at.is_some() && entry.status.is_none());
+        unknown.map(|entry| entry.sight.task).collect()
+    }
+
+    /// What the store says of a task that no longer runs.
+    pub(super) fn settle(&mut self, task: TaskId, counters: Counters, status: Status) {
+        if let Some(entry) = self.entries.get_mut(&task) {
+            let mut sight = entry.sight.clone();
+            sight.counters = counters;
+            let seen_at = entry.seen_at;
+            let gone_at = entry.gone_at;
+            self.see(sight, seen_at);
+            if let Some(entry) = self.entries.get_mut(&task) {
+                (entry.gone_at, entry.status, entry.actual_rate) = (gone_at, Some(status), 0.0);
+            }
+        }
+    }
+
+    fn see(&mut self, sight: Sight, now: Moment) {
+        let before = self.entries.get(&sight.task);
+        // Of a task that is known it is decided: nothing is counted again and again.
+        let has_room = || self.entries.values().filter(|entry| entry.has_own).count() < TASKS_MAX;
+        let has_own = before.map_or_else(has_room, |entry| entry.has_own);
+        let mut actual_rate = before.map_or(0.0, |entry| entry.actual_rate);
+        if let Some(entry) = before {
+            let span = now.since(entry.seen_at).as_secs_f64();
+            let settled = sight.counters.settled().saturating_sub(entry.sight.counters.settled());
+            if span > 0.0 {
+                actual_rate = settled as f64 / span;
+            }
+        }
+        if !has_own {
+            self.others.add(before.map(|entry| &entry.sight), &sight);
+        }
+        let before = self.entries.remove(&sight.task);
+        let (delays, failed) = before.map(|entry| (entry.delays, entry.failed)).unwrap_or_default();
+        let task = sight.task;
+        let entry =
+            Entry { actual_rate, has_own, seen_at: now, gone_at: None, status: None, delays, failed, sight };
+        self.entries.insert(task, entry);
+    }
+}
+
+impl Others {
+    /// Adds what came since; of a task that was never seen, what its runs did: what was done before isn't new.
+    fn add(&mut self, before: Option<&Sight>, now: &Sight) {
+        let (old, new) = (before.map_or(now.began, |before| before.counters), now.counters);
+        self.succeeded += new.succeeded.saturating_sub(old.succeeded);
+        self.skipped += new.skipped.saturating_sub(old.skipped);
+        self.abandoned += new.abandoned.saturating_sub(old.abandoned);
+        for (at, sum) in self.stalled.iter_mut().enumerate() {
+            let then = before.map_or(Duration::ZERO, |before| before.stalled[at]);
+            *sum += now.stalled[at].saturating_sub(then);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn sight(task: i64, succeeded: u64) -> Sight {
+        Sight {
+            task: TaskId(task),
+            business: "b".to_owned(),
+            counters: Counters { succeeded, ..Counters::default() },
+            total: 1000,
+            target_rate: Some(10.0),
+            low_water: succeeded,
+            window: 64,
+            window_used: 0,
+            stalled: [Duration::ZERO; StallReason::ALL.len()],
+            latency_p95: None,
+            began: Counters { succeeded, ..Counters::default() },
+            head_age: Duration::ZERO,
+            budget_left_ppm: None,
+            unsaved_for: Duration::ZERO,
+            is_handler_down: false,
+        }
+    }
+
+    #[test]
+    fn a_task_has_series_until_a_while_after_its_end_and_ends_with_what_the_store_says() {
+        let mut board = Board::default();
+        board.look(vec![sight(1, 10)], vec![], Moment(SECOND));
+        board.look(vec![sight(1, 30)], vec![], Moment(2 * SECOND));
+        assert_eq!(board.entries[&TaskId(1)].actual_rate, 20.0);
+        assert_eq!(board.look(vec![], vec![], Moment(3 * SECOND)), [TaskId(1)], "its end has to be read");
+        board.settle(TaskId(1), Counters { succeeded: 35, ..Counters::default() }, Status::Finished);
+        let entry = &board.entries[&TaskId(1)];
+        assert_eq!((entry.sight.counters.succeeded, entry.actual_rate), (35, 0.0));
+        assert_eq!(board.look(vec![], vec![], Moment(4 * SECOND)), [], "once");
+        board.look(vec![], vec![], Moment(3 * SECOND + KEPT.as_nanos() as u64));
+        assert!(board.entries.is_empty());
+    }
+
+    #[test]
+    fn more_tasks_than_there_may_be_share_series_that_only_grow() {
+        let mut board = Board::default();
+        let all = |done: u64| (1..=1000).map(|task| sight(task, done)).collect::<Vec<_>>();
+        board.look(all(5), vec![], Moment(SECOND));
+        board.look(all(7), vec![], Moment(2 * SECOND));
+        assert_eq!(board.entries.values().filter(|entry| entry.has_own).count(), TASKS_MAX);
+        assert_eq!(board.others.succeeded, 800 * 2);
+        board.look(vec![], vec![], Moment(3 * SECOND));
+        assert_eq!(board.others.succeeded, 800 * 2, "an end takes nothing away");
+    }
+
+    #[test]
+    fn a_run_that_nobody_saw_alive_is_counted_also_among_the_others() {
+        let mut board = Board::default();
+        assert_eq!(board.look(vec![], vec![sight(1, 35)], Moment(SECOND)), [TaskId(1)]);
+        assert_eq!(board.entries[&TaskId(1)].sight.counters.succeeded, 35);
+        assert!(board.entries[&TaskId(1)].gone_at.is_some());
+        let others = (2..=400).map(|task| sight(task, 1)).collect();
+        board.look(others, vec![], Moment(2 * SECOND));
+        let short = Sight { began: Counters { succeeded: 2, ..Counters::default() }, ..sight(500, 9) };
+        board.look(vec![], vec![short], Moment(3 * SECOND));
+        assert_eq!(board.others.succeeded, 7, "what its run did, not what was done before");
+    }
+}

@@ -1,0 +1,133 @@
+//! The page is what Prometheus's own lint would let pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::board::Sight;
+use super::*;
+use windrow_core::counters::Counters;
+use windrow_core::failed_calls::FailedCalls;
+use windrow_core::histogram::Histogram;
+use windrow_core::ids::{Moment, TaskId};
+use windrow_core::verdict::FailureClass;
+
+fn board_of(tasks: i64) -> Board {
+    let sight = |task| Sight {
+        task: TaskId(task),
+        business: "say \"hi\"\n".to_owned(),
+        counters: Counters { succeeded: 3, in_flight: 1, ..Counters::default() },
+        total: 10,
+        target_rate: Some(5.0),
+        low_water: 3,
+        window: 64,
+        window_used: 2,
+        stalled: [Duration::from_millis(1500); StallReason::ALL.len()],
+        latency_p95: Some(Duration::from_millis(20)),
+        began: Counters::default(),
+        head_age: Duration::from_secs(2),
+        budget_left_ppm: Some(500_000),
+        unsaved_for: Duration::from_millis(100),
+        is_handler_down: task == 1,
+    };
+    let mut board = Board::default();
+    board.look((1..=tasks).map(sight).collect(), vec![], Moment(1));
+    let mut calls = Histogram::default();
+    calls.record(Duration::from_millis(20), 3);
+    let mut failed = FailedCalls::default();
+    failed.count(FailureClass::Unreachable, "CONNECT".into());
+    board.calls.add_failed("say \"hi\"", &failed);
+    board.calls.add("say \"hi\"", "http", &calls);
+    board
+}
+
+fn page_of(tasks: i64) -> String {
+    let meter = Meter::new();
+    meter.answered(&Method::GET, "/v1/tasks/{task}", 200, Duration::from_millis(3));
+    meter.answered(&Method::from_bytes(b"BREW").unwrap(), OTHER, 405, Duration::from_secs(90));
+    let mut page = Page::default();
+    write_tasks(&mut page, &board_of(tasks), &[]);
+    let meters = windrow_engine::ports::meters::Meters::default();
+    meters.queried("select", Duration::from_millis(2), true);
+    meters.recovers("run_failed");
+    inside::write(&mut page, &meters);
+    process::write(&mut page);
+    page.finish() + &meter.requests.handle().render()
+}
+
+/// Metric → (kind, has help, samples).
+fn families(page: &str) -> BTreeMap<String, (String, bool, usize)> {
+    let mut families: BTreeMap<String, (String, bool, usize)> = BTreeMap::new();
+    for line in page.lines().filter(|line| !line.is_empty()) {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, text) = help.split_once(' ').expect("a text");
+            assert!(!text.is_empty(), "{line}");
+            let before = families.insert(name.to_owned(), (String::new(), true, 0));
+            assert_eq!(before, None, "{name} stands twice");
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').expect("a kind");
+            families.entry(name.to_owned()).or_default().0 = kind.to_owned();
+        } else {
+            let name = line.split(['{', ' ']).next().expect("a name");
+            let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+            let family = base.filter(|base| families.contains_key(*base)).unwrap_or(name);
+            families.get_mut(family).unwrap_or_else(|| panic!("{line} has no TYPE")).2 += 1;
+            line.rsplit_once(' ')
+                .and_then(|(_, value)| value.parse::<f64>().ok())
+                .unwrap_or_else(|| panic!("{line}"));
+        }
+    }
+    families
+}
+
+#[test]
+fn every_metric_has_help_and_type_and_a_name_by_the_rules() {
+    let page = page_of(3);
+    for (name, (kind, has_help, samples)) in families(&page) {
+        assert!(has_help && samples > 0, "{name}: {kind} {samples}");
+        assert!(name.starts_with("windrow_") || name.starts_with("process_"), "{name}");
+        assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
+        assert!(!name.contains("_ms") && !name.contains("millis"), "base units: {name}");
+    }
+    assert!(page.contains(r#"business="say \"hi\"\n",task="t1""#), "labels are escaped");
+    assert!(page.contains(r#"method="other",route="other",status="405""#), "{page}");
+}
+
+#[test]
+fn the_number_of_series_is_bounded_whatever_tasks_there_are() {
+    let page = page_of(10_000);
+    let tasks: BTreeSet<&str> =
+        page.split("task=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(tasks.len(), board::TASKS_MAX + 1, "and one for all the others");
+    assert!(tasks.contains(OTHER));
+    assert!(page.len() < 2 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn alerts_ask_for_metrics_that_there_are() {
+    let files = [
+        include_str!("mod.rs"),
+        include_str!("calls.rs"),
+        include_str!("inside.rs"),
+        include_str!("uploads.rs"),
+    ];
+    let code = files.concat();
+    for line in include_str!("../../../deploy/alerts.yml").lines().filter(|line| !line.contains("alert:")) {
+        for name in line
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .filter(|word| word.starts_with("windrow_"))
+        {
+            assert!(code.contains(&format!("\"{name}\"")), "there is no {name}");
+        }
+    }
+}
+
+#[test]
+fn the_terms_of_a_task_add_up_to_its_total() {
+    let page = page_of(1);
+    let mut sum = 0.0;
+    let mut total = None;
+    for line in page.lines().filter(|line| line.starts_with("windrow_task_items{")) {
+        let value: f64 = line.rsplit_once(' ').unwrap().1.parse().unwrap();
+        if line.contains("state=\"total\"") { total = Some(value) } else { sum += value }
+    }
+    assert_eq!(Some(sum), total);
+}

@@ -1,0 +1,250 @@
+//! A node as people see it: what its session's row says, and what it says itself where it can be asked.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use windrow_core::ids::ShardId;
+use crate::http::App;
+use crate::http::time::rfc3339;
+use windrow_engine::ports::peers::{NodeFace, Silent};
+use crate::service::cluster::nodes::NodeRow;
+
+/// A node.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct NodeBody {
+    /// Its name.
+    id: String,
+    /// Of its program.
+    version: String,
+    /// `serving`; `draining` while it hands its work over, `drained` when it has; `silent` when its heart hasn't beaten
+    /// for as long as it promised, `fenced` when it has lost its session.
+    pub(super) state: String,
+    /// How other nodes reach it; null when it has said nothing.
+    address: Option<String>,
+    /// The sum of task rates that it may hold, such as `2000/s`, or `unlimited`.
+    pub(super) capacity_rate: String,
+    /// How much of it is taken; like everything that only the node knows, null while it can't be asked.
+    reserved_rate: Option<String>,
+    /// What a task without a rate counts as.
+    unlimited_reserves: Option<String>,
+    /// Whether tasks run there at all.
+    run_tasks: bool,
+    /// Businesses of these pools run there.
+    pools: Vec<String>,
+    /// As configured.
+    labels: BTreeMap<String, String>,
+    /// Which lines its own log has.
+    pub(super) log_filter: Option<String>,
+    /// Tasks that wait for room, as the last look found them.
+    waiting: Option<usize>,
+    /// When it last gave a sign, as far as the node that answers has seen.
+    last_seen: Option<String>,
+    /// How long its heart hasn't beaten, as far as the node that answers has seen.
+    pub(super) heartbeat_age_seconds: Option<f64>,
+    /// For how long it has served.
+    uptime_seconds: u64,
+    /// What runs there.
+    pub(super) runs: Vec<RunBody>,
+    /// Whether this is what it says itself.
+    pub(super) live: NodeLive,
+}
+
+/// Whether a node could be asked.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct NodeLive {
+    /// `here` for the node that answers, `live` for one that was asked, `unreachable` for one that can't be.
+    #[schema(value_type = String)]
+    pub(super) state: &'static str,
+    /// Why it can't be asked.
+    pub(super) why: Option<String>,
+    /// How far its wall clock is ahead of that of the node that answers: to within the time of the question.
+    pub(super) clock_ahead_seconds: Option<f64>,
+}
+
+/// What runs on a node.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct RunBody {
+    /// The task, `t42`.
+    task: String,
+    /// Which part of it.
+    shard: u32,
+    /// The how many-th ownership of that part.
+    run: u32,
+}
+
+fn run(shard: ShardId, run: u32) -> RunBody {
+    RunBody { task: shard.task.to_string(), shard: shard.no, run }
+}
+
+/// What this node says of itself.
+pub(in crate::http) async fn face(app: &App) -> NodeFace {
+    let (config, supervisor) = (app.service.config(), app.service.supervisor());
+    let room = supervisor.room();
+    let runs: Vec<(ShardId, u32)> = supervisor.runs().iter().map(|run| (run.shard, run.run.0)).collect();
+    let stands_by = app.service.stands_by().await;
+    NodeFace {
+        state: match (app.front.is_ending(), stands_by) {
+            (false, true) => drained_word(runs.len()),
+            _ => app.front.state(),
+        }
+        .to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        capacity_rate: config.node.capacity_rate.to_string(),
+        reserved_rate: room.reserved.to_string(),
+        unlimited_reserves: config.node.unlimited_reserves.to_string(),
+        run_tasks: config.node.run_tasks,
+        log_filter: app.front.log_filter().unwrap_or_else(|| config.log.filter.clone()),
+        waiting: room.waiting,
+        uptime_seconds: app.service.uptime(app.front.since).as_secs(),
+        now: app.service.now(),
+        runs,
+    }
+}
+
+fn drained_word(runs: usize) -> &'static str {
+    if runs == 0 { "drained" } else { "draining" }
+}
+
+/// What the state would be after a wish.
+pub(super) fn wished(node: &NodeBody, drained: bool) -> String {
+    let word = if drained { drained_word(node.runs.len()) } else { "serving" };
+    word.to_owned()
+}
+
+impl NodeBody {
+    /// The node that answers.
+    pub(in crate::http) async fn here(app: &App) -> NodeBody {
+        let config = app.service.config();
+        let face = face(app).await;
+        let runs = face.runs.iter().map(|(shard, no)| run(*shard, *no)).collect();
+        NodeBody {
+            id: app.front.node.clone(),
+            address: app.service.own_address(),
+            pools: config.node.pools.clone(),
+            labels: config.node.labels.clone(),
+            last_seen: Some(rfc3339(app.service.now())),
+            heartbeat_age_seconds: app
+                .service
+                .own_heartbeat_age()
+                .await
+                .map(|age| rounded(age.as_secs_f64())),
+            runs,
+            live: NodeLive { state: "here", why: None, clock_ahead_seconds: None },
+            version: face.version,
+            state: face.state,
+            capacity_rate: face.capacity_rate,
+            reserved_rate: Some(face.reserved_rate),
+            unlimited_reserves: Some(face.unlimited_reserves),
+            run_tasks: face.run_tasks,
+            log_filter: Some(face.log_filter),
+            waiting: Some(face.waiting),
+            uptime_seconds: face.uptime_seconds,
+        }
+    }
+
+    /// Another node.
+    pub(super) fn there(app: &App, row: &NodeRow, face: Result<NodeFace, Silent>) -> NodeBody {
+        let session = &row.session;
+        let now = app.service.now();
+        let (face, live) = match face {
+            Ok(face) => {
+                let ahead = (face.now.0 - now.0) as f64 / 1e3;
+                let live = NodeLive { state: "live", why: None, clock_ahead_seconds: Some(ahead) };
+                (Some(face), live)
+            }
+            Err(silent) => {
+                let why = Some(silent.why);
+                (None, NodeLive { state: "unreachable", why, clock_ahead_seconds: None })
+            }
+        };
+        let told = |part: fn(&NodeFace) -> &String| face.as_ref().map(|face| part(face).clone());
+        let stored = session.face.capacity.map_or_else(|| "unlimited".to_owned(), |load| load.to_string());
+        let runs = match &face {
+            Some(face) => face.runs.iter().map(|(shard, no)| run(*shard, *no)).collect(),
+            None => row.holds.iter().map(|held| run(held.shard, held.run.0)).collect(),
+        };
+        let takes_none = session.face.pools.as_ref().is_some_and(Vec::is_empty);
+        NodeBody {
+            id: session.node.clone(),
+            version: session.version.clone(),
+            state: state(row, face.as_ref()),
+            address: session.face.address.clone(),
+            capacity_rate: told(|face| &face.capacity_rate).unwrap_or(stored),
+            reserved_rate: told(|face| &face.reserved_rate),
+            unlimited_reserves: told(|face| &face.unlimited_reserves),
+            run_tasks: face.as_ref().map_or(!takes_none, |face| face.run_tasks),
+            pools: session.face.pools.clone().unwrap_or_default(),
+            labels: session.face.labels.clone(),
+            log_filter: told(|face| &face.log_filter),
+            waiting: face.as_ref().map(|face| face.waiting),
+            last_seen: row.age.map(|age| rfc3339(now.minus(age))),
+            heartbeat_age_seconds: row.age.map(|age| rounded(age.as_secs_f64())),
+            uptime_seconds: face
+                .as_ref()
+                .map_or_else(|| now.since(session.started_at).as_secs(), |face| face.uptime_seconds),
+            runs,
+            live,
+        }
+    }
+
+    /// The words that a list of nodes is judged by: its name, its state, and whether it was asked.
+    pub(in crate::http) fn judged(&self) -> (&str, &str, bool) {
+        (&self.id, &self.state, self.live.state != "unreachable")
+    }
+
+    /// Whether it would take tasks if people hadn't drained it.
+    pub(super) fn is_drained(&self) -> bool {
+        matches!(self.state.as_str(), "drained" | "draining") && self.run_tasks
+    }
+
+    /// Whether it takes tasks now.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.state == "serving" && self.run_tasks
+    }
+
+    /// The numbers that move, for streams.
+    pub(in crate::http) fn numbers(&self) -> Value {
+        json!({
+            "id": self.id,
+            "state": self.state,
+            "capacity_rate": self.capacity_rate,
+            "reserved_rate": self.reserved_rate,
+            "runs": self.runs.len(),
+            "waiting": self.waiting,
+            "live": self.live.state,
+        })
+    }
+
+    /// Puts what may have been changed into what a node says of itself.
+    pub(in crate::http) fn overlay(&self, face: &mut NodeFace) {
+        face.capacity_rate.clone_from(&self.capacity_rate);
+        if let Some(filter) = &self.log_filter {
+            face.log_filter.clone_from(filter);
+        }
+    }
+
+    /// Of its program.
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+fn state(row: &NodeRow, face: Option<&NodeFace>) -> String {
+    let session = &row.session;
+    match face {
+        _ if session.fenced => "fenced".to_owned(),
+        // It hears of the wish with its next heartbeat.
+        Some(face) if session.drain && face.state == "serving" => drained_word(face.runs.len()).to_owned(),
+        Some(face) => face.state.clone(),
+        None if row.is_silent() => "silent".to_owned(),
+        None if session.drain || session.face.draining => drained_word(row.holds.len()).to_owned(),
+        None => "serving".to_owned(),
+    }
+}
+
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}

@@ -1,0 +1,245 @@
+//! `/v1/nodes`: the nodes of the store, what runs on each, and how they are steered. Any of them answers for all.
+
+mod body;
+mod cluster;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) use self::body::{NodeBody, face};
+use super::App;
+use super::access::Caller;
+use super::body::{Body, Params, reason};
+use super::dry_run::{self, DryRunQuery};
+use super::page::Page;
+use super::problem::Problem;
+use windrow_core::settings::RateLimit;
+use windrow_engine::ports::peers::NodeWish;
+use windrow_engine::ports::task_store::Actor;
+use crate::service::ServiceError;
+use crate::telemetry::Filter;
+
+/// The longest filter of the log. Unit: characters.
+const FILTER_MAX: usize = 1024;
+
+/// The routes of this resource.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(cluster::cluster))
+        .routes(routes!(list))
+        .routes(routes!(show, change))
+        .routes(routes!(drain))
+        .routes(routes!(undrain))
+}
+
+/// Every node, this one first.
+pub(super) async fn all(app: &App) -> Result<Vec<NodeBody>, ServiceError> {
+    let rows = app.service.other_nodes().await?;
+    let faces = app.service.node_faces(&rows).await;
+    let mut nodes = vec![NodeBody::here(app).await];
+    nodes.extend(rows.iter().zip(faces).map(|(row, face)| NodeBody::there(app, row, face)));
+    Ok(nodes)
+}
+
+/// A node by its name.
+pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError> {
+    if name == app.front.node {
+        return Ok(NodeBody::here(app).await);
+    }
+    let row = app.service.other_node(name).await?;
+    let mut faces = app.service.node_faces(std::slice::from_ref(&row)).await;
+    let face =
+        faces.pop().ok_or_else(|| ServiceError::Internal("a node was asked for nothing".to_owned()))?;
+    Ok(NodeBody::there(app, &row, face))
+}
+
+/// List nodes
+///
+/// The one that answers comes first. What only a node itself knows is null while it can't be asked.
+#[utoipa::path(
+    get, path = "/v1/nodes", operation_id = "list_nodes", tag = "node", security(("bearer" = ["viewer"])),
+    responses((status = 200, body = Page<NodeBody>))
+)]
+async fn list(State(app): State<App>) -> Result<Json<Page<NodeBody>>, Problem> {
+    Ok(Json(Page { items: all(&app).await?, next_cursor: None }))
+}
+
+/// One node
+#[utoipa::path(
+    get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node", security(("bearer" = ["viewer"])),
+    params(("node" = String, Path, description = "Its name", max_length = 64)),
+    responses((status = 200, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+)]
+async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<NodeBody>, Problem> {
+    Ok(Json(one(&app, &name).await?))
+}
+
+/// What can be changed of a node until its next restart.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NodePatch {
+    /// The sum of task rates that it may hold.
+    #[schema(value_type = Option<String>, max_length = 80, examples("3000/s"))]
+    capacity_rate: Option<RateLimit>,
+    /// Which lines its own log has.
+    #[schema(max_length = 1024, examples("info,windrow::actors=debug"))]
+    log_filter: Option<String>,
+    /// Why.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Change a node until its next restart
+///
+/// Another node is asked to change itself; it keeps that in the audit with the caller's name.
+#[utoipa::path(
+    patch, path = "/v1/nodes/{node}", operation_id = "change_node", tag = "node", security(("bearer" = ["admin"])),
+    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
+    request_body = NodePatch,
+    responses(
+        (status = 200, body = NodeBody),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+        (status = 502, body = Problem, content_type = "application/problem+json", description = "node-silent"),
+    )
+)]
+async fn change(
+    State(app): State<App>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(patch): Body<NodePatch>,
+) -> Result<Response, Problem> {
+    let is_dry = query.is_dry();
+    let actor = caller.actor_of(patch.reason, is_dry);
+    let body = if name == app.front.node {
+        apply(&app, patch.capacity_rate, patch.log_filter.as_deref(), &actor).await?
+    } else {
+        let row = app.service.other_node(&name).await?;
+        let wish = NodeWish {
+            capacity_rate: patch.capacity_rate,
+            log_filter: patch.log_filter,
+            actor: actor.name,
+            source: actor.source.to_owned(),
+            reason: actor.reason,
+            request_id: actor.request_id,
+            is_trial: is_dry,
+        };
+        let face = app.service.change_node(&row, wish).await?;
+        NodeBody::there(&app, &row, Ok(face))
+    };
+    Ok(if is_dry { dry_run::would(&body)? } else { Json(body).into_response() })
+}
+
+/// Changes this node.
+///
+/// # Errors
+/// What can be refused is refused before anything is changed.
+pub(super) async fn apply(
+    app: &App,
+    capacity_rate: Option<RateLimit>,
+    log_filter: Option<&str>,
+    actor: &Actor,
+) -> Result<NodeBody, ServiceError> {
+    let mut would = NodeBody::here(app).await;
+    let checked = log_filter.map(|filter| check_filter(app, filter)).transpose()?;
+    if let Some(rate) = capacity_rate {
+        app.service.set_capacity(rate, actor).await?;
+        would.capacity_rate = rate.to_string();
+    }
+    if let Some((filter, checked)) = log_filter.zip(checked) {
+        let named = |filter: Option<&str>| app.service.of_this_node(json!({ "log_filter": filter }));
+        let (before, after) = (named(would.log_filter.as_deref()), named(Some(filter)));
+        app.service.note_node("node.change", before, after, actor).await?;
+        would.log_filter = Some(filter.to_owned());
+        if !actor.rehearses {
+            app.front.set_log(filter, checked);
+        }
+    }
+    Ok(if actor.rehearses { would } else { NodeBody::here(app).await })
+}
+
+fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
+    if filter.chars().count() > FILTER_MAX {
+        let text = format!("it is longer than {FILTER_MAX} characters");
+        return Err(ServiceError::invalid("/log_filter", text));
+    }
+    app.front.check_log(filter).map_err(|why| ServiceError::unprocessable("/log_filter", why))
+}
+
+/// Why a node is drained, or no longer.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = DrainReason)]
+struct Why {
+    /// For the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Take no new tasks
+///
+/// Where other nodes share the store, what runs is handed over to them, and the node takes nothing until it is undrained;
+/// that it can't be asked now is no hindrance. A node alone has nobody to hand anything to: what runs goes on to its end.
+/// `/readyz` answers 503.
+#[utoipa::path(
+    post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node", security(("bearer" = ["admin"])),
+    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
+    request_body = Option<Why>,
+    responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+)]
+async fn drain(
+    State(app): State<App>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(why): Body<Why>,
+) -> Result<Response, Problem> {
+    set_drained(&app, &name, &caller.actor_of(why.reason, query.is_dry()), true).await
+}
+
+/// Take tasks again
+#[utoipa::path(
+    post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node", security(("bearer" = ["admin"])),
+    params(("node" = String, Path, description = "Its name", max_length = 64), DryRunQuery),
+    request_body = Option<Why>,
+    responses((status = 202, body = NodeBody), (status = 404, body = Problem, content_type = "application/problem+json"))
+)]
+async fn undrain(
+    State(app): State<App>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(why): Body<Why>,
+) -> Result<Response, Problem> {
+    set_drained(&app, &name, &caller.actor_of(why.reason, query.is_dry()), false).await
+}
+
+async fn set_drained(app: &App, name: &str, actor: &Actor, drained: bool) -> Result<Response, Problem> {
+    let mut would = one(app, name).await?;
+    if app.service.is_shared() {
+        app.service.wish_drain(name, drained, actor).await?;
+    } else if app.front.is_drained() != drained {
+        let shown = |drained: bool| json!({ "drained": drained }).to_string();
+        let action = if drained { "node.drain" } else { "node.undrain" };
+        app.service.note_node(action, shown(!drained), shown(drained), actor).await?;
+        if !actor.rehearses {
+            app.front.set_drained(drained);
+            app.service.serve_tasks(drained);
+        }
+    }
+    if actor.rehearses {
+        would.state = body::wished(&would, drained);
+        return Ok(dry_run::would(&would)?);
+    }
+    Ok((StatusCode::ACCEPTED, Json(one(app, name).await?)).into_response())
+}

@@ -1,0 +1,104 @@
+//! Who may have a connection: so many in all, a share for each address, and a few more for whoever asks for the node's
+//! health.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::Limits;
+use windrow_core::network::Network;
+use crate::http::shares::{Shares, Taken};
+
+/// Connections beside the others, for health.
+const HEALTH_CONNECTIONS: u64 = 64;
+/// Those of one address.
+const HEALTH_PER_PEER: u64 = 8;
+
+/// See the module.
+pub(super) struct Places {
+    common: Arc<Shares<IpAddr>>,
+    health: Arc<Shares<IpAddr>>,
+    proxies: Vec<Network>,
+}
+
+/// A connection's place, until it is dropped.
+pub(super) struct Place {
+    _taken: Taken<IpAddr>,
+    is_for_health: bool,
+}
+
+impl Place {
+    /// Whether it is one of those that are kept for health.
+    pub(super) fn is_for_health(&self) -> bool {
+        self.is_for_health
+    }
+}
+
+impl Places {
+    pub(super) fn new(limits: &Limits) -> Places {
+        Places {
+            common: Shares::new(limits.connections.into(), limits.per_peer.into()),
+            health: Shares::new(HEALTH_CONNECTIONS, HEALTH_PER_PEER),
+            proxies: limits.proxies.clone(),
+        }
+    }
+
+    /// A place for a connection of this address; none when it, or everybody, has too many.
+    pub(super) fn take(&self, peer: IpAddr) -> Option<Place> {
+        let is_proxy = self.proxies.iter().any(|network| network.contains(peer.to_canonical()));
+        let peer = household(peer);
+        let common = self.common.take(peer, 1, is_proxy).map(|taken| (taken, false));
+        let (taken, is_for_health) =
+            common.or_else(|_| self.health.take(peer, 1, is_proxy).map(|taken| (taken, true))).ok()?;
+        Some(Place { _taken: taken, is_for_health })
+    }
+}
+
+/// What one client has: an IPv4 address, or a network of IPv6 addresses.
+fn household(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(proxies: &[&str]) -> Places {
+        let proxies = proxies.iter().map(|text| text.parse().expect(text)).collect();
+        Places::new(&Limits { connections: 6, per_peer: 2, proxies, ..Limits::default() })
+    }
+
+    fn taken(places: &Places, peer: &str, times: usize) -> Vec<Place> {
+        (0..times).filter_map(|_| places.take(peer.parse().expect(peer))).collect()
+    }
+
+    #[test]
+    fn an_address_has_its_share_and_a_few_more_for_health() {
+        let places = places(&[]);
+        let held = taken(&places, "192.0.2.1", 100);
+        let of = |health| held.iter().filter(|place| place.is_for_health() == health).count() as u64;
+        assert_eq!((of(false), of(true)), (2, HEALTH_PER_PEER));
+        assert!(taken(&places, "::ffff:192.0.2.1", 1).is_empty(), "it is the same address");
+        let other = taken(&places, "192.0.2.2", 1);
+        assert!(!other[0].is_for_health(), "others have theirs");
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_client() {
+        let places = places(&[]);
+        let mut held = taken(&places, "2001:db8::1", 1);
+        held.extend(taken(&places, "2001:db8::2", 2));
+        assert_eq!(held.iter().filter(|place| !place.is_for_health()).count(), 2);
+        assert!(!taken(&places, "2001:db8:0:1::1", 1)[0].is_for_health());
+    }
+
+    #[test]
+    fn a_trusted_proxy_has_no_share_but_what_there_is() {
+        let places = places(&["10.0.0.0/8"]);
+        let held = taken(&places, "10.1.2.3", 100);
+        assert_eq!(held.iter().filter(|place| !place.is_for_health()).count(), 6);
+        assert_eq!(held.len() as u64, 6 + HEALTH_CONNECTIONS);
+    }
+}

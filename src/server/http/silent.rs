@@ -1,0 +1,27 @@
+//! Nodes that an answer could not ask.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use windrow_engine::ports::peers::Silent;
+
+/// A node that has a part in this and gave no answer: of its part the answer has what is stored.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = SilentNode)]
+pub(super) struct SilentJson {
+    /// Its name.
+    pub(super) node: String,
+    /// Why it can't be asked.
+    pub(super) why: String,
+}
+
+impl From<&Silent> for SilentJson {
+    fn from(silent: &Silent) -> SilentJson {
+        SilentJson { node: silent.node.clone(), why: silent.why.clone() }
+    }
+}
+
+/// All of them.
+pub(super) fn silent(all: &[Silent]) -> Vec<SilentJson> {
+    all.iter().map(SilentJson::from).collect()
+}

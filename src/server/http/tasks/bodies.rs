@@ -1,0 +1,303 @@
+//! What is sent.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use utoipa::ToSchema;
+
+use super::settings::with_settings;
+use super::source::SourceBody;
+use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use windrow_core::task::Canary;
+use crate::http::body::{reason, some};
+use crate::service::task_change::TaskChange;
+use crate::service::task_create::TaskPlan;
+use crate::service::{FieldFault, ServiceError};
+
+/// The first items, run and settled before any other leaves.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CanaryBody {
+    /// How many.
+    #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
+    pub(super) items: u64,
+    /// `stop` (and wait for a start), or `continue` by itself if none was abandoned.
+    then: Option<CanaryThenBody>,
+}
+
+/// What follows a canary.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum CanaryThenBody {
+    /// Stop.
+    Stop,
+    /// Go on.
+    Continue,
+}
+
+impl CanaryBody {
+    pub(super) fn read(self) -> Result<Canary, ServiceError> {
+        use windrow_core::task::CanaryThen;
+        let items = std::num::NonZeroU64::new(self.items);
+        let then = match self.then {
+            Some(CanaryThenBody::Continue) => CanaryThen::Continue,
+            Some(CanaryThenBody::Stop) | None => CanaryThen::Stop,
+        };
+        let none = || ServiceError::invalid("/canary/items", "a canary has at least one item");
+        Ok(Canary { items: items.ok_or_else(none)?, then })
+    }
+}
+
+with_settings! {
+    /// A task to be made. `business` and `source` are needed.
+    CreateBody {
+        /// The business.
+        #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+        business: String,
+        /// Where its items come from.
+        #[serde(deserialize_with = "windrow_core::settings_serde::object")]
+        source: SourceBody,
+        /// Its name, unique within the business.
+        #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+        name: Option<String>,
+        /// Labels, to find it by.
+        #[serde(default, deserialize_with = "windrow_core::settings_serde::few_texts")]
+        labels: Option<BTreeMap<String, String>>,
+        /// Items left out at the head.
+        #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+        skip_first: Option<u64>,
+        /// What the handler is given, any JSON.
+        #[schema(value_type = Option<serde_json::Value>)]
+        params: Option<Box<RawValue>>,
+        /// Whether it goes with each call.
+        send_params: Option<bool>,
+        /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
+        #[schema(max_items = 4)]
+        limits: Option<Vec<String>>,
+        /// Parts that different nodes can own: a number, or `auto`.
+        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
+        /// Higher goes first.
+        priority: Option<i32>,
+        /// Not run before this time.
+        #[schema(format = "date-time")]
+        start_at: Option<String>,
+        /// Stopped at this time.
+        #[schema(format = "date-time")]
+        deadline: Option<String>,
+        /// The first items, run before any other.
+        #[serde(default, deserialize_with = "windrow_core::settings_serde::object_option")]
+        canary: Option<CanaryBody>,
+        /// Whether it starts at once.
+        start: Option<bool>,
+        /// Why, for the audit.
+        #[serde(default, deserialize_with = "reason")]
+        #[schema(max_length = 1000)]
+        reason: Option<String>,
+    }
+}
+
+with_settings! {
+    /// What a clone has that its origin doesn't; all else is the same, but for the name.
+    CloneBody {
+        /// Its name, unique within the business.
+        #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+        name: Option<String>,
+        /// Labels, to find it by.
+        #[serde(default, deserialize_with = "windrow_core::settings_serde::few_texts")]
+        labels: Option<BTreeMap<String, String>>,
+        /// Items left out at the head.
+        #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+        skip_first: Option<u64>,
+        /// What the handler is given, any JSON.
+        #[schema(value_type = Option<serde_json::Value>)]
+        params: Option<Box<RawValue>>,
+        /// Whether it goes with each call.
+        send_params: Option<bool>,
+        /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
+        #[schema(max_items = 4)]
+        limits: Option<Vec<String>>,
+        /// Parts that different nodes can own: a number, or `auto`.
+        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
+        /// Higher goes first.
+        priority: Option<i32>,
+        /// Not run before this time.
+        #[schema(format = "date-time")]
+        start_at: Option<String>,
+        /// Stopped at this time.
+        #[schema(format = "date-time")]
+        deadline: Option<String>,
+        /// The first items, run before any other.
+        #[serde(default, deserialize_with = "windrow_core::settings_serde::object_option")]
+        canary: Option<CanaryBody>,
+        /// Whether it starts at once.
+        start: Option<bool>,
+        /// Why, for the audit.
+        #[serde(default, deserialize_with = "reason")]
+        #[schema(max_length = 1000)]
+        reason: Option<String>,
+    }
+}
+
+with_settings! {
+    /// A change of a task: what is named is set, the rest stays.
+    EditBody {
+        /// Its name; null takes it away.
+        #[serde(default, deserialize_with = "some")]
+        #[schema(value_type = Option<String>, min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
+        name: Option<Option<String>>,
+        /// All its labels.
+        #[serde(default, deserialize_with = "windrow_core::settings_serde::few_texts")]
+        labels: Option<BTreeMap<String, String>>,
+        /// Higher goes first.
+        priority: Option<i32>,
+        /// Stopped at this time; null takes it away.
+        #[serde(default, deserialize_with = "some")]
+        #[schema(value_type = Option<String>, format = "date-time")]
+        deadline: Option<Option<String>>,
+        /// What the handler is given; only while it doesn't run.
+        #[schema(value_type = Option<serde_json::Value>)]
+        params: Option<Box<RawValue>>,
+        /// How many items; only while it doesn't run, and never fewer once it has.
+        #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+        total: Option<u64>,
+        /// Items left out at the head; only before it has run.
+        #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+        skip_first: Option<u64>,
+        /// Where its items come from; only before it has run.
+        #[serde(default, deserialize_with = "windrow_core::settings_serde::object_option")]
+        source: Option<SourceBody>,
+        /// Parts that different nodes can own: a number, or `auto`; only before it has run, and while it isn't queued.
+        #[schema(value_type = Option<crate::http::schema::NumberOrAuto>)]
+        shards: Option<windrow_core::settings::Auto<std::num::NonZeroU32>>,
+        /// Why, for the audit.
+        #[serde(default, deserialize_with = "reason")]
+        #[schema(max_length = 1000)]
+        reason: Option<String>,
+    }
+}
+
+/// A time as people send it.
+pub(super) fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
+    let refuse = || {
+        let fault = FieldFault::new(pointer, format!("{text:?} is no time"));
+        ServiceError::Invalid(vec![fault.advise("RFC 3339, such as 2026-11-20T17:02:11Z")])
+    };
+    let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| refuse())?;
+    let millis = time.unix_timestamp_nanos() / 1_000_000;
+    i64::try_from(millis).ok().filter(|millis| *millis >= 0).map(WallMs).ok_or_else(refuse)
+}
+
+pub(super) fn time_option(pointer: &str, text: Option<&String>) -> Result<Option<WallMs>, ServiceError> {
+    text.map(|text| time(pointer, text)).transpose()
+}
+
+fn raw(value: Option<&RawValue>) -> Option<String> {
+    value.map(|value| value.get().to_owned())
+}
+
+impl CreateBody {
+    /// The plan; the source is read apart.
+    pub(super) fn plan(&self, key: Option<String>) -> Result<TaskPlan, ServiceError> {
+        Ok(TaskPlan {
+            name: self.name.clone(),
+            labels: self.labels.clone(),
+            skip_first: self.skip_first.map(ItemIndex),
+            params: raw(self.params.as_deref()),
+            send_params: self.send_params,
+            limits: self.limits.clone(),
+            tuning: self.tuning(),
+            shards: self.shards,
+            priority: self.priority,
+            start_at: time_option("/start_at", self.start_at.as_ref())?,
+            deadline: time_option("/deadline", self.deadline.as_ref())?,
+            canary: self.canary.map(CanaryBody::read).transpose()?,
+            start: self.start.unwrap_or(false),
+            strict: false,
+            key,
+        })
+    }
+}
+
+impl CloneBody {
+    /// The plan.
+    pub(super) fn plan(&self, key: Option<String>) -> Result<TaskPlan, ServiceError> {
+        Ok(TaskPlan {
+            name: self.name.clone(),
+            labels: self.labels.clone(),
+            skip_first: self.skip_first.map(ItemIndex),
+            params: raw(self.params.as_deref()),
+            send_params: self.send_params,
+            limits: self.limits.clone(),
+            tuning: self.tuning(),
+            shards: self.shards,
+            priority: self.priority,
+            start_at: time_option("/start_at", self.start_at.as_ref())?,
+            deadline: time_option("/deadline", self.deadline.as_ref())?,
+            canary: self.canary.map(CanaryBody::read).transpose()?,
+            start: self.start.unwrap_or(false),
+            strict: false,
+            key,
+        })
+    }
+}
+
+impl EditBody {
+    /// The change, and why.
+    pub(super) fn change(self) -> Result<(TaskChange, Option<String>), ServiceError> {
+        let tuning = self.tuning();
+        let deadline = match &self.deadline {
+            None => None,
+            Some(text) => Some(time_option("/deadline", text.as_ref())?),
+        };
+        let change = TaskChange {
+            tuning,
+            name: self.name.map(Option::unwrap_or_default),
+            labels: self.labels,
+            priority: self.priority,
+            deadline,
+            params: raw(self.params.as_deref()),
+            total: self.total.map(ItemCount),
+            skip_first: self.skip_first.map(ItemIndex),
+            source: self.source.map(SourceBody::read).transpose()?,
+            shards: self.shards,
+            strict: false,
+        };
+        Ok((change, self.reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_create_reads_settings_and_keeps_parameters_as_they_were_written() {
+        let text = r#"{"business":"push","source":{"type":"range","total":3},"rate":"500/s","concurrency":256,
+"retry":{"max_attempts":5,"backoff":"1s..60s"},"params":{"b":1,"a":12345678901234567890123},
+"canary":{"items":100,"then":"continue"},"start_at":"2026-11-20T18:02:11.5+01:00"}"#;
+        let body: CreateBody = serde_json::from_str(text).expect("a sound body");
+        let plan = body.plan(None).expect("a sound plan");
+        assert_eq!(plan.params.as_deref(), Some(r#"{"b":1,"a":12345678901234567890123}"#));
+        assert_eq!(plan.start_at, Some(WallMs(1_795_194_131_500)));
+        assert_eq!(plan.tuning.max_attempts.map(std::num::NonZeroU32::get), Some(5));
+        assert_eq!(plan.canary.map(|canary| canary.items.get()), Some(100));
+        assert!(!plan.start && plan.name.is_none());
+        for wrong in [r#"{"business":"push","source":{"type":"range","total":3},"recover":{}}"#, "{}"] {
+            assert!(serde_json::from_str::<CreateBody>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn null_takes_away_and_silence_leaves() {
+        let change = |text| serde_json::from_str::<EditBody>(text).expect("sound").change().expect("sound").0;
+        let silent = change("{}");
+        assert_eq!((silent.name, silent.deadline), (None, None));
+        let taken = change(r#"{"name":null,"deadline":null}"#);
+        assert_eq!((taken.name.as_deref(), taken.deadline), (Some(""), Some(None)));
+    }
+}

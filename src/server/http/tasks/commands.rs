@@ -1,0 +1,344 @@
+//! The verbs of a task's life. A command that changes something is 202, one whose end is reached already 200.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::bodies::time;
+use super::warnings::PlanQuery;
+use super::{Answer, Steer, TaskJson, shown, would};
+use windrow_core::ids::{ItemCount, ItemIndex};
+use crate::http::App;
+use crate::http::body::{Body, Params, reason};
+use crate::http::dry_run::DryRunQuery;
+use crate::http::problem::Problem;
+use crate::service::ServiceError;
+use crate::service::tasks::{ReadyChange, StartHow, StopHow, Told};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(start))
+        .routes(routes!(stop))
+        .routes(routes!(cancel))
+        .routes(routes!(finish))
+        .routes(routes!(recover))
+        .routes(routes!(relocate))
+        .routes(routes!(ready))
+}
+
+async fn answer(app: &App, is_dry: bool, told: Told) -> Result<Response, ServiceError> {
+    if is_dry {
+        return would(app, told.task).await;
+    }
+    let status = if told.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok(shown(app, status, told.task).await)
+}
+
+/// Why, for the audit.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TaskReason)]
+pub(super) struct ReasonBody {
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(super) reason: Option<String>,
+}
+
+/// How a task starts.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct StartBody {
+    /// Not before this time; replaces the one that the task has.
+    #[schema(format = "date-time")]
+    start_at: Option<String>,
+    /// Now, whatever `start_at` the task has.
+    now: Option<bool>,
+    /// With `items`, it is the items that fail and no outage: as `judge_after: "0s"`, which it sets.
+    judge: Option<JudgeBody>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Whose fault failures without a verdict are.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum JudgeBody {
+    /// The items'.
+    Items,
+}
+
+/// Start a task, or let it go on.
+///
+/// After `canary_done` it goes on with the rest. A business that prepares itself is asked first.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/start", tag = "tasks", operation_id = "start_task", request_body = Option<StartBody>,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), PlanQuery),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was started already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed (strict)"),
+    )
+)]
+async fn start(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<PlanQuery>,
+    Body(body): Body<StartBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let at = match (&body.start_at, body.now) {
+        (Some(_), Some(true)) => {
+            return Err(ServiceError::invalid("/now", "it starts now or at a time, not both").into());
+        }
+        (Some(text), _) => Some(time("/start_at", text)?),
+        (None, Some(true)) => Some(app.service.now()),
+        (None, _) => None,
+    };
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let judges = matches!(body.judge, Some(JudgeBody::Items));
+    let how = StartHow { at, judges, strict: query.is_strict() };
+    let told = app.service.start_task(task.id, how, &actor).await?;
+    Ok(answer(&app, query.is_dry(), told).await?)
+}
+
+/// How a task stops.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct StopBody {
+    /// Without waiting for calls in flight: they are aborted, and may be made again later.
+    now: Option<bool>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Stop a task.
+///
+/// Nothing is dispatched any more; calls in flight may finish. A start lets it go on where it was.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/stop", tag = "tasks", operation_id = "stop_task", request_body = Option<StopBody>,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was stopping or stopped already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+    )
+)]
+async fn stop(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<StopBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let how = if body.now == Some(true) { StopHow::Now } else { StopHow::Drain };
+    let told =
+        app.service.stop_task(task.id, how, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told).await?)
+}
+
+/// End a task for good.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/cancel", tag = "tasks", operation_id = "cancel_task", request_body = Option<ReasonBody>,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cancelled already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+    )
+)]
+async fn cancel(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<ReasonBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let told = app.service.cancel_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told).await?)
+}
+
+/// Where a task ends early.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct FinishBody {
+    /// Items at or above this index that were not dispatched are excluded; without it, all that were not dispatched.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    total: Option<u64>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Finish a task early.
+///
+/// What was dispatched, and what lies below, still settles.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/finish", tag = "tasks", operation_id = "finish_task", request_body = Option<FinishBody>,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was cut there already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
+    )
+)]
+async fn finish(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<FinishBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let told = app.service.finish_task(task.id, body.total.map(ItemCount), &actor).await?;
+    Ok(answer(&app, query.is_dry(), told).await?)
+}
+
+/// Try a recovering task now.
+///
+/// Of a task that stays `finalizing` since its end doesn't add up, the end is proved again: once what its `status_text` names
+/// was mended.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/recover", tag = "tasks", operation_id = "recover_task", request_body = Option<ReasonBody>,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It is queued or runs"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state"),
+    )
+)]
+async fn recover(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<ReasonBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let told = app.service.recover_task(task.id, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told).await?)
+}
+
+/// Where a task goes on.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct MoveBody {
+    /// The node.
+    #[schema(min_length = 1, max_length = 64, examples("n2"))]
+    to: String,
+    /// Only this shard of it.
+    #[schema(minimum = 0, maximum = 4294967295_u64)]
+    shard: Option<u32>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Move a running task to another node.
+///
+/// Its owners let calls in flight end, save, and give their shards back; the node takes them. Nothing is done twice. If it
+/// hasn't taken them within 30 s, any node may.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/move", tag = "tasks", operation_id = "move_task", request_body = MoveBody,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["operator"])),
+    responses(
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "wrong-state, conflict"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+    )
+)]
+async fn relocate(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<MoveBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let actor = steer.caller.actor_of(body.reason, query.is_dry());
+    let (task, _) = app.service.move_task(task.id, body.shard, &body.to, &actor).await?;
+    Ok(answer(&app, query.is_dry(), Told { task, is_new: true }).await?)
+}
+
+/// What a business says when it is ready.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ReadyBody {
+    /// Which start it answers; a start token says it already.
+    start: Option<u32>,
+    /// How many items there are.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    total: Option<u64>,
+    /// How many of them are left out at the head.
+    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
+    skip_first: Option<u64>,
+    /// What the handler is given, any JSON.
+    #[schema(value_type = Option<serde_json::Value>)]
+    params: Option<Box<RawValue>>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// The business is ready for a start.
+///
+/// For a business that has a `prepare` hook and answered it with 202. An answer to an earlier start is refused.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/ready", tag = "tasks", operation_id = "ready_task", request_body = Option<ReadyBody>,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$"), DryRunQuery),
+    security(("bearer" = ["business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was ready already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "stale-start, wrong-state, conflict"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+    )
+)]
+async fn ready(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Params(query): Params<DryRunQuery>,
+    Body(body): Body<ReadyBody>,
+) -> Answer {
+    let task = steer.task(&app, &text).await?;
+    let change = ReadyChange {
+        start_no: steer.start.map(|start| start.start_no).or(body.start),
+        total: body.total.map(ItemCount),
+        skip_first: body.skip_first.map(ItemIndex),
+        params: body.params.map(|params| params.get().to_owned()),
+    };
+    let told =
+        app.service.task_ready(task.id, change, &steer.caller.actor_of(body.reason, query.is_dry())).await?;
+    Ok(answer(&app, query.is_dry(), told).await?)
+}

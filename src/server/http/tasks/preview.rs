@@ -1,0 +1,144 @@
+//! Previews: the handler is called with some items, nothing is recorded.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Steer;
+use super::warnings::WarningJson;
+use windrow_core::ids::ItemIndex;
+use crate::http::App;
+use crate::http::body::{Body, reason};
+use crate::http::problem::Problem;
+use crate::service::ServiceError;
+use crate::service::task_preview::{ITEMS_MAX, PreviewedItem};
+
+/// Items of a preview that names none.
+const ITEMS_DEFAULT: u64 = 3;
+
+/// The longest list of indexes: a hundred of the largest. Unit: bytes.
+const INDEXES_BYTES_MAX: usize = 4000;
+
+/// Which items.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PreviewBody {
+    /// Their indexes, such as `0,17,999`, `5..9` (without 9) or `5-8`; the first three if none is named.
+    #[schema(min_length = 1, max_length = 4000)]
+    indexes: Option<String>,
+    /// Why, for the node's log.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    #[allow(dead_code, reason = "every write takes it; a preview changes nothing that an audit would show")]
+    reason: Option<String>,
+}
+
+/// What the handler said.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PreviewReply {
+    /// Item by item, in the order asked for.
+    items: Vec<PreviewJson>,
+    /// What of the task would not come about as it was wished.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningJson>,
+}
+
+/// What the handler said of an item.
+#[derive(Debug, Serialize, ToSchema)]
+struct PreviewJson {
+    /// The item.
+    index: u64,
+    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` (the contract is broken) or `not_called`.
+    #[schema(value_type = String)]
+    result: &'static str,
+    /// Why, unless it went well.
+    code: Option<String>,
+    /// The same in words.
+    message: Option<String>,
+    /// How long the call took.
+    latency_seconds: f64,
+}
+
+impl From<PreviewedItem> for PreviewJson {
+    fn from(item: PreviewedItem) -> PreviewJson {
+        let (code, message) =
+            item.failure.map(|failure| (failure.code.into_owned(), failure.message)).unzip();
+        let latency_seconds = item.took.as_secs_f64();
+        PreviewJson { index: item.index.0, result: item.result, code, message, latency_seconds }
+    }
+}
+
+/// Call the handler with some items of a task.
+///
+/// The handler is told that it is a preview. Nothing is recorded and nothing is tried again.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/preview", tag = "tasks", operation_id = "preview_task", request_body = Option<PreviewBody>,
+    params(("task" = String, Path, description = "Its number", pattern = "^t[1-9][0-9]{0,18}$")),
+    security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = PreviewReply),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "conflict"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "validation-failed"),
+    )
+)]
+pub(super) async fn preview(
+    State(app): State<App>,
+    steer: Steer,
+    Path(text): Path<String>,
+    Body(body): Body<PreviewBody>,
+) -> Result<Json<PreviewReply>, Problem> {
+    let task = steer.task(&app, &text).await?;
+    let items: Vec<ItemIndex> = match &body.indexes {
+        Some(text) => chosen(text)?,
+        None => (0..ITEMS_DEFAULT.min(task.total.0)).map(ItemIndex).collect(),
+    };
+    let seen = app.service.preview(&task, &items).await?;
+    let warnings = WarningJson::all(app.service.warnings(&task).await);
+    Ok(Json(PreviewReply { items: seen.into_iter().map(PreviewJson::from).collect(), warnings }))
+}
+
+/// The indexes that a text names, in its order.
+fn chosen(text: &str) -> Result<Vec<ItemIndex>, ServiceError> {
+    let refuse = |why: String| ServiceError::invalid("/indexes", why);
+    if text.len() > INDEXES_BYTES_MAX {
+        return Err(refuse(format!("it is longer than {INDEXES_BYTES_MAX} characters")));
+    }
+    let mut found = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let bad = || refuse(format!("{part:?} names no item; try 0,17,999 or 5..9"));
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| bad());
+        let (first, end) = match (part.split_once(".."), part.split_once('-')) {
+            (Some((first, end)), _) => (number(first)?, number(end)?),
+            (None, Some((first, last))) => (number(first)?, number(last)?.checked_add(1).ok_or_else(bad)?),
+            (None, None) => (number(part)?, number(part)?.checked_add(1).ok_or_else(bad)?),
+        };
+        if first >= end {
+            return Err(bad());
+        }
+        if end - first > (ITEMS_MAX - found.len()) as u64 {
+            return Err(refuse(format!("a preview has at most {ITEMS_MAX} items")));
+        }
+        found.extend((first..end).map(ItemIndex));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_lists_and_ranges_of_at_most_a_hundred() {
+        let of = |text| chosen(text).map(|items| items.iter().map(|item| item.0).collect::<Vec<_>>());
+        assert_eq!(of("17, 0,5..8"), Ok(vec![17, 0, 5, 6, 7]));
+        assert_eq!(of("5-8"), Ok(vec![5, 6, 7, 8]));
+        assert_eq!(of("0..100").map(|items| items.len()), Ok(100));
+        for wrong in
+            ["", "a", "0..101", "3..3", "9-5", "1,,2", "18446744073709551615", "0..100,1", &"0".repeat(4001)]
+        {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What is asked in the query of a GET, and counts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::bodies::time_option;
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::Status;
+use windrow_core::settings_text::parse_span;
+use windrow_engine::ports::task_list::TaskFilter;
+use crate::service::{FieldFault, ServiceError};
+
+/// The longest wait for a change. (Proxies cut what takes longer.)
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Which tasks, and which page of them.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListQuery {
+    /// Of this business.
+    #[param(pattern = "^[a-z0-9-]{1,40}$")]
+    business: Option<String>,
+    /// Of this name.
+    #[param(max_length = 128)]
+    name: Option<String>,
+    /// Of one of these statuses, separated by commas.
+    #[param(max_length = 200)]
+    status: Option<String>,
+    /// With this label, `key:value`.
+    #[param(max_length = 400, pattern = "^[^:]+:")]
+    label: Option<String>,
+    /// Whose name or business contains this.
+    #[param(max_length = 128)]
+    q: Option<String>,
+    /// Made at or after.
+    #[param(format = "date-time")]
+    created_after: Option<String>,
+    /// Made before.
+    #[param(format = "date-time")]
+    created_before: Option<String>,
+    /// Redrives of this task.
+    #[param(pattern = "^t[1-9][0-9]{0,17}$")]
+    parent: Option<String>,
+    /// `-id` is the newest first, `id` the oldest.
+    #[param(pattern = "^-?(id|created)$")]
+    sort: Option<String>,
+    /// Tasks of the page.
+    #[param(minimum = 1, maximum = 500)]
+    pub(super) limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    #[param(max_length = 200)]
+    pub(super) cursor: Option<String>,
+}
+
+impl ListQuery {
+    /// Which tasks.
+    pub(super) fn filter(&self) -> Result<TaskFilter, ServiceError> {
+        let status = |word: &str| {
+            Status::parse(word.trim()).ok_or_else(|| {
+                let known: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+                let fault = FieldFault::new("status", format!("{word:?} is no status"));
+                ServiceError::Invalid(vec![fault.advise(known.join(", "))])
+            })
+        };
+        let statuses = self.status.as_deref().map(|text| text.split(',').map(status).collect());
+        let label = self.label.as_deref().map(|text| {
+            let pair = text.split_once(':').map(|(key, value)| (key.to_owned(), value.to_owned()));
+            pair.ok_or_else(|| ServiceError::invalid("label", "a label is asked for as key:value"))
+        });
+        let parent = self.parent.as_deref().map(|text| {
+            let id: Result<TaskId, _> = text.parse();
+            id.map_err(|error| ServiceError::invalid("parent", error.to_string()))
+        });
+        let oldest_first = match self.sort.as_deref() {
+            None | Some("-id" | "-created") => false,
+            Some("id" | "created") => true,
+            Some(other) => {
+                return Err(ServiceError::invalid("sort", format!("{other:?} is neither id nor -id")));
+            }
+        };
+        Ok(TaskFilter {
+            business: self.business.clone(),
+            name: self.name.clone(),
+            statuses: statuses.unwrap_or_else(|| Ok(Vec::new()))?,
+            label: label.transpose()?,
+            text: self.q.clone().filter(|text| !text.is_empty()),
+            created_after: time_option("created_after", self.created_after.as_ref())?,
+            created_before: time_option("created_before", self.created_before.as_ref())?,
+            parent: parent.transpose()?,
+            oldest_first,
+        })
+    }
+}
+
+/// How long to wait for a change of which tag.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ShowQuery {
+    /// Wait so long, at most `60s`, for another tag than `unless`.
+    #[param(pattern = "^[0-9]{1,5}(ms|s)$")]
+    wait: Option<String>,
+    /// The tag that is known already.
+    #[param(max_length = 40)]
+    unless: Option<String>,
+}
+
+impl ShowQuery {
+    /// The patience, and the version that is known.
+    pub(super) fn read(&self) -> Result<(Duration, Option<u64>), ServiceError> {
+        let wait = match self.wait.as_deref().map(parse_span) {
+            None => Duration::ZERO,
+            Some(Ok(span)) => span.min(WAIT_MAX),
+            Some(Err(error)) => return Err(ServiceError::invalid("wait", error.to_string())),
+        };
+        // A tag that no answer had is simply another one: the answer comes at once.
+        let version = self.unless.as_deref().and_then(|text| text.trim().trim_matches('"').parse().ok());
+        Ok((wait, version))
+    }
+}
+
+/// How many tasks have each status.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CountsJson {
+    /// By status.
+    counts: BTreeMap<&'static str, u64>,
+    /// A number that is as high as this may be higher.
+    counted_up_to: u32,
+}
+
+impl CountsJson {
+    /// The numbers.
+    pub(super) fn new(counted_up_to: u32, counts: &[(Status, u64)]) -> CountsJson {
+        let counts = counts.iter().map(|(status, number)| (status.as_str(), *number)).collect();
+        CountsJson { counts, counted_up_to }
+    }
+}

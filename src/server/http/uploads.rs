@@ -1,0 +1,320 @@
+//! `/v1/uploads`: sources that are sent here.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Json;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::App;
+use super::access::Caller;
+use super::body::Params;
+use super::failures::json;
+use super::problem::{Problem, Slug};
+use super::seen_task::path_param;
+use super::time::rfc3339;
+use windrow_core::access::Role;
+use windrow_engine::ports::source_desk::{Received, RowFormat, SourceRequest};
+use windrow_engine::ports::uploads::{Upload, UploadId, UploadState};
+use crate::service::ServiceError;
+
+/// What there are only so many of.
+const PLACES: &str = "places for uploads (http.max_uploads)";
+
+/// The routes of this resource.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(show, discard))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct UploadParams {
+    /// Between the fields of a CSV: one ASCII character, or `tab`.
+    #[param(max_length = 3, default = ",")]
+    delimiter: Option<String>,
+    /// Whether the first row of a CSV names its columns.
+    #[param(default = true)]
+    header: Option<bool>,
+    /// Around the fields of a CSV: one ASCII character, or `none` to read quotes as text.
+    #[param(max_length = 4, default = "\"")]
+    quote: Option<String>,
+}
+
+/// An upload.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct UploadBody {
+    /// Its name, for the `source` of a task.
+    id: String,
+    /// `open` while bytes are missing, else `ready`.
+    #[schema(value_type = String)]
+    state: &'static str,
+    /// `csv` or `ndjson`.
+    kind: String,
+    /// Size. Unit: bytes.
+    bytes: u64,
+    /// Rows, which are items; only when ready.
+    rows: Option<u64>,
+    /// The columns of a CSV; only when ready.
+    columns: Vec<String>,
+    /// The first rows; only when ready.
+    sample: Value,
+    /// SHA-256 of all bytes; only when ready.
+    sha256: Option<String>,
+    /// When it began.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// When a task took it; one that none takes is removed after 24 hours.
+    #[schema(format = DateTime)]
+    used_at: Option<String>,
+    /// What the business may store; only of its own uploads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota: Option<QuotaBody>,
+}
+
+/// What the uploads of a business may take, those that its tasks have included (`http.upload_quota`).
+#[derive(Debug, Serialize, ToSchema)]
+struct QuotaBody {
+    /// All of it. Unit: bytes.
+    bytes: u64,
+    /// What is taken now. Unit: bytes.
+    stored: u64,
+    /// Once little is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+/// From which part of its quota on a business is warned. Unit: percent.
+const WARNED_FROM: u128 = 80;
+
+impl QuotaBody {
+    fn new((stored, bytes): (u64, u64)) -> QuotaBody {
+        let percent = u128::from(stored) * 100 / u128::from(bytes.max(1));
+        let warning = || {
+            format!(
+                "{percent} % of what the business may store is taken; beyond it uploads are refused: DELETE what no task needs"
+            )
+        };
+        QuotaBody { bytes, stored, warning: (percent >= WARNED_FROM).then(warning) }
+    }
+}
+
+async fn shown(app: &App, SeenUpload(upload, received): SeenUpload) -> Result<UploadBody, ServiceError> {
+    let quota = app.service.upload_room(&upload.created_by).await?.map(QuotaBody::new);
+    if let Some(warning) = quota.as_ref().and_then(|quota| quota.warning.as_deref()) {
+        tracing::warn!(sender = upload.created_by, warning, "little room is left for uploads");
+    }
+    Ok(face(upload, received, quota))
+}
+
+fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) -> UploadBody {
+    let (rows, columns) = received.map_or((None, Vec::new()), |found| (Some(found.rows), found.columns));
+    UploadBody {
+        id: upload.id.to_string(),
+        state: match upload.state {
+            UploadState::Open => "open",
+            UploadState::Ready => "ready",
+        },
+        kind: upload.kind,
+        bytes: upload.bytes,
+        rows,
+        columns,
+        sample: upload.sample.as_deref().map(json).unwrap_or_default(),
+        sha256: upload.sha256,
+        created_at: rfc3339(upload.created_at),
+        used_at: upload.used_at.map(rfc3339),
+        quota,
+    }
+}
+
+/// Upload items.
+///
+/// Takes in a CSV or NDJSON of any size up to `http.upload_limit`, and counts and checks its rows meanwhile.
+#[utoipa::path(
+    post, path = "/v1/uploads", tag = "uploads", operation_id = "create_upload",
+    security(("bearer" = ["operator", "business"])),
+    params(UploadParams),
+    request_body(content((String = "text/csv"), (String = "application/x-ndjson")), description = "The rows"),
+    responses(
+        (status = 201, body = UploadBody, headers(("location" = String, description = "The upload"))),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json"),
+        (status = 413, body = Problem, content_type = "application/problem+json"),
+        (status = 415, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+        (status = 429, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<UploadParams>,
+    request: Request,
+) -> Result<impl IntoResponse, Problem> {
+    let who = caller.account();
+    let _place = app.front.uploads.take(who.clone(), 1, false).map_err(|full| full.problem(PLACES))?;
+    let Some(format) = row_format(&params, request.headers())? else {
+        let text = "an upload is text/csv or application/x-ndjson, as its Content-Type says";
+        return Err(Problem::new(Slug::UnsupportedMediaType, text));
+    };
+    refuse_long(&app, request.headers())?;
+    let broken = AtomicBool::new(false);
+    let body = request.into_body().into_data_stream().map(|chunk| {
+        chunk.map_err(|error| {
+            broken.store(true, Ordering::Relaxed);
+            tracing::debug!(%error, "an upload broke off");
+            "the connection broke off".to_owned()
+        })
+    });
+    let received = app.service.upload(&format, &who, body.boxed()).await;
+    let received = match received {
+        Err(_) if broken.load(Ordering::Relaxed) => {
+            return Err(Problem::new(Slug::InvalidRequest, "the body broke off before its end"));
+        }
+        received => received?,
+    };
+    let (upload, _) = app.service.show_upload(received.id).await?;
+    let location = format!("/v1/uploads/{}", received.id);
+    let seen = SeenUpload(upload, Some(received));
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&app, seen).await?)))
+}
+
+/// Makes a source the caller's. A business may make tasks of its own uploads only; of others' it doesn't even learn that
+/// they are there. What it may fetch is guarded.
+///
+/// # Errors
+/// As if there were no such upload.
+pub(super) async fn judge_source(
+    app: &App,
+    caller: &Caller,
+    source: &mut SourceRequest,
+) -> Result<(), ServiceError> {
+    let is_business = caller.role == Role::Business;
+    if let SourceRequest::Url { is_guarded, .. } = source {
+        *is_guarded = is_business;
+    }
+    let SourceRequest::Upload { upload } = source else { return Ok(()) };
+    if !is_business {
+        return Ok(());
+    }
+    match app.service.show_upload(*upload).await {
+        // A start token is for its task; uploads are its business's.
+        Ok((found, _)) if found.created_by == caller.account() && caller.task.is_none() => Ok(()),
+        Ok(_) | Err(ServiceError::NotFound { .. }) => {
+            let text = format!("{upload} isn't there; upload it (again)");
+            Err(ServiceError::unprocessable("/source", text))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
+    let limit = app.service.config().http.upload_limit;
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    match length.and_then(|text| text.parse::<u64>().ok()) {
+        Some(bytes) if bytes > limit.0 => {
+            Err(ServiceError::TooLarge(format!("the body has {bytes} bytes; http.upload_limit is {limit}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How the body becomes rows; none for a body of another type.
+fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match kind.as_str() {
+        "text/csv" => return csv_format(params).map(Some),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {}
+        _ => return Ok(None),
+    }
+    if params.delimiter.is_some() || params.header.is_some() || params.quote.is_some() {
+        let text = "delimiter, header and quote say how a CSV is read; this is NDJSON";
+        return Err(ServiceError::invalid("query", text));
+    }
+    Ok(Some(RowFormat::Ndjson))
+}
+
+fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
+    let one = |name: &str, text: &str| {
+        let mut chars = text.chars();
+        match (chars.next(), chars.next()) {
+            (Some(c), None) if c.is_ascii() && !matches!(c, '\n' | '\r' | '\0') => Ok(c),
+            _ => Err(ServiceError::invalid(name, format!("{text:?} is not one ASCII character"))),
+        }
+    };
+    let delimiter = match params.delimiter.as_deref() {
+        None => ',',
+        Some("tab") => '\t',
+        Some(text) => one("delimiter", text)?,
+    };
+    let quote = match params.quote.as_deref() {
+        None => Some('"'),
+        Some("none") => None,
+        Some(text) => Some(one("quote", text)?),
+    };
+    if quote == Some(delimiter) {
+        return Err(ServiceError::invalid("quote", "it can't be both delimiter and quote"));
+    }
+    Ok(RowFormat::Csv { delimiter, header: params.header.unwrap_or(true), quote })
+}
+
+/// The upload of the path, which the caller may see.
+struct SeenUpload(Upload, Option<Received>);
+
+impl FromRequestParts<App> for SeenUpload {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<SeenUpload, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        let text = path_param(parts, app, "u").await?;
+        let missing = || ServiceError::NotFound { what: "upload", name: text.clone() };
+        let id: UploadId = text.parse().map_err(|_| missing())?;
+        let (upload, received) = app.service.show_upload(id).await?;
+        if caller.role == Role::Business && upload.created_by != caller.account() {
+            return Err(missing().into());
+        }
+        Ok(SeenUpload(upload, received))
+    }
+}
+
+/// Show an upload.
+#[utoipa::path(
+    get, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "show_upload",
+    security(("bearer" = ["viewer", "business"])),
+    params(("u" = String, Path, description = "The upload", pattern = "^u[1-9][0-9]{0,17}$", example = "u7")),
+    responses(
+        (status = 200, body = UploadBody),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn show(State(app): State<App>, seen: SeenUpload) -> Result<Json<UploadBody>, Problem> {
+    Ok(Json(shown(&app, seen).await?))
+}
+
+/// Remove an upload.
+///
+/// One that a task took stays with its task.
+#[utoipa::path(
+    delete, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "discard_upload",
+    security(("bearer" = ["operator", "business"])),
+    params(("u" = String, Path, description = "The upload", pattern = "^u[1-9][0-9]{0,17}$", example = "u7")),
+    responses(
+        (status = 204),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn discard(State(app): State<App>, SeenUpload(upload, _): SeenUpload) -> Result<StatusCode, Problem> {
+    app.service.discard_upload(upload.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

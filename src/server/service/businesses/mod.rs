@@ -1,0 +1,355 @@
+//! Businesses: register, look, edit, archive, rotate the secret, look back.
+//!
+//! - What is stored was validated as a whole, whatever small part of it was changed.
+//! - A secret is shown once, when it is made; after that only the vault and the calls know it.
+//! - Every change carries the revision that it was made from: two at once can't undo one another.
+
+mod revisions;
+mod validate;
+mod written;
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+pub use self::revisions::{Difference, Revision};
+pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
+pub use self::written::{BusinessBody, MASK};
+use super::{FieldFault, Service, ServiceError, merge_patch};
+use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::business_store::{Business, BusinessChange, BusinessError};
+use windrow_engine::ports::hook::{CheckLine, CheckResult};
+use windrow_engine::ports::task_store::Actor;
+
+/// How often a change without an expected revision is made again because another one came first.
+const TRIES: u32 = 4;
+
+/// A business, and its new signing secret, which is shown this one time.
+#[derive(Clone)]
+pub struct WithSecret {
+    /// The business.
+    pub business: Business,
+    /// `whsec_…`
+    pub secret: String,
+}
+
+impl Service {
+    /// Registers a business. Unless `skip_check`, its handler is called with pings first, but not in a
+    /// rehearsal.
+    ///
+    /// # Errors
+    /// `Unprocessable` with every fault; `CheckFailed` with the report; `NameTaken`.
+    pub async fn register_business(
+        &self,
+        body: &BusinessBody,
+        skip_check: bool,
+        actor: &Actor,
+    ) -> Result<WithSecret, ServiceError> {
+        let secret = signing_secret()?;
+        let headers = given_headers(body, &BTreeMap::new())?;
+        let secrets = BusinessSecrets::new(secret.clone(), headers);
+        self.refuse_faults(body, &secrets).await?;
+        let (slug, spec, now) = (&body.name, body.spec(), self.now());
+        if self.parts.businesses.business(slug).await?.is_some() {
+            return Err(BusinessError::Taken(slug.clone()).into());
+        }
+        let sealed = self.seal(slug, &secrets);
+        if !skip_check && !actor.rehearses {
+            let tentative = tentative(slug, spec.clone(), sealed.clone(), now);
+            refuse_failed(&self.parts.handlers.check(&tentative).await)?;
+        }
+        let business = self.parts.businesses.register(slug, &spec, Some(sealed), actor, now).await?;
+        if !actor.rehearses {
+            tracing::info!(business = slug, by = actor.name, "business registered");
+        }
+        Ok(WithSecret { business, secret })
+    }
+
+    /// A business by its slug.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn business(&self, slug: &str) -> Result<Business, ServiceError> {
+        let found = self.parts.businesses.business(slug).await?;
+        found.ok_or_else(|| BusinessError::NotFound(slug.to_owned()).into())
+    }
+
+    /// Businesses in the order of their slugs.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn businesses(
+        &self,
+        archived: bool,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Business>, ServiceError> {
+        Ok(self.parts.businesses.businesses(archived, after, limit).await?)
+    }
+
+    /// Changes a business by a merge-patch over its written form; with `expected` only while it has that revision.
+    /// A patch that changes nothing makes no revision.
+    ///
+    /// # Errors
+    /// `Invalid` for members that don't exist, `Unprocessable` with every fault, `EtagMismatch`, `NotFound`.
+    pub async fn edit_business(
+        &self,
+        slug: &str,
+        patch: &Value,
+        expected: Option<u64>,
+        actor: &Actor,
+    ) -> Result<Business, ServiceError> {
+        for _ in 0..TRIES {
+            match self.try_edit(slug, patch, expected, actor).await {
+                Err(ServiceError::EtagMismatch(_)) if expected.is_none() => {}
+                outcome => return outcome,
+            }
+        }
+        Err(changing_too_fast(slug))
+    }
+
+    async fn try_edit(
+        &self,
+        slug: &str,
+        patch: &Value,
+        expected: Option<u64>,
+        actor: &Actor,
+    ) -> Result<Business, ServiceError> {
+        let before = self.business(slug).await?;
+        let body = patched(&before, patch)?;
+        let known = self.unseal(&before)?;
+        let headers = given_headers(&body, &known.headers)?;
+        let secrets_changed = headers != known.headers;
+        let secrets = known.with_headers(headers);
+        self.refuse_faults(&body, &secrets).await?;
+        if let Some(expected) = expected.filter(|expected| *expected != before.revision) {
+            return Err(BusinessError::Changed { expected, found: before.revision }.into());
+        }
+        let spec = body.spec();
+        if spec == before.spec && !secrets_changed {
+            return Ok(before);
+        }
+        let change = BusinessChange {
+            spec: Some(spec),
+            sealed: secrets_changed.then(|| self.seal(slug, &secrets)),
+            archived: None,
+        };
+        self.change(&before, &change, "business.edit", actor).await
+    }
+
+    /// Hides a business, or shows it again; one that is so already is left as it is. An archived business takes no
+    /// new tasks; those it has go on.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn archive_business(
+        &self,
+        slug: &str,
+        archived: bool,
+        actor: &Actor,
+    ) -> Result<Business, ServiceError> {
+        let action = if archived { "business.archive" } else { "business.unarchive" };
+        for _ in 0..TRIES {
+            let before = self.business(slug).await?;
+            if before.archived_at.is_some() == archived {
+                return Ok(before);
+            }
+            let change = BusinessChange { archived: Some(archived), ..BusinessChange::default() };
+            match self.change(&before, &change, action, actor).await {
+                Err(ServiceError::EtagMismatch(_)) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(changing_too_fast(slug))
+    }
+
+    /// Gives a business a new signing secret; the one before it stays valid for a day.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn rotate_secret(&self, slug: &str, actor: &Actor) -> Result<WithSecret, ServiceError> {
+        let secret = signing_secret()?;
+        for _ in 0..TRIES {
+            let before = self.business(slug).await?;
+            let secrets = self.unseal(&before)?.rotated(secret.clone(), self.now());
+            let sealed = Some(self.seal(slug, &secrets));
+            let change = BusinessChange { sealed, ..BusinessChange::default() };
+            match self.change(&before, &change, "business.rotate_secret", actor).await {
+                Ok(business) => return Ok(WithSecret { business, secret }),
+                Err(ServiceError::EtagMismatch(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(changing_too_fast(slug))
+    }
+
+    /// Calls a business with pings and says how it keeps to the contract.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn check_business(&self, slug: &str) -> Result<Vec<CheckLine>, ServiceError> {
+        let business = self.business(slug).await?;
+        Ok(self.parts.handlers.check(&business).await)
+    }
+
+    /// What was changed of a business, newest first.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn business_revisions(
+        &self,
+        slug: &str,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Revision>, ServiceError> {
+        self.business(slug).await?;
+        let entries = self.parts.businesses.business_revisions(slug, before, limit).await?;
+        Ok(entries.into_iter().map(Revision::from).collect())
+    }
+
+    async fn change(
+        &self,
+        before: &Business,
+        change: &BusinessChange,
+        action: &str,
+        actor: &Actor,
+    ) -> Result<Business, ServiceError> {
+        let (slug, revision) = (&before.slug, Some(before.revision));
+        let now = self.now();
+        let changed =
+            self.parts.businesses.change_business(slug, revision, change, action, actor, now).await?;
+        if actor.rehearses {
+            return Ok(changed);
+        }
+        self.parts.handlers.refresh(&changed);
+        if changed.spec.limits != before.spec.limits {
+            self.supervisor().limits_changed();
+        }
+        tracing::info!(
+            business = slug,
+            action,
+            by = actor.name,
+            revision = changed.revision,
+            "business changed"
+        );
+        Ok(changed)
+    }
+
+    async fn refuse_faults(
+        &self,
+        body: &BusinessBody,
+        secrets: &BusinessSecrets,
+    ) -> Result<(), ServiceError> {
+        let mut faults = validate::faults(body, secrets, &self.config(), &*self.parts.handlers);
+        faults.extend(self.faults_of_names("/limits/named", &body.limits.named, None).await?);
+        if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
+    }
+
+    fn seal(&self, slug: &str, secrets: &BusinessSecrets) -> Vec<u8> {
+        self.parts.vault.seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
+    }
+
+    fn unseal(&self, business: &Business) -> Result<BusinessSecrets, ServiceError> {
+        let Some(sealed) = &business.sealed else { return Ok(BusinessSecrets::default()) };
+        let opened = self.parts.vault.open(&BusinessSecrets::place(&business.slug), sealed);
+        let opened = opened.map_err(|why| ServiceError::Conflict {
+            detail: format!("{}: {why}", business.slug),
+            advice: "give the node its key back; without it register the business anew under another name"
+                .to_owned(),
+        })?;
+        let secrets = BusinessSecrets::from_bytes(&opened);
+        secrets.ok_or_else(|| ServiceError::Internal(format!("{}: its secrets are not ours", business.slug)))
+    }
+}
+
+/// The business after a merge-patch, as it would be written.
+fn patched(before: &Business, patch: &Value) -> Result<BusinessBody, ServiceError> {
+    let mut value = BusinessBody::of(&before.slug, &before.spec).to_json();
+    if !patch.is_object() {
+        return Err(ServiceError::invalid("", "a change is a JSON object of the members to change"));
+    }
+    merge_patch::apply(&mut value, patch);
+    let body = BusinessBody::from_json(value)?;
+    if body.name != before.slug {
+        let fault = FieldFault::new("/name", "the name of a business never changes: URLs and tasks hold it");
+        return Err(ServiceError::Unprocessable(vec![fault.advise("register another business")]));
+    }
+    Ok(body)
+}
+
+/// The values of secret headers: those given, and for a [`MASK`] the one that is stored.
+fn given_headers(
+    body: &BusinessBody,
+    known: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, ServiceError> {
+    let mut headers = BTreeMap::new();
+    for (name, value) in &body.secret_headers {
+        let value = if value == MASK { known.get(name) } else { Some(value) };
+        let value = value.cloned().ok_or_else(|| {
+            let pointer = format!("/secret_headers/{}", name.replace('~', "~0").replace('/', "~1"));
+            ServiceError::unprocessable(
+                pointer,
+                format!("{MASK} stands for a stored value, and there is none"),
+            )
+        })?;
+        headers.insert(name.clone(), value);
+    }
+    Ok(headers)
+}
+
+/// A business that isn't stored yet, for a check.
+fn tentative(
+    slug: &str,
+    spec: windrow_core::business::BusinessSpec,
+    sealed: Vec<u8>,
+    now: WallMs,
+) -> Business {
+    Business {
+        id: 0,
+        slug: slug.to_owned(),
+        spec,
+        sealed: Some(sealed),
+        revision: 0,
+        archived_at: None,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+fn refuse_failed(report: &[CheckLine]) -> Result<(), ServiceError> {
+    let failed: Vec<&CheckLine> = report.iter().filter(|line| line.result == CheckResult::Fail).collect();
+    let Some(first) = failed.first() else { return Ok(()) };
+    let more = if failed.len() > 1 { format!(" ({} checks failed)", failed.len()) } else { String::new() };
+    Err(ServiceError::CheckFailed {
+        detail: format!("{}: {}{more}", first.check, first.detail),
+        report: report_json(report),
+    })
+}
+
+/// A report as JSON: a list of `{check, result, detail, try}`.
+pub fn report_json(report: &[CheckLine]) -> Value {
+    let line = |line: &CheckLine| {
+        serde_json::json!({
+            "check": line.check, "result": line.result.as_str(), "detail": line.detail, "try": line.advice,
+        })
+    };
+    report.iter().map(line).collect()
+}
+
+/// `whsec_` and 32 random bytes.
+fn signing_secret() -> Result<String, ServiceError> {
+    Ok(format!("whsec_{}", STANDARD.encode(super::tokens::random()?)))
+}
+
+pub(super) fn changing_too_fast(slug: &str) -> ServiceError {
+    ServiceError::Conflict {
+        detail: format!("{slug} is being changed by others all the time"),
+        advice: "send it again".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

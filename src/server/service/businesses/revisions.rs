@@ -1,0 +1,130 @@
+//! What was changed of a business, member by member.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::written::BusinessBody;
+use windrow_core::business::BusinessSpec;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::business_store::BusinessRevision;
+
+/// One change of a business.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision {
+    /// The row of the audit; grows.
+    pub id: i64,
+    /// The revision that the change made; none where the entry doesn't tell.
+    pub revision: Option<u64>,
+    /// When.
+    pub at: WallMs,
+    /// By whom.
+    pub actor: String,
+    /// From where.
+    pub source: String,
+    /// What, e.g. `business.edit`.
+    pub action: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// Each member that changed.
+    pub diff: Vec<Difference>,
+    /// Whether a secret changed.
+    pub secrets_changed: bool,
+}
+
+/// A member that changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Which, as a JSON pointer into the written form.
+    pub pointer: String,
+    /// What it was; none where it wasn't there.
+    pub from: Option<Value>,
+    /// What it is; none where it is gone.
+    pub to: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Recorded {
+    slug: String,
+    revision: u64,
+    #[serde(default)]
+    archived: bool,
+    #[serde(default)]
+    secrets_changed: bool,
+    spec: BusinessSpec,
+}
+
+impl Recorded {
+    fn read(text: Option<&String>) -> Option<Recorded> {
+        text.and_then(|text| serde_json::from_str(text).ok())
+    }
+
+    fn written(&self) -> Value {
+        let mut written = BusinessBody::of(&self.slug, &self.spec).to_json();
+        written["archived"] = Value::Bool(self.archived);
+        written
+    }
+}
+
+impl From<BusinessRevision> for Revision {
+    fn from(entry: BusinessRevision) -> Revision {
+        let before = Recorded::read(entry.before.as_ref());
+        let after = Recorded::read(entry.after.as_ref());
+        let mut diff = Vec::new();
+        if let Some(after) = &after {
+            let nothing = || Value::Object(serde_json::Map::new());
+            let before = before.as_ref().map_or_else(nothing, Recorded::written);
+            differences("", Some(&before), Some(&after.written()), &mut diff);
+        }
+        Revision {
+            id: entry.id,
+            revision: after.as_ref().map(|after| after.revision),
+            at: entry.at,
+            actor: entry.actor,
+            source: entry.source,
+            action: entry.action,
+            reason: entry.reason,
+            diff,
+            secrets_changed: after.is_some_and(|after| after.secrets_changed),
+        }
+    }
+}
+
+fn differences(pointer: &str, from: Option<&Value>, to: Option<&Value>, found: &mut Vec<Difference>) {
+    if from == to {
+        return;
+    }
+    let (Some(Value::Object(before)), Some(Value::Object(after))) = (from, to) else {
+        found.push(Difference { pointer: pointer.to_owned(), from: from.cloned(), to: to.cloned() });
+        return;
+    };
+    let gone = before.keys().filter(|name| !after.contains_key(*name));
+    for name in after.keys().chain(gone) {
+        let below = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+        differences(&below, before.get(name), after.get(name), found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_diff_names_each_member_that_changed() {
+        let before = json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1]});
+        let after = json!({"a": 1, "b": {"c": 4}, "e": [2], "f/g": true});
+        let mut found = Vec::new();
+        differences("", Some(&before), Some(&after), &mut found);
+        let shown: Vec<String> =
+            found.iter().map(|one| format!("{} {:?}→{:?}", one.pointer, one.from, one.to)).collect();
+        assert_eq!(
+            shown,
+            [
+                "/b/c Some(Number(2))→Some(Number(4))",
+                "/b/d Some(Number(3))→None",
+                "/e Some(Array [Number(1)])→Some(Array [Number(2)])",
+                "/f~1g None→Some(Bool(true))",
+            ]
+        );
+    }
+}

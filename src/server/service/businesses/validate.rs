@@ -1,0 +1,161 @@
+//! What a business must fulfil before it is stored. All faults at once.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::written::BusinessBody;
+use windrow_config::Config;
+use windrow_core::business::{HandlerSpec, HookKind, is_slug};
+use windrow_core::business_secrets::BusinessSecrets;
+use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::tuning_check;
+use windrow_engine::ports::hook::HandlerDesk;
+use crate::service::FieldFault;
+
+/// The longest display name. Unit: characters. (The column's width.)
+pub const DISPLAY_NAME_MAX: usize = 190;
+/// The longest that a hook may be waited for: longer than any download that a `prepare` may stand for.
+pub const HOOK_TIMEOUT_MAX: Duration = Duration::from_secs(7 * 86_400);
+
+/// Every fault of a business; none when it is sound.
+pub(super) fn faults(
+    body: &BusinessBody,
+    secrets: &BusinessSecrets,
+    config: &Config,
+    desk: &dyn HandlerDesk,
+) -> Vec<FieldFault> {
+    let mut faults = Vec::new();
+    check_names(body, &mut faults);
+    check_handler(body, config, &mut faults);
+    check_hooks(body, &mut faults);
+    check_defaults(body, config, &mut faults);
+    check_limits(body, config, &mut faults);
+    let of_desk = desk.faults(&body.spec(), secrets);
+    faults.extend(of_desk.into_iter().map(|fault| FieldFault::new(fault.pointer, fault.what)));
+    faults
+}
+
+fn check_names(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
+    for (pointer, text) in [("/name", &body.name), ("/pool", &body.pool)] {
+        if !is_slug(text) {
+            let what = "it is made of 1 to 40 small letters, digits and -";
+            faults.push(FieldFault::new(pointer, what).advise("push-campaign"));
+        }
+    }
+    let shown = body.display_name.as_deref().unwrap_or("-");
+    let length = shown.chars().count();
+    if length == 0 || length > DISPLAY_NAME_MAX || shown.chars().any(char::is_control) {
+        let what = format!("it has 1 to {DISPLAY_NAME_MAX} characters, none of them a control character");
+        faults.push(FieldFault::new("/display_name", what));
+    }
+}
+
+fn check_handler(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
+    match (&body.url, &body.command) {
+        (Some(_), None) => {}
+        (None, Some(command)) => {
+            check_command(command, config, faults);
+            check_no_http(body, faults);
+        }
+        (None, None) => {
+            let what = "it says neither `url` nor `command`: who does the work?";
+            faults.push(FieldFault::new("/url", what).advise("http://127.0.0.1:9000/windrow"));
+        }
+        (Some(_), Some(_)) => {
+            let what = "it says `url` and `command`; only one of them can do the work";
+            faults.push(FieldFault::new("/command", what).advise("set the other one to null"));
+        }
+    }
+}
+
+fn check_command(command: &str, config: &Config, faults: &mut Vec<FieldFault>) {
+    let commands = &config.command_handler;
+    if !commands.enabled {
+        let what = "this node starts no commands";
+        faults.push(
+            FieldFault::new("/command", what).advise("handler.command.enabled = true in its config.toml"),
+        );
+    } else if !commands.commands.contains_key(command) {
+        let names: Vec<&str> = commands.commands.keys().map(String::as_str).collect();
+        let advice = if names.is_empty() {
+            format!("[handler.command.commands.{command}] in its config.toml")
+        } else {
+            format!("one of {}", names.join(", "))
+        };
+        let what = "this node's configuration has no command of that name";
+        faults.push(FieldFault::new("/command", what).advise(advice));
+    }
+}
+
+/// What says how a URL is called means nothing for a command.
+fn check_no_http(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
+    for (pointer, is_said) in [
+        ("/headers", !body.headers.is_empty()),
+        ("/secret_headers", !body.secret_headers.is_empty()),
+        ("/response_pointer", !body.response_pointer.is_empty()),
+        ("/require_signature", body.require_signature),
+        ("/proxy", body.proxy.is_some()),
+        ("/ca_pem", body.ca_pem.is_some()),
+        ("/insecure_skip_verify", body.insecure_skip_verify),
+    ] {
+        if is_said {
+            faults.push(FieldFault::new(
+                pointer,
+                "it says how a `url` is called; this business has a `command`",
+            ));
+        }
+    }
+}
+
+fn check_hooks(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
+    let is_command = matches!(body.spec().handler, HandlerSpec::Command(_));
+    for kind in HookKind::ALL {
+        let Some(hook) = body.hooks.get(kind) else { continue };
+        let name = kind.as_str().trim_start_matches("task.");
+        if is_command && hook.url.is_none() {
+            let what = "a business with a `command` is called at a URL of the hook's own";
+            faults.push(FieldFault::new(format!("/hooks/{name}/url"), what));
+        }
+        if hook.timeout.is_some_and(|span| span.is_zero() || span > HOOK_TIMEOUT_MAX) {
+            let what = "it is more than nothing and at most 7 days";
+            faults.push(FieldFault::new(format!("/hooks/{name}/timeout"), what).advise("30m"));
+        }
+    }
+}
+
+fn check_defaults(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
+    let tuning = body.defaults.apply(&config.task_defaults.tuning);
+    for fault in tuning_check::faults(&tuning) {
+        faults.push(FieldFault::new(format!("/defaults/{}", fault.key), fault.what).advise(fault.advice));
+    }
+    if body.defaults.rate == Some(RateLimit::Unlimited) && !config.node.allow_unlimited {
+        let what = "this node takes no unlimited tasks";
+        faults.push(FieldFault::new("/defaults/rate", what).advise("500/s, or node.allow_unlimited = true"));
+    }
+}
+
+/// A task that says nothing must fit: limits are at least what its tasks begin with.
+fn check_limits(body: &BusinessBody, config: &Config, faults: &mut Vec<FieldFault>) {
+    let tuning = body.defaults.apply(&config.task_defaults.tuning);
+    if let Some(limit) = body.limits.rate {
+        let fits = match tuning.rate {
+            RateLimit::Unlimited => false,
+            RateLimit::Limited(rate) => rate.as_per_second() <= limit.as_per_second(),
+        };
+        if !fits {
+            let what = format!("its tasks begin with {}, which is more than {limit}", tuning.rate);
+            let advice = format!("\"defaults\":{{\"rate\":\"{limit}\"}}, or a higher limit");
+            faults.push(FieldFault::new("/limits/rate", what).advise(advice));
+        }
+    }
+    if let Some(limit) = body.limits.concurrency {
+        let least = match tuning.concurrency {
+            Auto::Fixed(number) => number.max(tuning.batch),
+            Auto::Auto => tuning.batch.max(NonZeroU32::MIN),
+        };
+        if least > limit {
+            let what = format!("its tasks begin with {least} items in flight, which is more than {limit}");
+            faults.push(FieldFault::new("/limits/concurrency", what).advise(format!("at least {least}")));
+        }
+    }
+}

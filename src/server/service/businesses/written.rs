@@ -1,0 +1,161 @@
+//! A business as people write and see it: one flat object. Values of secret headers are never in it once stored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use windrow_core::business::{
+    BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec, POOL_DEFAULT,
+};
+use windrow_core::tuning_patch::TuningPatch;
+use crate::service::ServiceError;
+
+/// What is shown instead of a secret; sent back, it leaves the secret as it is.
+pub const MASK: &str = "***";
+
+/// A business as people write it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusinessBody {
+    /// Its slug.
+    pub name: String,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// The nodes that run its tasks.
+    #[serde(default = "pool")]
+    pub pool: String,
+    /// What is called; this or `command`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What is started, by its name in the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// See [`HttpHandlerSpec::headers`].
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Names and values of secret headers; stored ones are shown as [`MASK`].
+    #[serde(default)]
+    pub secret_headers: BTreeMap<String, String>,
+    /// See [`HttpHandlerSpec::response_pointer`].
+    #[serde(default)]
+    pub response_pointer: String,
+    /// See [`HttpHandlerSpec::require_signature`].
+    #[serde(default)]
+    pub require_signature: bool,
+    /// See [`HttpHandlerSpec::proxy`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
+    /// See [`HttpHandlerSpec::ca_pem`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_pem: Option<String>,
+    /// See [`HttpHandlerSpec::insecure_skip_verify`].
+    #[serde(default)]
+    pub insecure_skip_verify: bool,
+    /// See [`Hooks`].
+    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    pub hooks: Hooks,
+    /// What its tasks begin with.
+    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    pub defaults: TuningPatch,
+    /// What all its tasks may have together.
+    #[serde(default, deserialize_with = "windrow_core::settings_serde::object")]
+    pub limits: BusinessLimits,
+}
+
+fn pool() -> String {
+    POOL_DEFAULT.to_owned()
+}
+
+impl fmt::Debug for BusinessBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BusinessBody").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl BusinessBody {
+    /// How a stored business is written.
+    pub fn of(slug: &str, spec: &BusinessSpec) -> BusinessBody {
+        let (http, command) = match &spec.handler {
+            HandlerSpec::Http(http) => (http.clone(), None),
+            HandlerSpec::Command(name) => (HttpHandlerSpec::default(), Some(name.clone())),
+        };
+        let masked = |name: String| (name, MASK.to_owned());
+        BusinessBody {
+            name: slug.to_owned(),
+            display_name: spec.display_name.clone(),
+            pool: spec.pool.clone(),
+            url: command.is_none().then_some(http.url),
+            command,
+            headers: http.headers,
+            secret_headers: http.secret_headers.into_iter().map(masked).collect(),
+            response_pointer: http.response_pointer,
+            require_signature: http.require_signature,
+            proxy: http.proxy,
+            ca_pem: http.ca_pem,
+            insecure_skip_verify: http.insecure_skip_verify,
+            hooks: spec.hooks.clone(),
+            defaults: spec.defaults.clone(),
+            limits: spec.limits.clone(),
+        }
+    }
+
+    /// The description, without the values of secret headers. Whether it is sound is for `validate` to say.
+    pub fn spec(&self) -> BusinessSpec {
+        let handler = match (&self.command, &self.url) {
+            (Some(command), None) => HandlerSpec::Command(command.clone()),
+            _ => HandlerSpec::Http(self.http()),
+        };
+        BusinessSpec {
+            display_name: self.display_name.clone(),
+            pool: self.pool.clone(),
+            handler,
+            hooks: self.hooks.clone(),
+            defaults: self.defaults.clone(),
+            limits: self.limits.clone(),
+        }
+    }
+
+    fn http(&self) -> HttpHandlerSpec {
+        HttpHandlerSpec {
+            url: self.url.clone().unwrap_or_default(),
+            headers: self.headers.clone(),
+            secret_headers: self.secret_headers.keys().cloned().collect(),
+            response_pointer: self.response_pointer.clone(),
+            require_signature: self.require_signature,
+            proxy: self.proxy.clone(),
+            ca_pem: self.ca_pem.clone(),
+            insecure_skip_verify: self.insecure_skip_verify,
+        }
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("texts, numbers and flags are always JSON")
+    }
+
+    /// Reads JSON.
+    ///
+    /// # Errors
+    /// `Invalid`, with where the fault is.
+    pub fn from_json(value: Value) -> Result<BusinessBody, ServiceError> {
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let pointer = pointer(error.path());
+            ServiceError::invalid(pointer, error.into_inner().to_string())
+        })
+    }
+}
+
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    let escaped = |name: &str| format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+    let part = |segment: &Segment| match segment {
+        Segment::Seq { index } => format!("/{index}"),
+        Segment::Map { key } => escaped(key),
+        Segment::Enum { variant } => escaped(variant),
+        Segment::Unknown => String::new(),
+    };
+    path.iter().map(part).collect()
+}

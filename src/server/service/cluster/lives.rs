@@ -1,0 +1,147 @@
+//! How the runs of tasks stand, wherever they are: one look at the store, one question to each node that owns some.
+
+use std::collections::BTreeMap;
+
+use super::{Reach, amiss};
+use windrow_core::execution::Progress;
+use windrow_core::ids::{SessionId, ShardId, TaskId};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::peers::{Answer, LiveShard, LiveTask, Peer, Question, Silent};
+use windrow_engine::ports::shard_map::OwnedFacts;
+use windrow_engine::ports::task_store::TaskView;
+use crate::service::Service;
+
+/// Tasks of one question.
+const TASKS_MAX: usize = 500;
+
+/// How the runs of a task stand.
+#[derive(Clone, Debug, Default)]
+pub struct Lives {
+    /// The runs, each with its node.
+    pub shards: Vec<(String, LiveShard)>,
+    /// Items settled per second on each node that has runs, where it is known.
+    pub rates: Vec<Option<f64>>,
+    /// The shards as they are stored; none where everything of the task is here.
+    pub stored: Vec<OwnedFacts>,
+    /// Owners that can't be asked.
+    pub silent: Vec<Silent>,
+}
+
+impl Service {
+    /// How the runs of a task stand that are live on this node. One whose trust ran out says nothing: after a cut, another
+    /// node is further.
+    pub(in crate::service) fn live_here(&self, task: TaskId) -> Option<LiveTask> {
+        let shards: Vec<LiveShard> =
+            self.supervisor().trusted_progress(task).into_iter().map(live_shard).collect();
+        (!shards.is_empty()).then(|| LiveTask { task, shards, actual_rate: self.actual_rate(task) })
+    }
+
+    /// How the runs of a task stand, wherever they are.
+    pub(in crate::service) async fn lives_of(&self, task: &TaskView) -> Lives {
+        self.lives(std::slice::from_ref(task)).await.remove(&task.id).unwrap_or_default()
+    }
+
+    /// How the runs of tasks stand, wherever they are; tasks without any are left out.
+    pub(in crate::service) async fn lives(&self, tasks: &[TaskView]) -> BTreeMap<TaskId, Lives> {
+        let mut lives: BTreeMap<TaskId, Lives> = BTreeMap::new();
+        let mut elsewhere = Vec::new();
+        for task in tasks.iter().filter(|task| !task.status.is_terminal()) {
+            let here = self.live_here(task.id);
+            let covered: u64 = here.iter().flat_map(|live| &live.shards).map(|shard| shard.total.0).sum();
+            let is_whole = covered + task.skip_first.0.min(task.total.0) == task.total.0;
+            if let Some(here) = here {
+                take_in(&mut lives, self.parts.cluster.node.clone(), here);
+            }
+            if !is_whole && task.start_no > 0 {
+                elsewhere.push(task.id);
+            }
+        }
+        if self.parts.cluster.is_shared && !elsewhere.is_empty() {
+            for ids in elsewhere.chunks(TASKS_MAX) {
+                if let Err(error) = self.ask_owners(ids, &mut lives).await {
+                    tracing::debug!(%error, "the owners of tasks are not known");
+                }
+            }
+        }
+        lives
+    }
+
+    async fn ask_owners(
+        &self,
+        tasks: &[TaskId],
+        lives: &mut BTreeMap<TaskId, Lives>,
+    ) -> Result<(), StoreError> {
+        let stored = self.parts.cluster.shards.shards_of(tasks).await?;
+        let sessions = self.sessions().await?;
+        let mut owned: BTreeMap<SessionId, Vec<TaskId>> = BTreeMap::new();
+        for shard in stored {
+            let task = shard.facts.shard.task;
+            if let Some(session) = shard.session {
+                let tasks = owned.entry(session).or_default();
+                if tasks.last() != Some(&task) {
+                    tasks.push(task);
+                }
+            }
+            lives.entry(task).or_default().stored.push(shard);
+        }
+        let mut asked: Vec<(Peer, Question)> = Vec::new();
+        for (session, tasks) in owned {
+            match self.reach(session, &sessions) {
+                Reach::Here => {}
+                Reach::There(peer) => asked.push((peer, Question::Tasks(tasks))),
+                Reach::Nowhere(silent) => note(lives, &tasks, &silent),
+            }
+        }
+        let questions: Vec<Question> = asked.iter().map(|(_, question)| question.clone()).collect();
+        for ((peer, answer), question) in self.ask_all(asked).await.into_iter().zip(questions) {
+            let Question::Tasks(tasks) = question else { continue };
+            match answer {
+                Ok(Answer::Tasks(found)) => {
+                    found.into_iter().for_each(|live| take_in(lives, peer.node.clone(), live));
+                }
+                Ok(_) => note(lives, &tasks, &amiss(&peer)),
+                Err(silent) => note(lives, &tasks, &silent),
+            }
+        }
+        Ok(())
+    }
+
+    /// Items that were settled each second of the last ten on this node; none before that is known.
+    fn actual_rate(&self, id: TaskId) -> Option<f64> {
+        let span = self.stats().span(id, super::super::task_show::RATE_SECONDS);
+        let span = span.filter(|span| span.running >= super::super::task_show::RATE_KNOWN_AFTER)?;
+        Some(span.point.settled() as f64 / span.running.as_secs_f64())
+    }
+}
+
+fn take_in(lives: &mut BTreeMap<TaskId, Lives>, node: String, live: LiveTask) {
+    let task = lives.entry(live.task).or_default();
+    task.rates.push(live.actual_rate);
+    for shard in live.shards {
+        // While a shard changes hands two nodes may name it; the one that is here was first.
+        if task.shards.iter().all(|(_, known)| known.shard != shard.shard) {
+            task.shards.push((node.clone(), shard));
+        }
+    }
+}
+
+fn note(lives: &mut BTreeMap<TaskId, Lives>, tasks: &[TaskId], silent: &Silent) {
+    for task in tasks {
+        lives.entry(*task).or_default().silent.push(silent.clone());
+    }
+}
+
+fn live_shard((shard, progress): (ShardId, Progress)) -> LiveShard {
+    LiveShard {
+        shard,
+        total: progress.total,
+        counters: progress.counters,
+        low_water: progress.low_water,
+        high_water: progress.high_water,
+        window: progress.window,
+        concurrency: progress.concurrency,
+        latency_p95: progress.latency_p95,
+        stall: progress.stall,
+        handler: progress.handler,
+    }
+}

@@ -1,0 +1,223 @@
+//! The other nodes of the store: who they are, which of them lives, who owns what, and what they say when asked.
+//!
+//! What is stored is true everywhere. What moves is asked of its owner; an owner that is silent makes an answer poorer,
+//! and the answer says so.
+
+pub mod answering;
+pub mod lives;
+pub mod nodes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::Service;
+use windrow_core::ids::{SessionId, TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::peers::{Answer, Peer, PeerSeal, Peers, Question, Silent};
+use windrow_engine::ports::session_store::{SessionStore, SessionView};
+use windrow_engine::ports::shard_map::{OwnedFacts, ShardMap};
+
+/// How long what was read of the sessions is good for. (They beat once a second.)
+const ROSTER_FRESH: Duration = Duration::from_secs(1);
+/// A session that isn't known is looked for again, not more often than this.
+const ROSTER_AGAIN: Duration = Duration::from_millis(100);
+/// Runs of a task that are looked at for nodes which may know its past.
+const RUNS_MAX: u32 = 100;
+
+/// What the service needs to know other nodes.
+pub struct ClusterParts {
+    /// This node's name.
+    pub node: String,
+    /// When this process began: a session of this name that began earlier is another one's.
+    pub began: WallMs,
+    /// Whether other nodes can share the store; a store in this node's own directory has none.
+    pub is_shared: bool,
+    /// The base of this node's own URL.
+    pub address: Option<String>,
+    /// Which database it is: `sqlite`, `postgres` or `mysql`.
+    pub database: &'static str,
+    /// The nodes.
+    pub sessions: Arc<dyn SessionStore>,
+    /// Who owns what.
+    pub shards: Arc<dyn ShardMap>,
+    /// Asks other nodes.
+    pub peers: Arc<dyn Peers>,
+    /// Proves who asks.
+    pub seal: Arc<dyn PeerSeal>,
+}
+
+/// The sessions as they were read last.
+#[derive(Default)]
+pub(super) struct Roster(Mutex<Option<(Instant, Arc<Vec<SessionView>>)>>);
+
+/// Whether a node can be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// It is this one.
+    Here,
+    /// It can be asked.
+    There(Peer),
+    /// It can't; why.
+    Nowhere(Silent),
+}
+
+impl Service {
+    /// The sessions whose row exists, at most a second old.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub(super) async fn sessions(&self) -> Result<Arc<Vec<SessionView>>, StoreError> {
+        self.sessions_not_older(ROSTER_FRESH).await
+    }
+
+    async fn sessions_not_older(&self, age: Duration) -> Result<Arc<Vec<SessionView>>, StoreError> {
+        let mut known = self.roster.0.lock().await;
+        if let Some((at, sessions)) = known.as_ref()
+            && at.elapsed() < age
+        {
+            return Ok(sessions.clone());
+        }
+        let sessions = Arc::new(self.parts.cluster.sessions.list().await?);
+        *known = Some((Instant::now(), sessions.clone()));
+        Ok(sessions)
+    }
+
+    /// What was read of the sessions is no longer so.
+    pub(super) async fn forget_sessions(&self) {
+        *self.roster.0.lock().await = None;
+    }
+
+    /// Whether a session is this process's own.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn is_own_session(&self, id: SessionId) -> Result<bool, StoreError> {
+        let cluster = &self.parts.cluster;
+        let is_own = |sessions: &[SessionView]| {
+            let mut own =
+                sessions.iter().filter(|one| one.node == cluster.node && one.started_at >= cluster.began);
+            own.any(|one| one.id == id && !one.fenced)
+        };
+        if is_own(&self.sessions().await?) {
+            return Ok(true);
+        }
+        Ok(is_own(&self.sessions_not_older(ROSTER_AGAIN).await?))
+    }
+
+    /// How the owner of a shard can be asked.
+    pub(super) fn reach(&self, session: SessionId, sessions: &[SessionView]) -> Reach {
+        let silent =
+            |node: &str, why: &str| Reach::Nowhere(Silent { node: node.to_owned(), why: why.to_owned() });
+        let Some(found) = sessions.iter().find(|one| one.id == session) else {
+            return silent("a node", "its session is gone");
+        };
+        if found.node == self.parts.cluster.node {
+            return Reach::Here;
+        }
+        if found.fenced {
+            return silent(&found.node, "it lost its session; another node takes over");
+        }
+        match &found.face.address {
+            Some(address) => Reach::There(peer(found, address)),
+            None => silent(&found.node, "it has no address"),
+        }
+    }
+
+    /// Asks a peer.
+    pub(super) async fn ask(&self, peer: &Peer, question: &Question) -> Result<Answer, Silent> {
+        let answer = self.parts.cluster.peers.ask(peer, question).await;
+        if let Err(silent) = &answer {
+            tracing::debug!(%silent, "a peer gave no answer");
+        }
+        answer
+    }
+
+    /// Asks several peers at once, each its own question.
+    pub(super) async fn ask_all(&self, asked: Vec<(Peer, Question)>) -> Vec<(Peer, Result<Answer, Silent>)> {
+        let each = asked.into_iter().map(async |(peer, question)| {
+            let answer = self.ask(&peer, &question).await;
+            (peer, answer)
+        });
+        join_all(each).await
+    }
+
+    /// The nodes besides this one that own a part of a task, and those that can't be asked.
+    pub(super) async fn owners(&self, task: TaskId) -> (Vec<OwnedFacts>, Vec<Peer>, Vec<Silent>) {
+        if !self.parts.cluster.is_shared {
+            return (Vec::new(), Vec::new(), Vec::new());
+        }
+        let read = async {
+            let shards = self.parts.cluster.shards.shards_of(&[task]).await?;
+            Ok::<_, StoreError>((shards, self.sessions().await?))
+        };
+        let (shards, sessions) = match read.await {
+            Ok(read) => read,
+            Err(error) => {
+                tracing::debug!(%error, "the owners of a task are not known");
+                return (Vec::new(), Vec::new(), Vec::new());
+            }
+        };
+        let owners: BTreeMap<SessionId, Reach> = shards
+            .iter()
+            .filter_map(|shard| shard.session)
+            .map(|session| (session, self.reach(session, &sessions)))
+            .collect();
+        let (mut peers, mut silent) = (Vec::new(), Vec::new());
+        for reach in owners.into_values() {
+            match reach {
+                Reach::Here => {}
+                Reach::There(peer) => peers.push(peer),
+                Reach::Nowhere(why) => silent.push(why),
+            }
+        }
+        (shards, peers, silent)
+    }
+
+    /// The nodes besides this one that may know the past of a task since a time: those that own a part of it, or ran it
+    /// then.
+    pub(super) async fn witnesses(&self, task: TaskId, since: WallMs) -> (Vec<Peer>, Vec<Silent>) {
+        let (_, mut peers, mut silent) = self.owners(task).await;
+        if !self.parts.cluster.is_shared {
+            return (peers, silent);
+        }
+        let mut runs = self.parts.lists.runs(task, None, RUNS_MAX).await.unwrap_or_default();
+        let sessions = self.sessions().await.unwrap_or_default();
+        runs.retain(|run| run.ended_at.is_none_or(|ended| ended >= since));
+        let mut names: Vec<String> = runs.into_iter().filter_map(|run| run.node).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.retain(|name| *name != self.parts.cluster.node && peers.iter().all(|peer| peer.node != *name));
+        for name in names {
+            match live_session(&sessions, &name)
+                .and_then(|one| one.face.address.as_ref().map(|at| peer(one, at)))
+            {
+                Some(peer) => peers.push(peer),
+                None => silent
+                    .push(Silent { node: name, why: "it has ended, and what it counted with it".to_owned() }),
+            }
+        }
+        (peers, silent)
+    }
+}
+
+/// The session in which a node lives, if it does.
+pub(super) fn live_session<'a>(sessions: &'a [SessionView], node: &str) -> Option<&'a SessionView> {
+    sessions.iter().filter(|one| one.node == node && !one.fenced).max_by_key(|one| one.started_at)
+}
+
+pub(super) fn peer(session: &SessionView, address: &str) -> Peer {
+    Peer { node: session.node.clone(), session: session.id, address: address.to_owned() }
+}
+
+/// An answer to another question than the one that was asked.
+pub(super) fn amiss(peer: &Peer) -> Silent {
+    Silent {
+        node: peer.node.clone(),
+        why: "it answered something else; is its version another one?".to_owned(),
+    }
+}

@@ -1,0 +1,171 @@
+//! The nodes of the store, each as its session's row says and as it says itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::{amiss, live_session, peer};
+use windrow_core::ids::SessionId;
+use windrow_core::lifecycle::ShardState;
+use windrow_engine::ports::peers::{ActorsWanted, Answer, NodeFace, NodeWish, Peer, Question, Silent};
+use windrow_engine::ports::session_store::SessionView;
+use windrow_engine::ports::shard_map::Holding;
+use crate::service::{FieldFault, Service, ServiceError};
+
+/// Owned shards that are listed with their nodes.
+const HOLDINGS_MAX: u32 = 10_000;
+/// Shards of one state are counted up to here.
+const SHARDS_MAX: u32 = 10_000;
+
+/// What is known of the session of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRow {
+    /// The newest session that lives, else the newest one.
+    pub session: SessionView,
+    /// How long its heart has not beaten, as far as this node saw.
+    pub age: Option<Duration>,
+    /// The shards that its row owns in the store.
+    pub holds: Vec<Holding>,
+    /// Whether it is this node.
+    pub is_here: bool,
+}
+
+impl NodeRow {
+    /// Whether its heart has not beaten for as long as it promised.
+    pub fn is_silent(&self) -> bool {
+        !self.session.fenced && self.age.is_some_and(|age| age >= self.session.promise)
+    }
+}
+
+/// How many shards stand where.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShardCounts {
+    /// Owned by a node that lives.
+    pub owned: u64,
+    /// Owned by one that is silent, fenced or gone: to be taken over.
+    pub orphaned: u64,
+    /// Given back, and to be run.
+    pub released: u64,
+    /// Given back after trouble, to be run later.
+    pub recovering: u64,
+    /// A number that is as high as this may be higher.
+    pub counted_up_to: u64,
+}
+
+impl Service {
+    /// The nodes other than this one, by name.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn other_nodes(&self) -> Result<Vec<NodeRow>, ServiceError> {
+        if !self.parts.cluster.is_shared {
+            return Ok(Vec::new());
+        }
+        let mut rows = self.node_rows().await?;
+        rows.retain(|row| !row.is_here);
+        Ok(rows)
+    }
+
+    async fn node_rows(&self) -> Result<Vec<NodeRow>, ServiceError> {
+        let sessions = self.sessions().await?;
+        let ages = self.supervisor().heartbeat_ages();
+        let mut held: BTreeMap<SessionId, Vec<Holding>> = BTreeMap::new();
+        for holding in self.parts.cluster.shards.holdings(None, HOLDINGS_MAX).await? {
+            held.entry(holding.session).or_default().push(holding);
+        }
+        let names: BTreeSet<&str> = sessions.iter().map(|one| one.node.as_str()).collect();
+        let row = |name: &str| {
+            let newest = || sessions.iter().filter(|one| one.node == name).max_by_key(|one| one.started_at);
+            let session = live_session(&sessions, name).or_else(newest)?.clone();
+            Some(NodeRow {
+                age: ages.get(&session.id).copied(),
+                holds: held.remove(&session.id).unwrap_or_default(),
+                is_here: name == self.parts.cluster.node,
+                session,
+            })
+        };
+        Ok(names.into_iter().filter_map(row).collect())
+    }
+
+    /// A node of this name, other than this one.
+    ///
+    /// # Errors
+    /// `NotFound`; when the store can't be read.
+    pub async fn other_node(&self, name: &str) -> Result<NodeRow, ServiceError> {
+        let found = self.other_nodes().await?.into_iter().find(|row| row.session.node == name);
+        found.ok_or_else(|| ServiceError::NotFound { what: "node", name: name.to_owned() })
+    }
+
+    /// What nodes say of themselves, in the order of the rows.
+    pub async fn node_faces(&self, rows: &[NodeRow]) -> Vec<Result<NodeFace, Silent>> {
+        let each = rows.iter().map(async |row| {
+            let peer = peer_of(row)?;
+            match self.ask(&peer, &Question::Node).await? {
+                Answer::Node(face) => Ok(*face),
+                _ => Err(amiss(&peer)),
+            }
+        });
+        futures_util::future::join_all(each).await
+    }
+
+    /// The tree of another node's actors, written out.
+    ///
+    /// # Errors
+    /// `PeerSilent`.
+    pub async fn actors_of(&self, row: &NodeRow, wanted: ActorsWanted) -> Result<String, ServiceError> {
+        let peer = peer_of(row)?;
+        match self.ask(&peer, &Question::Actors(wanted)).await? {
+            Answer::Text(text) => Ok(text),
+            _ => Err(amiss(&peer).into()),
+        }
+    }
+
+    /// Changes another node until its next restart; it keeps that in the audit with the person's name.
+    ///
+    /// # Errors
+    /// What the node says of it; `PeerSilent`, and then it may have been changed.
+    pub async fn change_node(&self, row: &NodeRow, wish: NodeWish) -> Result<NodeFace, ServiceError> {
+        let peer = peer_of(row)?;
+        match self.ask(&peer, &Question::Change(Box::new(wish))).await? {
+            Answer::Node(face) => Ok(*face),
+            Answer::Refused(faults) => {
+                let fault = |(pointer, detail, advice)| FieldFault { pointer, detail, advice };
+                Err(ServiceError::Unprocessable(faults.into_iter().map(fault).collect()))
+            }
+            Answer::Failed(why) => Err(Silent { node: peer.node, why }.into()),
+            _ => Err(amiss(&peer).into()),
+        }
+    }
+
+    /// How many shards stand where.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn shard_counts(&self) -> Result<ShardCounts, ServiceError> {
+        let mut counts = ShardCounts { counted_up_to: u64::from(SHARDS_MAX), ..ShardCounts::default() };
+        for (state, is_owned, count) in self.parts.cluster.shards.shard_counts(SHARDS_MAX).await? {
+            match (is_owned, state) {
+                (true, _) => counts.owned += count,
+                (false, ShardState::Recovering) => counts.recovering += count,
+                (false, _) => counts.released += count,
+            }
+        }
+        if self.parts.cluster.is_shared {
+            let rows = self.node_rows().await?;
+            let lives = |row: &&NodeRow| !row.session.fenced && !row.is_silent();
+            let held: u64 = rows.iter().filter(lives).map(|row| row.holds.len() as u64).sum();
+            counts.orphaned = counts.owned.saturating_sub(held);
+            counts.owned -= counts.orphaned;
+        }
+        Ok(counts)
+    }
+}
+
+/// How a node is asked.
+fn peer_of(row: &NodeRow) -> Result<Peer, Silent> {
+    let silent = |why: &str| Silent { node: row.session.node.clone(), why: why.to_owned() };
+    if row.session.fenced {
+        return Err(silent("it lost its session, and has begun no other"));
+    }
+    let address = row.session.face.address.as_ref().ok_or_else(|| silent("it has no address"))?;
+    Ok(peer(&row.session, address))
+}

@@ -1,0 +1,283 @@
+//! What can go wrong with a request: one variant per problem that callers can tell apart.
+//!
+//! `http/problem.rs` gives each its slug, status and advice. No message shows SQL, paths of the node or secrets.
+
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::Refusal;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::business_store::BusinessError;
+use windrow_engine::ports::named_limit_store::{LimitUsers, NamedLimitError};
+use windrow_engine::ports::peers::Silent;
+use windrow_engine::ports::task_store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
+
+/// One thing that is wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldFault {
+    /// Where, as a JSON pointer into the body (`/rate`), or the name of a parameter (`limit`).
+    pub pointer: String,
+    /// What is wrong.
+    pub detail: String,
+    /// What would do.
+    pub advice: Option<String>,
+}
+
+impl FieldFault {
+    /// A fault without advice.
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> FieldFault {
+        FieldFault { pointer: pointer.into(), detail: detail.into(), advice: None }
+    }
+
+    /// The same with what would do.
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<String>) -> FieldFault {
+        self.advice = Some(advice.into());
+        self
+    }
+}
+
+/// A request was not obeyed. Nothing was changed, unless the variant says so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServiceError {
+    /// The request can't be understood.
+    #[error("{}", faults_text(_0))]
+    Invalid(Vec<FieldFault>),
+    /// It was understood, but what it says can't be done.
+    #[error("{}", faults_text(_0))]
+    Unprocessable(Vec<FieldFault>),
+    /// The caller isn't known.
+    #[error("{0}")]
+    Unauthenticated(String),
+    /// The caller may not do this.
+    #[error("{0}")]
+    Forbidden(String),
+    /// There is no such thing.
+    #[error("there is no {what} {name}")]
+    NotFound {
+        /// `task`, `business` …
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+    },
+    /// An item of which nothing is recorded.
+    #[error("{0}")]
+    ItemNotRecorded(String),
+    /// Not in this state; names what is allowed.
+    #[error(transparent)]
+    WrongState(Refusal),
+    /// These members can't be changed as the task is now.
+    #[error("{}", faults_text(_0))]
+    FieldsRefused(Vec<FieldFault>),
+    /// Something else of this request's kind stands in its way.
+    #[error("{detail}")]
+    Conflict {
+        /// What.
+        detail: String,
+        /// What to try.
+        advice: String,
+    },
+    /// A redrive of the same task, or of one of its redrives, was made meanwhile.
+    #[error("{0} is redriven again and again, and which failures are left changes each time")]
+    Overtaken(TaskId),
+    /// The name belongs to another.
+    #[error("{0}")]
+    NameTaken(String),
+    /// A raise doesn't fit on the node.
+    #[error("{detail}")]
+    NoCapacity {
+        /// What is asked, what is free.
+        detail: String,
+        /// What would fit, by node.
+        max_rate: Vec<(String, String)>,
+    },
+    /// The token or number belongs to an earlier start.
+    #[error("{0}")]
+    StaleStart(String),
+    /// It was changed since the caller looked.
+    #[error("{0}")]
+    EtagMismatch(String),
+    /// The business said no; its words.
+    #[error("{0}")]
+    BusinessRejected(String),
+    /// A contract check failed; the report as JSON.
+    #[error("{detail}")]
+    CheckFailed {
+        /// What failed.
+        detail: String,
+        /// The whole report.
+        report: serde_json::Value,
+    },
+    /// The idempotency key was used for another request.
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    /// A request with this key is being answered.
+    #[error("a request with this idempotency key is being answered")]
+    KeyInProgress,
+    /// The create needs a key.
+    #[error("this node wants an Idempotency-Key with every create")]
+    KeyRequired,
+    /// More bytes than are taken.
+    #[error("{0}")]
+    TooLarge(String),
+    /// A business has stored as many bytes of uploads as it may.
+    #[error("{0}")]
+    UploadQuota(String),
+    /// The store can't be reached.
+    #[error("the store can't be reached")]
+    StoreUnavailable,
+    /// Another node, which alone can do this, gave no answer. It may have done what it was asked for.
+    #[error(transparent)]
+    PeerSilent(#[from] Silent),
+    /// The node ends.
+    #[error("this node is shutting down")]
+    Draining,
+    /// A bug; its text is for the node's own log.
+    #[error("something went wrong inside the node")]
+    Internal(String),
+}
+
+fn faults_text(faults: &[FieldFault]) -> String {
+    let texts: Vec<String> =
+        faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect();
+    texts.join("; ")
+}
+
+impl ServiceError {
+    /// There is no such task.
+    pub fn no_task(id: impl ToString) -> ServiceError {
+        ServiceError::NotFound { what: "task", name: id.to_string() }
+    }
+
+    /// One fault of the request.
+    pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {
+        ServiceError::Invalid(vec![FieldFault::new(pointer, detail)])
+    }
+
+    /// One thing that can't be done as it is said.
+    pub fn unprocessable(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {
+        ServiceError::Unprocessable(vec![FieldFault::new(pointer, detail)])
+    }
+}
+
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> ServiceError {
+        match error {
+            StoreError::Unavailable(text) => {
+                tracing::warn!(error = text, "the store can't be reached");
+                ServiceError::StoreUnavailable
+            }
+            StoreError::Refused(_) | StoreError::NewerSchema(_) | StoreError::OlderSchema => {
+                ServiceError::Internal(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<CommandError> for ServiceError {
+    fn from(error: CommandError) -> ServiceError {
+        match error {
+            CommandError::NotFound(id) => ServiceError::no_task(id),
+            CommandError::Refused(refusal) => refusal.into(),
+            CommandError::Changed { .. } => ServiceError::EtagMismatch(error.to_string()),
+            CommandError::Move(refusal) => moved(&refusal),
+            CommandError::HasRedrive(child) => ServiceError::Conflict {
+                detail: error.to_string(),
+                advice: format!("wait for {child} to end, or cancel it"),
+            },
+            CommandError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<CommandRefusal> for ServiceError {
+    fn from(refusal: CommandRefusal) -> ServiceError {
+        match refusal {
+            CommandRefusal::Status(refusal) => ServiceError::WrongState(refusal),
+            CommandRefusal::Fields(refusals) => ServiceError::FieldsRefused(fields(refusals)),
+            CommandRefusal::Codes(_) => ServiceError::unprocessable("/code", refusal.to_string()),
+            CommandRefusal::StaleStart { .. } => ServiceError::StaleStart(refusal.to_string()),
+            CommandRefusal::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
+        }
+    }
+}
+
+/// Why shards are not moved.
+fn moved(refusal: &MoveRefusal) -> ServiceError {
+    let detail = refusal.to_string();
+    let advice = match refusal {
+        MoveRefusal::NoNode(_) => return ServiceError::unprocessable("/to", detail),
+        MoveRefusal::NoShard(shard) => {
+            return ServiceError::NotFound { what: "shard", name: shard.to_string() };
+        }
+        MoveRefusal::Draining(_) => "undrain it first, or name another node",
+        MoveRefusal::NotRunning(_) => "start it; what waits goes to whichever node has room",
+        MoveRefusal::AlreadyThere(..) => "nothing is to be done",
+    };
+    ServiceError::Conflict { detail, advice: advice.to_owned() }
+}
+
+fn fields(refusals: Vec<windrow_core::meaning::FieldRefusal>) -> Vec<FieldFault> {
+    refusals.into_iter().map(|one| FieldFault::new(format!("/{}", one.field), one.why)).collect()
+}
+
+impl From<CreateError> for ServiceError {
+    fn from(error: CreateError) -> ServiceError {
+        match error {
+            CreateError::NoBusiness(slug) => {
+                ServiceError::unprocessable("/business", format!("there is no business {slug}"))
+            }
+            CreateError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
+            CreateError::KeyReused(_) => ServiceError::KeyReused,
+            CreateError::NoLimit(_) => ServiceError::unprocessable("/limits", error.to_string()),
+            CreateError::NoParent(_) => ServiceError::unprocessable("/source", error.to_string()),
+            CreateError::Overtaken(root) => ServiceError::Overtaken(root),
+            CreateError::Store(error) => error.into(),
+        }
+    }
+}
+
+fn name_taken(name: &str, id: TaskId) -> String {
+    format!("{name} is taken by {id}")
+}
+
+impl From<BusinessError> for ServiceError {
+    fn from(error: BusinessError) -> ServiceError {
+        let text = error.to_string();
+        match error {
+            BusinessError::NotFound(slug) => ServiceError::NotFound { what: "business", name: slug },
+            BusinessError::Taken(_) => ServiceError::NameTaken(text),
+            BusinessError::Changed { .. } => ServiceError::EtagMismatch(text),
+            BusinessError::NoLimit(_) => ServiceError::unprocessable("/limits/named", text),
+            BusinessError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<NamedLimitError> for ServiceError {
+    fn from(error: NamedLimitError) -> ServiceError {
+        let text = error.to_string();
+        match error {
+            NamedLimitError::NotFound(name) => ServiceError::NotFound { what: "limit", name },
+            NamedLimitError::Taken(_) => ServiceError::NameTaken(text),
+            NamedLimitError::Changed { .. } => ServiceError::EtagMismatch(text),
+            NamedLimitError::InUse(name, users) => in_use(&name, &users),
+            NamedLimitError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Who keeps a limit from being deleted.
+fn in_use(name: &str, users: &LimitUsers) -> ServiceError {
+    let businesses = users.businesses.iter().map(|slug| format!("business {slug}"));
+    let tasks = users.tasks.iter().map(|task| task.id.to_string());
+    let mut all: Vec<String> = businesses.chain(tasks).collect();
+    let more = users.tasks_total.saturating_sub(users.tasks.len() as u64);
+    if more > 0 {
+        all.push(format!("{more} more tasks"));
+    }
+    ServiceError::Conflict {
+        detail: format!("the limit {name} is in use by {}", all.join(", ")),
+        advice: "take it from the businesses (`windrow biz edit NAME --unset limits.named`), and wait for the tasks to \
+                 end, or cancel them; or raise it"
+            .to_owned(),
+    }
+}

@@ -1,0 +1,65 @@
+//! Whether this node can do its work.
+
+use std::time::Duration;
+
+use super::Service;
+use windrow_engine::actors::policy::Kind;
+use windrow_engine::actors::tree::Activity;
+use windrow_core::ids::TaskId;
+
+/// How long the store may take to answer a question about nothing.
+const STORE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why the node isn't ready, or is degraded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotReady {
+    /// `store`, `session`, `actors`; `redis` of what is degraded.
+    pub slug: &'static str,
+    /// A sentence.
+    pub text: String,
+}
+
+impl Service {
+    /// Everything that keeps the node from its work; empty when it is ready.
+    pub async fn not_ready(&self) -> Vec<NotReady> {
+        let found = [self.store_fault().await, self.tree_fault()];
+        found.into_iter().flatten().collect()
+    }
+
+    /// What the node does its work without, slower or with less to spare.
+    pub fn degraded(&self) -> Vec<NotReady> {
+        let lost = self.parts.meters.redis().and_then(Result::err);
+        let text =
+            |fault| format!("{fault}; until it is back the database is the only witness of who owns what");
+        lost.map(|fault| NotReady { slug: "redis", text: text(fault) }).into_iter().collect()
+    }
+
+    async fn store_fault(&self) -> Option<NotReady> {
+        // No task has this id: the store looks, and finds nothing.
+        let asked = self.parts.tasks.get(TaskId(0));
+        let text = match tokio::time::timeout(STORE_PATIENCE, asked).await {
+            Ok(Ok(_)) => return None,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the store does not answer");
+                "the store can't be read".to_owned()
+            }
+            Err(_) => format!("the store did not answer within {} s", STORE_PATIENCE.as_secs()),
+        };
+        Some(NotReady { slug: "store", text })
+    }
+
+    fn tree_fault(&self) -> Option<NotReady> {
+        if self.supervisor().is_over() {
+            return Some(NotReady { slug: "actors", text: "the node's actors have ended".to_owned() });
+        }
+        let actors = self.supervisor().tree().view();
+        let session = actors.iter().find(|actor| actor.kind == Kind::Session);
+        let ttl = self.config().cluster.lease_ttl;
+        // A session that beats says so at each beat; one that is new has said nothing yet.
+        let beats = session.is_some_and(|session| {
+            session.activity == Activity::Ok && !session.text.is_empty() && session.last_handled < ttl
+        });
+        let text = "the node's session is not confirmed by the store, so it takes no tasks".to_owned();
+        (!beats).then_some(NotReady { slug: "session", text })
+    }
+}

@@ -1,0 +1,200 @@
+//! The verbs behind `windrow run`: begin, resume, stop one job. One place decides whether a command means a task
+//! that is there already.
+
+use std::num::NonZeroU32;
+
+use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_core::settings::Auto;
+use windrow_core::task::Tuning;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{
+    Actor, CommandError, CommandRefusal, CreateError, NewTask, TaskCommand, TaskStore, TaskView,
+};
+
+/// A job as a command describes it. Its identity is its name; what it means must not change under the name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The business's slug.
+    pub business: String,
+    /// The identity within the business.
+    pub name: String,
+    /// The source's description as JSON text.
+    pub source: String,
+    /// See [`NewTask::meaning`].
+    pub meaning: u64,
+    /// How many items.
+    pub total: ItemCount,
+    /// How it is driven; may differ from one run to the next.
+    pub tuning: Tuning,
+}
+
+/// What a job turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Made now, and started.
+    New(TaskView),
+    /// There already; started again, or about to go on by itself.
+    Resumed(TaskView),
+    /// There already, and ended for good.
+    Ended(TaskView),
+}
+
+/// A job can't be begun.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// The name belongs to a task over other items. Nothing was changed.
+    #[error("{} is {} over other items", task.name.as_deref().unwrap_or("the name"), task.id)]
+    OtherMeaning {
+        /// The task that has the name.
+        task: Box<TaskView>,
+    },
+    /// It was not made.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// It was not started or tuned.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Begins a job: makes its task, or goes on with the one that has its name.
+///
+/// With `restart` a task of that name is cancelled (unless it has ended), loses the name, and a new one is made: its
+/// items get new keys.
+///
+/// # Errors
+/// See [`JobError`].
+pub async fn begin(
+    tasks: &dyn TaskStore,
+    job: &Job,
+    restart: bool,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<Found, JobError> {
+    tasks.ensure_business(&job.business, actor, now).await?;
+    let Some(task) = tasks.find(&job.business, &job.name).await? else {
+        return create(tasks, job, actor, now).await;
+    };
+    if restart {
+        make_way(tasks, &task, actor, now).await?;
+        return create(tasks, job, actor, now).await;
+    }
+    if task.meaning != job.meaning || task.total != job.total {
+        return Err(JobError::OtherMeaning { task: Box::new(task) });
+    }
+    if task.status.is_terminal() {
+        return Ok(Found::Ended(task));
+    }
+    resume(tasks, task, &job.tuning, actor, now).await.map(Found::Resumed)
+}
+
+async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) -> Result<Found, JobError> {
+    let new = NewTask {
+        shards: Auto::Fixed(NonZeroU32::MIN),
+        business: job.business.clone(),
+        name: Some(job.name.clone()),
+        total: job.total,
+        skip_first: ItemIndex(0),
+        tuning: job.tuning.clone(),
+        params: None,
+        source: job.source.clone(),
+        meaning: job.meaning,
+        idempotency_key: None,
+        labels: std::collections::BTreeMap::new(),
+        send_params: true,
+        limits: Vec::new(),
+        canary: None,
+        start_at: None,
+        deadline: None,
+        parent: None,
+        priority: 0,
+    };
+    let made = tasks.create(&new, actor, now).await?;
+    Ok(Found::New(tasks.command(made.id, &TaskCommand::Start, actor, now).await?))
+}
+
+/// Takes the name from a task that is in the way.
+async fn make_way(
+    tasks: &dyn TaskStore,
+    task: &TaskView,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<(), JobError> {
+    if !matches!(task.status, Status::Finalizing | Status::Finished | Status::Cancelled) {
+        tasks.command(task.id, &TaskCommand::Cancel, actor, now).await?;
+    }
+    Ok(tasks.release_name(task.id, actor, now).await?)
+}
+
+async fn resume(
+    tasks: &dyn TaskStore,
+    mut task: TaskView,
+    tuning: &Tuning,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<TaskView, JobError> {
+    if task.status == Status::Finalizing {
+        return Ok(task);
+    }
+    if task.tuning != *tuning {
+        let tune = TaskCommand::Tune(Box::new(tuning.clone()));
+        task = tasks.command(task.id, &tune, actor, now).await?;
+    }
+    if task.status == Status::Recovering {
+        // Whoever starts it by hand doesn't want to wait, and a start forgives earlier recoveries.
+        let stop = TaskCommand::Stop { reason: StopReason::Operator };
+        task = tasks.command(task.id, &stop, actor, now).await?;
+    }
+    start_if_stopped(tasks, task, actor, now).await
+}
+
+/// Starts a task that rests. One that is still stopping (its process died meanwhile) has to be stopped first: the
+/// node does that, then this is asked again.
+///
+/// # Errors
+/// When the store fails or refuses.
+pub async fn start_if_stopped(
+    tasks: &dyn TaskStore,
+    task: TaskView,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<TaskView, JobError> {
+    match task.status {
+        Status::Created | Status::Stopped => {
+            Ok(tasks.command(task.id, &TaskCommand::Start, actor, now).await?)
+        }
+        Status::Queued
+        | Status::AwaitingBusiness
+        | Status::Running
+        | Status::Recovering
+        | Status::Stopping
+        | Status::Finalizing
+        | Status::Finished
+        | Status::Cancelled => Ok(task),
+    }
+}
+
+/// Asks a task to stop; one that is stopping, stopped or ended already is left as it is.
+///
+/// # Errors
+/// When the store fails, or there is no such task.
+pub async fn stop(
+    tasks: &dyn TaskStore,
+    id: TaskId,
+    at_once: bool,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<(), CommandError> {
+    let stop = TaskCommand::Stop { reason: StopReason::Operator };
+    let command = if at_once { TaskCommand::StopNow } else { stop };
+    match tasks.command(id, &command, actor, now).await {
+        Ok(_) | Err(CommandError::Refused(CommandRefusal::Status(_))) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+use std::num::NonZeroU32;
+
+use super::*;
+use windrow_memory::MemoryStore;
+use windrow_config::TaskDefaults;
+
+fn job(name: &str, meaning: u64) -> Job {
+    Job {
+        business: "run".to_owned(),
+        name: name.to_owned(),
+        source: r#"{"kind":"range","total":10}"#.to_owned(),
+        meaning,
+        total: ItemCount(10),
+        tuning: TaskDefaults::default().tuning,
+    }
+}
+
+fn me() -> Actor {
+    Actor { name: "tester".to_owned(), source: "cli", reason: None, request_id: None, rehearses: false }
+}
+
+async fn begin_at(tasks: &MemoryStore, job: &Job, restart: bool) -> Result<Found, JobError> {
+    begin(tasks, job, restart, &me(), WallMs(1_000)).await
+}
+
+fn new(found: Found) -> TaskView {
+    match found {
+        Found::New(task) => task,
+        other => panic!("not new: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_new_job_is_made_and_started() {
+    let tasks = MemoryStore::new();
+    let task = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
+    assert_eq!((task.status, task.start_no), (Status::Queued, 1));
+}
+
+#[tokio::test]
+async fn the_same_job_goes_on_with_new_settings() {
+    let tasks = MemoryStore::new();
+    let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
+    stop(&tasks, first.id, false, &me(), WallMs(2_000)).await.expect("stopped");
+    let mut again = job("a", 1);
+    again.tuning.max_attempts = NonZeroU32::MIN;
+    let found = begin_at(&tasks, &again, false).await.expect("begun");
+    let Found::Resumed(task) = found else { panic!("not resumed: {found:?}") };
+    assert_eq!((task.id, task.status, task.start_no), (first.id, Status::Queued, 2));
+    assert_eq!(task.tuning, again.tuning);
+}
+
+#[tokio::test]
+async fn a_name_with_other_items_is_refused_and_nothing_changes() {
+    let tasks = MemoryStore::new();
+    let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
+    let refused = begin_at(&tasks, &job("a", 2), false).await.expect_err("other items");
+    assert!(matches!(refused, JobError::OtherMeaning { task } if *task == first));
+    assert_eq!(tasks.get(first.id).await.expect("read"), Some(first));
+}
+
+#[tokio::test]
+async fn restart_makes_a_new_task_and_cancels_the_old_one() {
+    let tasks = MemoryStore::new();
+    let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
+    let second = new(begin_at(&tasks, &job("a", 2), true).await.expect("begun"));
+    assert_ne!(first.id, second.id);
+    let old = tasks.get(first.id).await.expect("read").expect("still there");
+    assert_eq!((old.status, old.name), (Status::Cancelled, None));
+}
+
+#[tokio::test]
+async fn a_cancelled_job_counts_as_ended() {
+    let tasks = MemoryStore::new();
+    let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
+    tasks.command(first.id, &TaskCommand::Cancel, &me(), WallMs(2_000)).await.expect("cancelled");
+    let found = begin_at(&tasks, &job("a", 1), false).await.expect("found");
+    assert!(matches!(found, Found::Ended(task) if task.id == first.id));
+}
+
+#[tokio::test]
+async fn stopping_what_is_stopped_does_no_harm() {
+    let tasks = MemoryStore::new();
+    let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
+    for at_once in [false, true, false] {
+        stop(&tasks, first.id, at_once, &me(), WallMs(2_000)).await.expect("no harm");
+    }
+}

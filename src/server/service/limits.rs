@@ -1,0 +1,272 @@
+//! Named limits: made, looked at, changed, deleted; and whether a task or a business may name one.
+
+use std::collections::BTreeSet;
+
+use super::task_create::TaskPlan;
+use super::task_settings::{LOOKED_THROUGH_MAX, nearest};
+use super::{FieldFault, Service, ServiceError};
+use windrow_core::business::is_slug;
+use windrow_core::limit::Bounds;
+use windrow_core::limit::key::{LimitKey, NAMED_MAX};
+use windrow_core::settings::Rate;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::business_store::Business;
+use windrow_engine::ports::limit_store::PartView;
+use windrow_engine::ports::named_limit_store::{LimitUsers, NamedLimit, NamedLimitError};
+use windrow_engine::ports::task_store::Actor;
+
+/// How often a change without an expected revision is made again because another one came first.
+const TRIES: u32 = 4;
+/// Names that are told to somebody who named none of them.
+const NAMES_TOLD_MAX: usize = 10;
+
+/// What a change of a limit sets; what is none stays. Within, none is without a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitChange {
+    /// Items that leave.
+    pub rate: Option<Option<Rate>>,
+    /// Items in flight.
+    pub concurrency: Option<Option<u32>>,
+}
+
+impl LimitChange {
+    fn apply(self, bounds: Bounds) -> Bounds {
+        Bounds {
+            rate: self.rate.unwrap_or(bounds.rate),
+            concurrency: self.concurrency.unwrap_or(bounds.concurrency),
+        }
+    }
+}
+
+/// A limit and who uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitPicture {
+    /// The limit.
+    pub limit: NamedLimit,
+    /// Who names it.
+    pub users: LimitUsers,
+    /// What each node may use of it now.
+    pub parts: Vec<PartView>,
+}
+
+impl Service {
+    /// Makes a limit.
+    ///
+    /// # Errors
+    /// `Unprocessable` for a name that is none, or where it would limit nothing; `NameTaken`.
+    pub async fn create_limit(
+        &self,
+        name: &str,
+        bounds: Bounds,
+        actor: &Actor,
+    ) -> Result<NamedLimit, ServiceError> {
+        if !is_slug(name) {
+            let fault = FieldFault::new("/name", "it is made of 1 to 40 small letters, digits and -");
+            return Err(ServiceError::Unprocessable(vec![fault.advise("vendor-x")]));
+        }
+        check_bounds(bounds)?;
+        let made = self.parts.limits.create_limit(name, bounds, actor, self.now()).await?;
+        if !actor.rehearses {
+            tracing::info!(limit = name, by = actor.name, "limit made");
+        }
+        Ok(made)
+    }
+
+    /// Limits in the order of their names; for a business only those that it uses.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn limits(
+        &self,
+        business: Option<&str>,
+        after: Option<&str>,
+        count: u32,
+    ) -> Result<Vec<NamedLimit>, ServiceError> {
+        let among = self.limits_seen_by(business).await?;
+        Ok(self.parts.limits.named_limits(among.as_ref(), after, count).await?)
+    }
+
+    /// A limit with who uses it; a business sees one that it uses, and of the users itself.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn limit_picture(
+        &self,
+        name: &str,
+        business: Option<&str>,
+    ) -> Result<LimitPicture, ServiceError> {
+        let seen = self.limits_seen_by(business).await?;
+        let limit = self.limit(name).await?;
+        if seen.is_some_and(|seen| !seen.contains(name)) {
+            return Err(NamedLimitError::NotFound(name.to_owned()).into());
+        }
+        let mut users = self.parts.limits.limit_users(name).await?;
+        if let Some(own) = business {
+            users.businesses.retain(|slug| slug == own);
+            users.tasks.retain(|task| task.business == own);
+            users.tasks_total = users.tasks.len() as u64;
+        }
+        let parts = self.supervisor().parts_of_limit(&LimitKey::Named(name).text()).await?;
+        Ok(LimitPicture { limit, users, parts })
+    }
+
+    async fn limit(&self, name: &str) -> Result<NamedLimit, ServiceError> {
+        let found = self.parts.limits.named_limit(name).await?;
+        found.ok_or_else(|| NamedLimitError::NotFound(name.to_owned()).into())
+    }
+
+    /// Changes what a limit allows; with `expected` only while it has that revision. The nodes hear of it within a second.
+    ///
+    /// # Errors
+    /// `Unprocessable` where it would limit nothing, `EtagMismatch`, `NotFound`.
+    pub async fn change_limit(
+        &self,
+        name: &str,
+        change: LimitChange,
+        expected: Option<u64>,
+        actor: &Actor,
+    ) -> Result<NamedLimit, ServiceError> {
+        for _ in 0..TRIES {
+            let before = self.limit(name).await?;
+            let bounds = change.apply(before.bounds);
+            check_bounds(bounds)?;
+            let revision = expected.unwrap_or(before.revision);
+            let changed = self.parts.limits.change_limit(name, revision, bounds, actor, self.now()).await;
+            match changed {
+                Err(NamedLimitError::Changed { .. }) if expected.is_none() => {}
+                Err(error) => return Err(error.into()),
+                Ok(changed) => {
+                    if !actor.rehearses && changed != before {
+                        self.supervisor().limits_changed();
+                        tracing::info!(limit = name, by = actor.name, "limit changed");
+                    }
+                    return Ok(changed);
+                }
+            }
+        }
+        Err(super::businesses::changing_too_fast(name))
+    }
+
+    /// Deletes a limit that nobody names any more.
+    ///
+    /// # Errors
+    /// `Conflict` with those who name it, `NotFound`.
+    pub async fn delete_limit(&self, name: &str, actor: &Actor) -> Result<NamedLimit, ServiceError> {
+        let gone = self.parts.limits.delete_limit(name, actor, self.now()).await?;
+        if !actor.rehearses {
+            tracing::info!(limit = name, by = actor.name, "limit deleted");
+        }
+        Ok(gone)
+    }
+
+    /// Whether a task may name what its plan names. A business's own token may name what the business uses already: it
+    /// doesn't learn what others have, and takes no share of it.
+    pub(super) async fn check_limits(
+        &self,
+        plan: &TaskPlan,
+        business: &Business,
+        actor: &Actor,
+    ) -> Result<(), ServiceError> {
+        let Some(names) = plan.limits.as_ref().filter(|names| !names.is_empty()) else { return Ok(()) };
+        let own = (actor.source == "business").then_some(business.slug.as_str());
+        let faults = self.faults_of_names("/limits", names, own).await?;
+        if faults.is_empty() { Ok(()) } else { Err(ServiceError::Unprocessable(faults)) }
+    }
+
+    /// What is wrong with a list of limits; `business` is who may name only what it uses.
+    pub(super) async fn faults_of_names(
+        &self,
+        pointer: &str,
+        names: &[String],
+        business: Option<&str>,
+    ) -> Result<Vec<FieldFault>, StoreError> {
+        let mut faults = Vec::new();
+        if names.is_empty() {
+            return Ok(faults);
+        }
+        if names.len() > NAMED_MAX {
+            let what = format!("{} limits are more than the {NAMED_MAX} that it may have", names.len());
+            faults.push(FieldFault::new(pointer, what));
+        }
+        let among = self.limits_seen_by(business).await?;
+        let wanted: BTreeSet<String> = names.iter().cloned().collect();
+        let there = self.names_of_limits(Some(&wanted)).await?;
+        for (at, name) in names.iter().enumerate() {
+            let place = format!("{pointer}/{at}");
+            if names[..at].contains(name) {
+                faults.push(FieldFault::new(place, format!("{name} is named twice")));
+            } else if !there.contains(name) || among.as_ref().is_some_and(|seen| !seen.contains(name)) {
+                faults.push(unknown(place, name, &self.names_of_limits(among.as_ref()).await?));
+            }
+        }
+        Ok(faults)
+    }
+
+    /// The names of all limits, or of those among these.
+    async fn names_of_limits(
+        &self,
+        among: Option<&BTreeSet<String>>,
+    ) -> Result<BTreeSet<String>, StoreError> {
+        let found = self.parts.limits.named_limits(among, None, LOOKED_THROUGH_MAX).await?;
+        Ok(found.into_iter().map(|limit| limit.name).collect())
+    }
+
+    /// The limits that a business may see; none is all of them.
+    async fn limits_seen_by(&self, business: Option<&str>) -> Result<Option<BTreeSet<String>>, StoreError> {
+        match business {
+            Some(slug) => Ok(Some(self.parts.limits.limits_of(slug).await?)),
+            None => Ok(None),
+        }
+    }
+}
+
+/// A limit limits something.
+fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
+    if bounds.is_limited() {
+        return Ok(());
+    }
+    let fault = FieldFault::new("/rate", "it has neither a rate nor a concurrency: it would limit nothing");
+    Err(ServiceError::Unprocessable(vec![fault.advise("\"rate\":\"300/s\", or delete it")]))
+}
+
+fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
+    let fault = FieldFault::new(place, format!("there is no limit {name}"));
+    if let Some(like) = nearest(name, known.iter().cloned()) {
+        return fault.advise(format!("did you mean {like}?"));
+    }
+    let told: Vec<&str> = known.iter().take(NAMES_TOLD_MAX).map(String::as_str).collect();
+    match known.len().saturating_sub(told.len()) {
+        _ if told.is_empty() => fault.advise("`windrow limit create NAME --rate 300/s`: there is none yet"),
+        0 => fault.advise(format!("one of {}", told.join(", "))),
+        more => fault.advise(format!("one of {} and {more} more", told.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_sets_what_it_names_and_takes_away_what_is_none() {
+        let rate: Rate = "300/s".parse().expect("a rate");
+        let before = Bounds { rate: Some(rate), concurrency: Some(5) };
+        assert_eq!(LimitChange::default().apply(before), before);
+        let change = LimitChange { rate: Some(None), concurrency: Some(Some(9)) };
+        let after = change.apply(before);
+        assert_eq!(after, Bounds { rate: None, concurrency: Some(9) });
+        assert!(check_bounds(after).is_ok() && check_bounds(Bounds::default()).is_err());
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_what_is_meant_or_what_there_is() {
+        let advice = |name: &str, known: &[String]| {
+            unknown("/limits/0".to_owned(), name, &known.iter().cloned().collect()).advice.expect("advice")
+        };
+        let two = ["mail".to_owned(), "vendor-x".to_owned()];
+        assert_eq!(advice("vendor-y", &two), "did you mean vendor-x?");
+        assert_eq!(advice("push", &two), "one of mail, vendor-x");
+        assert!(advice("push", &[]).contains("windrow limit create"));
+        let many: Vec<String> = (0..12).map(|number| format!("limit-{number:02}")).collect();
+        assert!(advice("push", &many).ends_with("limit-09 and 2 more"), "{}", advice("push", &many));
+    }
+}

@@ -1,0 +1,212 @@
+//! The recent past of the tasks that run here: once a second, what each has counted since the second before.
+//!
+//! Nothing here holds up a run: its core is looked at, never waited for. What is kept has a bound, whatever runs: all
+//! tasks share [`BYTES_MAX`], and those that ended go after [`KEPT`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::Service;
+use windrow_engine::actors::run_view::RunSample;
+pub use windrow_engine::actors::run_view::RunView;
+use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
+use windrow_core::series::{Gauges, Point, Series, Slice, Span};
+use windrow_core::settings::RateLimit;
+use windrow_engine::ports::clock::Clock;
+
+/// Between two samples.
+pub const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// The memory of all points together, unless the shortest rings of all tasks take more. Unit: bytes.
+pub const BYTES_MAX: usize = 64 << 20;
+/// How long the past of a task is kept after its last point.
+pub const KEPT: Duration = Duration::from_secs(900);
+/// Tasks that don't run any more and whose past is kept.
+const GONE_MAX: usize = 1000;
+
+/// See the module.
+pub struct Stats {
+    clock: Arc<dyn Clock>,
+    board: Mutex<Board>,
+}
+
+impl Stats {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Stats {
+        Stats { clock, board: Mutex::default() }
+    }
+
+    /// What a task counted in the last `seconds`; none when it didn't run here in them. `covered` says how much of them
+    /// is known.
+    pub fn span(&self, task: TaskId, seconds: u64) -> Option<Span> {
+        let now = self.clock.now();
+        self.board().tasks.get(&task)?.series.span(now, Duration::from_secs(seconds))
+    }
+
+    /// For how long a task has had its rate; none while it was never seen to change.
+    pub fn same_rate_for(&self, task: TaskId) -> Option<Duration> {
+        let now = self.clock.now();
+        self.board().tasks.get(&task)?.rate_changed_at.map(|at| now.since(at))
+    }
+
+    /// The points of a task between two moments, oldest first; see [`Series::slices`].
+    pub fn slices(&self, task: TaskId, from: Moment, to: Moment, step: Duration) -> Vec<Slice> {
+        let board = self.board();
+        board.tasks.get(&task).map(|track| track.series.slices(from, to, step)).unwrap_or_default()
+    }
+
+    /// The beginning of what is known of a task; none when nothing is.
+    pub fn begins(&self, task: TaskId) -> Option<Moment> {
+        self.board().tasks.get(&task)?.series.begins()
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Service {
+    /// The recent past of the tasks that run here.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Takes one sample of all that runs here.
+    pub async fn sample(&self) {
+        let supervisor = self.supervisor();
+        // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
+        let live = supervisor.samples().await;
+        let ended = supervisor.take_ended_samples();
+        let (stats, now) = (self.stats.clone(), self.parts.clock.now());
+        // Of thousands of runs it takes some hundredths of a second: too long for a thread that items move on.
+        let taken = tokio::task::spawn_blocking(move || stats.board().take_in(live, ended, now));
+        if let Err(error) = taken.await {
+            tracing::error!(%error, "a sample of the runs was lost");
+        }
+    }
+}
+
+/// Takes a sample each second. Never ends.
+pub async fn watch(service: Arc<Service>) {
+    let mut ticks = tokio::time::interval(SAMPLE_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        service.sample().await;
+    }
+}
+
+struct Board {
+    /// See [`BYTES_MAX`].
+    bytes_max: usize,
+    /// As each live run was seen last.
+    seen: BTreeMap<(ShardId, RunNo), RunSample>,
+    tasks: BTreeMap<TaskId, Track>,
+}
+
+#[derive(Default)]
+struct Track {
+    series: Series,
+    /// The end of its last point.
+    last_at: Moment,
+    /// Its rate as it was seen last.
+    rate: Option<RateLimit>,
+    /// The end of the point in which that was another one before.
+    rate_changed_at: Option<Moment>,
+}
+
+impl Default for Board {
+    fn default() -> Board {
+        Board { bytes_max: BYTES_MAX, seen: BTreeMap::new(), tasks: BTreeMap::new() }
+    }
+}
+
+impl Board {
+    /// Takes in what runs now, and what ended since the last sample.
+    fn take_in(&mut self, live: Vec<RunSample>, ended: Vec<RunSample>, now: Moment) {
+        let mut fresh: BTreeMap<TaskId, Slice> = BTreeMap::new();
+        let rates: Vec<(TaskId, RateLimit, Moment)> =
+            live.iter().map(|sample| (sample.shard.task, sample.task_rate, sample.at)).collect();
+        let alive: BTreeSet<(ShardId, RunNo)> =
+            live.iter().map(|sample| (sample.shard, sample.run)).collect();
+        // A run that ended meanwhile is among both, first as it lived.
+        for sample in live.into_iter().chain(ended.into_iter().map(at_rest)) {
+            let key = (sample.shard, sample.run);
+            join(&mut fresh, sample.shard.task, slice(self.seen.get(&key), &sample));
+            self.seen.insert(key, sample);
+        }
+        // The end of a run may have been among those that were not kept.
+        self.seen.retain(|run, _| alive.contains(run));
+        for (task, slice) in fresh {
+            let track = self.tasks.entry(task).or_default();
+            track.last_at = slice.to;
+            track.series.push(&slice);
+        }
+        for (task, rate, at) in rates {
+            let track = self.tasks.entry(task).or_default();
+            if track.rate.replace(rate).is_some_and(|before| before != rate) {
+                track.rate_changed_at = Some(at);
+            }
+        }
+        self.forget(now);
+    }
+
+    fn forget(&mut self, now: Moment) {
+        self.tasks.retain(|_, track| now.since(track.last_at) < KEPT);
+        let mut gone: Vec<(Moment, TaskId)> = self
+            .tasks
+            .iter()
+            .filter(|(_, track)| now.since(track.last_at) > 2 * SAMPLE_EVERY)
+            .map(|(task, track)| (track.last_at, *task))
+            .collect();
+        if gone.len() > GONE_MAX {
+            gone.sort_unstable();
+            for (_, task) in &gone[..gone.len() - GONE_MAX] {
+                self.tasks.remove(task);
+            }
+        }
+        let share = self.bytes_max / self.tasks.len().max(1);
+        self.tasks.values_mut().for_each(|track| track.series.trim(share));
+    }
+}
+
+/// A run that ended has nothing in flight and no window any more.
+fn at_rest(sample: RunSample) -> RunSample {
+    let gauges = Gauges { low_water: sample.gauges.low_water, ..Gauges::default() };
+    RunSample { gauges, ..sample }
+}
+
+/// What a run counted since it was seen last, or since it began.
+fn slice(before: Option<&RunSample>, now: &RunSample) -> Slice {
+    let (from, terms) = before.map_or((now.began_at, &now.began), |before| (before.at, &before.counters));
+    let mut point = Point {
+        permits: now.permits.clone(),
+        succeeded: now.counters.succeeded.saturating_sub(terms.succeeded),
+        skipped: now.counters.skipped.saturating_sub(terms.skipped),
+        abandoned: now.counters.abandoned.saturating_sub(terms.abandoned),
+        failed_attempts: now.failed_attempts,
+        calls: now.calls.clone(),
+        gauges: now.gauges.clone(),
+    };
+    if let Some(before) = before {
+        point.permits = now.permits.since(&before.permits);
+        point.failed_attempts = now.failed_attempts.saturating_sub(before.failed_attempts);
+        point.calls = now.calls.since(&before.calls);
+    }
+    Slice { from, to: now.at, point }
+}
+
+/// Takes a slice in with others of its task.
+fn join(fresh: &mut BTreeMap<TaskId, Slice>, task: TaskId, slice: Slice) {
+    let Some(known) = fresh.get_mut(&task) else {
+        fresh.insert(task, slice);
+        return;
+    };
+    known.from = known.from.min(slice.from);
+    known.to = known.to.max(slice.to);
+    known.point.add(&slice.point);
+    known.point.gauges.join(&slice.point.gauges);
+}
+
+#[cfg(test)]
+#[path = "stats/tests.rs"]
+mod tests;

@@ -1,0 +1,188 @@
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use super::*;
+use windrow_config::Config;
+use windrow_core::abandonment::Abandonments;
+use windrow_core::ids::ItemCount;
+use windrow_core::ids::SessionId;
+use windrow_core::lifecycle::Wish;
+use windrow_core::settings::Auto;
+use windrow_core::verdict::Outage;
+use windrow_engine::ports::peers::LiveShard;
+
+/// A running task of 1,000 items, of which the first 10 are skipped.
+fn task() -> TaskView {
+    TaskView {
+        id: TaskId(1),
+        business: "push".to_owned(),
+        name: None,
+        status: Status::Running,
+        status_reason: None,
+        status_text: None,
+        wish: Wish::Run,
+        control_rev: 1,
+        version: 1,
+        total: ItemCount(1_000),
+        counters: Counters { succeeded: 5, excluded: 10, ..Counters::default() },
+        low_water: ItemIndex(15),
+        tuning: Config::default().task_defaults.tuning,
+        params: None,
+        source: String::new(),
+        meaning: 0,
+        result: None,
+        stop_reason: None,
+        start_no: 1,
+        created_at: WallMs(0),
+        started_at: None,
+        finished_at: None,
+        since: WallMs(0),
+        next_at: None,
+        skip_first: ItemIndex(10),
+        labels: BTreeMap::new(),
+        priority: 0,
+        pool: "default".to_owned(),
+        send_params: false,
+        limits: Vec::new(),
+        canary: None,
+        start_at: None,
+        deadline: None,
+        parent: None,
+        awaiting_until: None,
+        abandonments: Abandonments::default(),
+        finish_at: None,
+        recoveries: 0,
+        shards: Vec::new(),
+        shards_wanted: Auto::Fixed(NonZeroU32::MIN),
+    }
+}
+
+const NOW: WallMs = WallMs(60_000);
+
+const RANGES: [(u64, u64); 3] = [(10, 340), (340, 670), (670, 1_000)];
+
+fn shard(no: u32) -> ShardId {
+    ShardId { task: TaskId(1), no }
+}
+
+fn live(no: u32, succeeded: u64) -> LiveShard {
+    let (first, end) = RANGES[no as usize];
+    LiveShard {
+        shard: shard(no),
+        total: ItemCount(end - first),
+        counters: Counters { succeeded, in_flight: 4, ..Counters::default() },
+        low_water: ItemIndex(first + succeeded),
+        high_water: ItemIndex(first + succeeded + 4),
+        window: 64,
+        concurrency: 4,
+        latency_p95: Some(Duration::from_millis(u64::from(no))),
+        stall: None,
+        handler: HandlerState::default(),
+    }
+}
+
+fn stored(no: u32, state: ShardState, succeeded: u64) -> OwnedFacts {
+    let (first, end) = RANGES[no as usize];
+    let facts = ShardFacts {
+        shard: shard(no),
+        state,
+        first: ItemIndex(first),
+        end: ItemIndex(end - 20),
+        range_end: ItemIndex(end),
+        low_water: ItemIndex(first + succeeded),
+        high_water: ItemIndex(first + succeeded),
+        counters: Counters { succeeded, ..Counters::default() },
+    };
+    OwnedFacts { facts, session: None, outage: None }
+}
+
+fn sum(picture: &TaskPicture) -> u64 {
+    let counters = &picture.task.counters;
+    counters.accounted() + counters.pending(picture.task.total)
+}
+
+fn silent() -> Silent {
+    Silent { node: "n3".to_owned(), why: "it is away".to_owned() }
+}
+
+#[test]
+fn shards_of_several_nodes_and_saved_ones_add_up() {
+    let stored = vec![
+        stored(0, ShardState::Running, 1),
+        stored(1, ShardState::Running, 1),
+        stored(2, ShardState::Done, 310),
+    ];
+    let shards = vec![("n2".to_owned(), live(1, 60)), ("n1".to_owned(), live(0, 50))];
+    let lives = Lives { shards, rates: vec![Some(5.0), Some(7.0)], stored, silent: Vec::new() };
+    let picture = drawn(task(), lives, NOW);
+    let seen = picture.live.as_ref().expect("it is live");
+    assert_eq!(sum(&picture), 1_000);
+    // 10 at the head, 20 cut off at the end of the shard that is done.
+    let expected = Counters { succeeded: 420, in_flight: 8, excluded: 30, ..Counters::default() };
+    assert_eq!(picture.task.counters, expected);
+    assert_eq!((picture.task.low_water, seen.high_water), (ItemIndex(60), ItemIndex(980)));
+    assert_eq!((seen.window, seen.concurrency, seen.actual_rate), (128, 8, Some(12.0)));
+    assert_eq!(
+        (seen.nodes.as_slice(), seen.latency_p95),
+        (&["n1".to_owned(), "n2".to_owned()][..], Some(Duration::from_millis(1)))
+    );
+}
+
+#[test]
+fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
+    let stored: Vec<OwnedFacts> = (0..3).map(|no| stored(no, ShardState::Running, 7)).collect();
+    let lives = Lives {
+        shards: vec![("n1".to_owned(), live(0, 50)), ("n1".to_owned(), live(1, 50))],
+        rates: vec![Some(5.0)],
+        stored,
+        silent: vec![silent(), silent()],
+    };
+    let picture = drawn(task(), lives.clone(), NOW);
+    assert_eq!((sum(&picture), picture.task.counters.succeeded), (1_000, 107));
+    assert_eq!(picture.live.expect("a part is live").actual_rate, None, "a sum that lacks a part is none");
+    assert_eq!(picture.silent, [silent()]);
+    let dark = drawn(task(), Lives { shards: Vec::new(), rates: Vec::new(), ..lives }, NOW);
+    assert_eq!((dark.live, dark.task.counters), (None, task().counters));
+}
+
+#[test]
+fn a_part_alone_is_no_picture_of_the_task() {
+    let lives = Lives {
+        shards: vec![("n1".to_owned(), live(0, 50))],
+        rates: vec![Some(5.0)],
+        stored: Vec::new(),
+        silent: Vec::new(),
+    };
+    let picture = drawn(task(), lives.clone(), NOW);
+    assert_eq!(
+        (picture.live, picture.task.counters),
+        (None, task().counters),
+        "the others' terms are unknown"
+    );
+    let ended = TaskView { status: Status::Cancelled, ..task() };
+    assert_eq!(drawn(ended, lives, NOW).live, None);
+}
+
+fn down(since: i64) -> HandlerState {
+    HandlerState { outage: Some(Outage { since: WallMs(since), probes: 2 }), ..HandlerState::default() }
+}
+
+#[test]
+fn an_outage_is_told_by_whoever_is_asked_also_when_its_owner_is_silent() {
+    let here = LiveShard { handler: down(20_000), ..live(0, 5) };
+    let lives = Lives { shards: vec![("n1".to_owned(), here)], ..Lives::default() };
+    let handler = drawn(task(), lives.clone(), NOW).handler;
+    assert_eq!((handler.down_on.join(","), handler.state.outage), ("n1".to_owned(), down(20_000).outage));
+    assert_eq!(handler.text().as_deref(), Some("handler down for 40s"));
+    let stopped = TaskView { status: Status::Stopped, ..task() };
+    assert_eq!(drawn(stopped, lives, NOW).handler, HandlerSight::default());
+    // Of the owner of the second shard only its last checkpoint is known.
+    let row = OwnedFacts {
+        outage: down(30_000).outage,
+        session: Some(SessionId(uuid::Uuid::nil())),
+        ..stored(1, ShardState::Running, 3)
+    };
+    let lives = Lives { stored: vec![row], silent: vec![silent()], ..Lives::default() };
+    let dark = drawn(task(), lives, NOW);
+    assert_eq!((dark.live.is_none(), dark.handler.state.outage), (true, down(30_000).outage));
+}

@@ -1,0 +1,183 @@
+//! Makes the description that is stored with a task out of what a request asks for.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::Stream;
+use serde_json::value::RawValue;
+
+use super::inline::InlineSource;
+use super::open_error::OpenSourceError;
+use super::receive::{ReceiveError, receive};
+use super::spec::{CsvFormat, Format, Input, SourceSpec};
+use super::upload::UploadSource;
+use windrow_net::Fetcher;
+use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::source_desk::{
+    INLINE_BYTES_MAX, Received, RedriveSpec, ResolvedSource, RowFormat, Sender, SourceDesk, SourceDeskError,
+    SourceRequest, UploadBytes,
+};
+use windrow_engine::ports::source_store::SourceStore;
+use windrow_engine::ports::uploads::{Upload, UploadId, UploadState, UploadStore};
+
+/// See the module.
+pub struct Desk {
+    /// Remembers indexes.
+    pub sources: Arc<dyn SourceStore>,
+    /// The bytes of uploads.
+    pub uploads: Arc<dyn UploadStore>,
+    /// Fetches files.
+    pub fetcher: Fetcher,
+}
+
+#[async_trait]
+impl SourceDesk for Desk {
+    async fn look_at_upload(&self, id: UploadId) -> Result<ResolvedSource, SourceDeskError> {
+        let refused = |why: &str| SourceDeskError::Refused(format!("{id} {why}"));
+        let upload =
+            self.uploads.upload(id).await?.ok_or_else(|| refused("isn't there; upload it (again)"))?;
+        if upload.state != UploadState::Ready {
+            return Err(refused("is not complete; send the rest of it"));
+        }
+        let (format, source) = self.open(&upload).await?;
+        let spec = SourceSpec::File { input: Input::Upload(id), format };
+        finish(&spec, source.indexed().checksum, source.total())
+    }
+
+    async fn resolve(
+        &self,
+        request: &SourceRequest,
+        sender: &Sender<'_>,
+        now: WallMs,
+    ) -> Result<ResolvedSource, SourceDeskError> {
+        match request {
+            SourceRequest::Range { total } => finish(&SourceSpec::Range { total: *total }, 0, *total),
+            SourceRequest::Inline { items } => {
+                let items = items.clone();
+                // Millions of short items take tens of milliseconds.
+                let read = tokio::task::spawn_blocking(move || of_list(items)).await;
+                read.unwrap_or_else(|error| {
+                    Err(SourceDeskError::Refused(format!("the list was not read: {error}")))
+                })
+            }
+            SourceRequest::Upload { upload } => self.of_upload(*upload, now).await,
+            SourceRequest::Url { url, format, is_guarded } => {
+                let body = self.fetcher.get(url, *is_guarded).await.map_err(SourceDeskError::Refused)?;
+                let id = self.take_in(&row_format(format), sender, now, body).await?;
+                self.of_upload(id, now).await
+            }
+            SourceRequest::Redrive(spec) => {
+                let total = spec.parts.iter().map(|part| part.count()).sum();
+                finish(&SourceSpec::Redrive(spec.clone()), 0, ItemCount(total))
+            }
+        }
+    }
+
+    async fn receive(
+        &self,
+        format: &RowFormat,
+        sender: &Sender<'_>,
+        now: WallMs,
+        body: UploadBytes<'_>,
+    ) -> Result<Received, SourceDeskError> {
+        let id = self.take_in(&row_format(format), sender, now, body).await?;
+        let received = self.received(id).await?;
+        received.ok_or_else(|| SourceDeskError::Refused(format!("{id} is gone")))
+    }
+
+    async fn received(&self, id: UploadId) -> Result<Option<Received>, SourceDeskError> {
+        let Some(upload) = self.uploads.upload(id).await? else { return Ok(None) };
+        let Upload { state: UploadState::Ready, sha256: Some(sha256), sample: Some(sample), .. } = &upload
+        else {
+            return Ok(None);
+        };
+        let (_, source) = self.open(&upload).await?;
+        let indexed = source.indexed();
+        Ok(Some(Received {
+            id,
+            rows: indexed.rows,
+            bytes: indexed.bytes,
+            columns: indexed.columns.clone(),
+            sample: sample.clone(),
+            sha256: sha256.clone(),
+        }))
+    }
+
+    fn redrive_of(&self, json: &str) -> Result<Option<RedriveSpec>, SourceDeskError> {
+        match SourceSpec::parse(json) {
+            Ok(SourceSpec::Redrive(spec)) => Ok(Some(spec)),
+            Ok(_) => Ok(None),
+            Err(why) => {
+                Err(SourceDeskError::Refused(format!("the stored source can't be understood: {why}")))
+            }
+        }
+    }
+}
+
+impl Desk {
+    async fn of_upload(&self, id: UploadId, now: WallMs) -> Result<ResolvedSource, SourceDeskError> {
+        let resolved = self.look_at_upload(id).await?;
+        self.uploads.take(id, now).await?;
+        Ok(resolved)
+    }
+
+    async fn open(&self, upload: &Upload) -> Result<(Format, UploadSource), SourceDeskError> {
+        let format = stored_format(upload)?;
+        let opened =
+            UploadSource::open(self.uploads.clone(), self.sources.as_ref(), upload.id, &format).await;
+        opened.map(|source| (format, source)).map_err(|error| match error {
+            OpenSourceError::Store(error) => SourceDeskError::Store(error),
+            other => SourceDeskError::Refused(other.because()),
+        })
+    }
+
+    async fn take_in(
+        &self,
+        format: &Format,
+        sender: &Sender<'_>,
+        now: WallMs,
+        body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
+    ) -> Result<UploadId, SourceDeskError> {
+        let (uploads, sources) = (&self.uploads, self.sources.as_ref());
+        let received = receive(uploads, sources, format, sender, now, body).await;
+        received.map_err(|error| match error {
+            ReceiveError::Store(error) => SourceDeskError::Store(error),
+            ReceiveError::OverQuota { .. } => SourceDeskError::OverQuota(error.to_string()),
+            ReceiveError::TooLarge(_) => SourceDeskError::TooLarge(error.to_string()),
+            ReceiveError::Rows(_) | ReceiveError::Broken(_) => SourceDeskError::Refused(error.to_string()),
+        })
+    }
+}
+
+fn of_list(items: Box<RawValue>) -> Result<ResolvedSource, SourceDeskError> {
+    let too_long =
+        || SourceDeskError::TooLarge(format!("the list is longer than {INLINE_BYTES_MAX} bytes; upload it"));
+    let source = InlineSource::new(&items).ok_or_else(too_long)?;
+    finish(&SourceSpec::Inline { items }, source.checksum(), source.total())
+}
+
+fn finish(spec: &SourceSpec, checksum: u64, total: ItemCount) -> Result<ResolvedSource, SourceDeskError> {
+    if total.0 == 0 || total.0 > INDEX_MAX {
+        let text = format!("the source counts {} items; a task has 1 to {INDEX_MAX}", total.0);
+        return Err(SourceDeskError::Refused(text));
+    }
+    Ok(ResolvedSource { json: spec.to_text(), total, meaning: spec.meaning(checksum, total) })
+}
+
+fn row_format(format: &RowFormat) -> Format {
+    match *format {
+        RowFormat::Csv { delimiter, header, quote } => Format::Csv(CsvFormat { delimiter, header, quote }),
+        RowFormat::Ndjson => Format::Ndjson,
+    }
+}
+
+fn stored_format(upload: &Upload) -> Result<Format, SourceDeskError> {
+    let damaged = || SourceDeskError::Refused(format!("the format of {} can't be understood", upload.id));
+    match upload.kind.as_str() {
+        "csv" => serde_json::from_str(&upload.format).map(Format::Csv).map_err(|_| damaged()),
+        "ndjson" => Ok(Format::Ndjson),
+        _ => Err(damaged()),
+    }
+}

@@ -1,0 +1,218 @@
+//! Reads blocks of an indexed file and compares them with the index before one of their rows leaves.
+//!
+//! The file is opened once and its descriptor kept, so that a file which is deleted or replaced by renaming goes
+//! on serving the bytes that were indexed; the next start notices the new one. After an I/O error (a network file
+//! system came back) the path is opened again: what is read is compared anyway. Bytes appended behind the indexed
+//! ones are never looked at, and the rows before them stay valid.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use rustix::fs::OFlags;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::block_index::{BlockIndex, Located};
+use super::csv::CsvRows;
+use super::fault::FaultKind;
+use super::ndjson::NdjsonRows;
+use super::rows::{Beginning, RowFormat, Split};
+use super::spec::Format;
+use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_engine::ports::source::{RowChunk, Source, SourceError};
+use windrow_engine::ports::source_store::IndexedSource;
+
+/// The rows of an indexed CSV or NDJSON file.
+#[derive(Debug)]
+pub struct FileSource {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    format: Format,
+    columns: Vec<String>,
+    rows: u64,
+    index: BlockIndex,
+    /// None after an I/O error, until the path could be opened again.
+    file: Mutex<Option<Arc<File>>>,
+}
+
+impl FileSource {
+    /// Opens a file that was indexed.
+    ///
+    /// # Errors
+    /// When the path is not a readable regular file.
+    pub fn open(
+        path: &Path,
+        format: Format,
+        indexed: &IndexedSource,
+        index: BlockIndex,
+    ) -> io::Result<FileSource> {
+        let (file, _) = open_regular(path)?;
+        Ok(FileSource::over(file, path.to_owned(), format, indexed, index))
+    }
+
+    /// Reads from an open file; `path` is for messages and for opening it again.
+    pub(super) fn over(
+        file: File,
+        path: PathBuf,
+        format: Format,
+        indexed: &IndexedSource,
+        index: BlockIndex,
+    ) -> FileSource {
+        let (columns, rows) = (indexed.columns.clone(), indexed.rows);
+        let file = Mutex::new(Some(Arc::new(file)));
+        FileSource { inner: Arc::new(Inner { path, format, columns, rows, index, file }) }
+    }
+}
+
+impl Source for FileSource {
+    fn total(&self) -> ItemCount {
+        ItemCount(self.inner.rows)
+    }
+
+    fn has_data(&self) -> bool {
+        true
+    }
+
+    /// Cancel safe: a read that nobody waits for ends by itself and changes nothing.
+    fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let read = tokio::task::spawn_blocking(move || inner.read(at)).await;
+            read.unwrap_or_else(|error| Err(SourceError::Unreadable(format!("the reader ended: {error}"))))
+        })
+    }
+}
+
+impl Inner {
+    fn read(&self, at: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
+        let Some(block) = self.index.locate(at) else {
+            let text = format!("{} has {} rows, there is no item {}", self.path.display(), self.rows, at.0);
+            return Err(SourceError::BadRow(text));
+        };
+        let bytes = self.read_block(&block)?;
+        if xxh3_64(&bytes) != block.checksum {
+            return Err(self.changed(&block, "their bytes differ from those read before the task began"));
+        }
+        match parse(&self.format, &self.columns, &bytes, &block) {
+            Ok(chunk) => Ok(Arc::new(chunk)),
+            Err(kind) => Err(SourceError::BadRow(format!("{}: {kind}", self.rows_named(&block)))),
+        }
+    }
+
+    fn read_block(&self, block: &Located) -> Result<Vec<u8>, SourceError> {
+        let file = self.file().map_err(|error| self.unreadable(block, &error))?;
+        let len = usize::try_from(block.bytes.end - block.bytes.start)
+            .map_err(|_| self.changed(block, "the block is larger than memory"))?;
+        let mut bytes = vec![0; len];
+        match file.read_exact_at(&mut bytes, block.bytes.start) {
+            Ok(()) => Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(self.changed(block, "the file has become shorter"))
+            }
+            Err(error) => {
+                *self.file.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                Err(self.unreadable(block, &error))
+            }
+        }
+    }
+
+    fn file(&self) -> io::Result<Arc<File>> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = &*file {
+            return Ok(Arc::clone(file));
+        }
+        let opened = Arc::new(open_regular(&self.path)?.0);
+        *file = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    fn rows_named(&self, block: &Located) -> String {
+        format!("{}: rows {} to {}", self.path.display(), block.rows.start, block.rows.end - 1)
+    }
+
+    fn changed(&self, block: &Located, because: &str) -> SourceError {
+        SourceError::Changed(format!(
+            "{} have changed; because {because}; try: put the old file back and start again, or make a new task \
+             from the file as it is now (run: --restart)",
+            self.rows_named(block)
+        ))
+    }
+
+    fn unreadable(&self, block: &Located, error: &io::Error) -> SourceError {
+        SourceError::Unreadable(format!(
+            "{} can't be read; because {error}; try: check that the file and its disk are there",
+            self.rows_named(block)
+        ))
+    }
+}
+
+/// The rows of a block whose bytes are those that were indexed.
+pub(super) fn parse(
+    format: &Format,
+    columns: &[String],
+    bytes: &[u8],
+    block: &Located,
+) -> Result<RowChunk, FaultKind> {
+    match format {
+        Format::Csv(csv) => parse_block(CsvRows::new(csv, columns), bytes, block),
+        Format::Ndjson => parse_block(NdjsonRows, bytes, block),
+    }
+}
+
+fn parse_block<F: RowFormat>(mut format: F, bytes: &[u8], block: &Located) -> Result<RowChunk, FaultKind> {
+    let mut rest = bytes;
+    if block.bytes.start == 0 {
+        match format.begin(bytes, true) {
+            Beginning::Read { len, .. } => rest = &bytes[len..],
+            Beginning::Faults(mut kinds) if !kinds.is_empty() => return Err(kinds.remove(0)),
+            Beginning::Faults(_) | Beginning::More => return Err(FaultKind::UnclosedQuote),
+        }
+    }
+    let mut buffer = Vec::with_capacity(bytes.len() * 2);
+    let mut ends = Vec::new();
+    while !rest.is_empty() {
+        let len = match format.split(rest, true) {
+            Split::Row(len) => {
+                format.write(&rest[..len], &mut buffer)?;
+                ends.push(u32::try_from(buffer.len()).map_err(|_| FaultKind::TooLong)?);
+                len
+            }
+            Split::Blank(len) => len,
+            Split::Fault(kind) => return Err(kind),
+            Split::More => return Err(FaultKind::UnclosedQuote),
+        };
+        rest = &rest[len..];
+    }
+    let expected = block.rows.end - block.rows.start;
+    if ends.len() as u64 != expected {
+        return Err(FaultKind::RowCount { expected, actual: ends.len() as u64 });
+    }
+    Ok(RowChunk::new(ItemIndex(block.rows.start), Bytes::from(buffer), ends))
+}
+
+/// Opens a regular file and nothing else: a pipe or a device would block or never end.
+pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        Ok((file, metadata))
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
+
+/// When a file last changed: the later of its modification and its status change, because programs that copy
+/// files set the former back. Unit: nanoseconds since the Unix epoch.
+pub(super) fn modified_ns(metadata: &Metadata) -> i64 {
+    let ns = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+    ns(metadata.mtime(), metadata.mtime_nsec()).max(ns(metadata.ctime(), metadata.ctime_nsec()))
+}

@@ -1,0 +1,86 @@
+//! A short list of items that came with the task itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use serde::Deserializer as _;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::ndjson::push_on_one_line;
+use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_engine::ports::source::{RowChunk, Source, SourceError};
+use windrow_engine::ports::source_desk::INLINE_BYTES_MAX;
+
+/// A list in memory.
+#[derive(Clone, Debug)]
+pub struct InlineSource {
+    chunk: Arc<RowChunk>,
+    checksum: u64,
+}
+
+impl InlineSource {
+    /// The items of a JSON array in their order; none when they are longer than [`INLINE_BYTES_MAX`], or it is no array.
+    pub fn new(items: &RawValue) -> Option<InlineSource> {
+        let mut reader = serde_json::Deserializer::from_str(items.get());
+        let Rows { buffer, ends } = reader.deserialize_seq(Rows::default()).ok()?;
+        // The ends take part: ["12"] and ["1","2"] are different lists.
+        let shape: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
+        let checksum = xxh3_64(&buffer) ^ xxh3_64(&shape).rotate_left(32);
+        let chunk = Arc::new(RowChunk::new(ItemIndex(0), Bytes::from(buffer), ends));
+        Some(InlineSource { chunk, checksum })
+    }
+
+    /// Checksum over all items.
+    pub fn checksum(&self) -> u64 {
+        self.checksum
+    }
+}
+
+/// The items as they are read, one behind the other: however many there are, none is a value of its own.
+#[derive(Default)]
+struct Rows {
+    buffer: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl<'de> Visitor<'de> for Rows {
+    type Value = Rows;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Rows, A::Error> {
+        while let Some(item) = list.next_element::<&'de RawValue>()? {
+            push_on_one_line(item.get().as_bytes(), &mut self.buffer);
+            if self.buffer.len() > INLINE_BYTES_MAX {
+                return Err(A::Error::custom("it is too long"));
+            }
+            self.ends.push(u32::try_from(self.buffer.len()).map_err(A::Error::custom)?);
+        }
+        Ok(self)
+    }
+}
+
+impl Source for InlineSource {
+    fn total(&self) -> ItemCount {
+        ItemCount(self.chunk.end().0)
+    }
+
+    fn has_data(&self) -> bool {
+        true
+    }
+
+    fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
+        let found = if at < self.chunk.end() {
+            Ok(Arc::clone(&self.chunk))
+        } else {
+            Err(SourceError::BadRow(format!("the list has {} items, not {}", self.chunk.end().0, at.0)))
+        };
+        Box::pin(async move { found })
+    }
+}

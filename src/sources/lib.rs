@@ -1,0 +1,51 @@
+//! Sources: ranges, inline lists, CSV and NDJSON.
+//!
+//! A file is read once from end to end before its task begins (`pass`, `cutter`): rows are counted, checked, and cut into
+//! blocks whose place and checksum are remembered (`block_index`). Later `FileSource` reads any block by its
+//! index and compares it before one of its rows leaves. What is piped in is spooled to a file in the same pass.
+//! Both directions use one parser per format (`rows`: `csv`, `ndjson`), so they can't disagree on what a row is.
+//! [`open()`] puts it together from a task's [`SourceSpec`].
+//!
+//! A long-lived node has two more kinds: uploads (`receive`, `upload`), whose bytes lie in the store in parts, and
+//! redrives (`redrive`), whose items are failures of another task. `desk` makes descriptions of what people ask for,
+//! and `stored` opens descriptions again.
+//!
+//! Never: holds a whole file in memory, repairs a row, or serves bytes that differ from those of the pass.
+
+mod block_index;
+mod csv;
+mod cutter;
+mod desk;
+mod fault;
+mod file;
+mod inline;
+mod ndjson;
+mod open;
+mod open_error;
+mod pass;
+mod range;
+mod receive;
+mod redrive;
+mod rows;
+mod spec;
+mod spec_json;
+mod spool;
+mod stored;
+mod upload;
+
+pub use windrow_net::{Fetcher, Guard};
+pub use windrow_engine::ports::source_desk::INLINE_BYTES_MAX;
+pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
+pub use desk::Desk;
+pub use fault::{Fault, FaultKind, IndexError};
+pub use file::FileSource;
+pub use inline::InlineSource;
+pub use open::{IndexWatch, OpenedSource, Opening, open, open_piped};
+pub use open_error::OpenSourceError;
+pub use pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, index_bytes, index_file};
+pub use range::RangeSource;
+pub use receive::{ReceiveError, receive};
+pub use redrive::RedriveSource;
+pub use spec::{CsvFormat, Format, Input, SourceSpec};
+pub use stored::{StoredSourceError, StoredSources};
+pub use upload::UploadSource;

@@ -1,0 +1,341 @@
+//! Opens the source that a task describes: indexes it, or takes the index of an earlier pass.
+//!
+//! An index is used again when size and time of change are those of the pass; nothing is read then. Clocks of
+//! file systems are coarse: a file that had changed just before its pass could change again at what they call the
+//! same time, so its index isn't used again. What escapes both is noticed when the changed block is read.
+
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::block_index::{BlockIndex, DamagedIndex};
+use super::fault::IndexError;
+use super::file::{FileSource, modified_ns, open_regular};
+use super::inline::InlineSource;
+use super::open_error::OpenSourceError;
+use super::pass::{IndexProgress, Indexed, index_open_file};
+use super::range::RangeSource;
+use super::spec::{Format, Input, SourceSpec};
+use super::spool::{SpoolError, spool};
+use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+
+/// The coarsest clock of a file system in use. Unit: nanoseconds. (FAT counts in 2 s; ext4 in some ms.)
+const CLOCK_COARSE_NS: i64 = 2_000_000_000;
+
+/// A source that is ready, and what is known of it.
+pub struct OpenedSource {
+    /// Reads the items.
+    pub source: Arc<dyn Source>,
+    /// The description to store with the task: paths are absolute, piped input is the spooled file.
+    pub spec: SourceSpec,
+    /// What the pass found; none without a file.
+    pub indexed: Option<IndexedSource>,
+    /// See `NewTask::meaning`.
+    pub meaning: u64,
+    /// Whether a pass was run now.
+    pub fresh: bool,
+}
+
+impl fmt::Debug for OpenedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OpenedSource { source, spec, indexed, meaning, fresh } = self;
+        let mut text = f.debug_struct("OpenedSource");
+        text.field("total", &source.total()).field("spec", spec).field("indexed", indexed);
+        text.field("meaning", meaning).field("fresh", fresh).finish()
+    }
+}
+
+/// Follows a pass and can end it.
+#[derive(Clone)]
+pub struct IndexWatch {
+    /// Called after each read of 256 KiB, on the blocking thread.
+    pub progress: Arc<dyn Fn(IndexProgress) + Send + Sync>,
+    /// Set it to end the pass. A read of standard input that waits for data is not interrupted.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl Default for IndexWatch {
+    /// Says nothing, never ends.
+    fn default() -> IndexWatch {
+        IndexWatch { progress: Arc::new(|_| {}), cancel: Arc::new(AtomicBool::new(false)) }
+    }
+}
+
+/// What opening needs.
+pub struct Opening<'a> {
+    /// Remembers indexes.
+    pub store: &'a dyn SourceStore,
+    /// Where piped input is kept; made if it isn't there.
+    pub spool: &'a Path,
+    /// Follows the pass.
+    pub watch: IndexWatch,
+    /// Whether an earlier pass may stand in for one now.
+    pub reuse: bool,
+    /// The time at which opening begins.
+    pub now: WallMs,
+}
+
+/// Opens a source; `-` is this process's standard input.
+///
+/// Cancel safe: a pass that nobody waits for ends by itself and stores nothing.
+///
+/// # Errors
+/// Each cause of [`OpenSourceError`].
+pub async fn open(spec: &SourceSpec, opening: &Opening<'_>) -> Result<OpenedSource, OpenSourceError> {
+    let piped = matches!(spec, SourceSpec::File { input: Input::Stdin, .. });
+    if piped && io::stdin().is_terminal() {
+        return Err(OpenSourceError::Terminal);
+    }
+    open_piped(spec, opening, io::stdin()).await
+}
+
+/// Opens a source; `-` is what `piped` reads.
+///
+/// # Errors
+/// As [`open`].
+pub async fn open_piped(
+    spec: &SourceSpec,
+    opening: &Opening<'_>,
+    piped: impl Read + Send + 'static,
+) -> Result<OpenedSource, OpenSourceError> {
+    match spec {
+        SourceSpec::Range { total } => open_range(spec, *total),
+        SourceSpec::Inline { items } => {
+            let source = InlineSource::new(items).ok_or(OpenSourceError::InlineTooLong)?;
+            let (total, checksum) = (source.total(), source.checksum());
+            finish_small(spec, Arc::new(source), checksum, total)
+        }
+        SourceSpec::File { input, format } => {
+            format.check().map_err(OpenSourceError::BadSpec)?;
+            match input {
+                Input::Stdin => open_stdin(format, opening, piped).await,
+                Input::Path(path) => open_file(spec, format, opening, PathBuf::from(path)).await,
+                Input::Spooled(name) => open_file(spec, format, opening, opening.spool.join(name)).await,
+                Input::Upload(id) => {
+                    Err(OpenSourceError::BadSpec(format!("{id} is an upload; only a node can open it")))
+                }
+            }
+        }
+        SourceSpec::Redrive(_) => {
+            Err(OpenSourceError::BadSpec("it is a redrive; only a node can open it".to_owned()))
+        }
+    }
+}
+
+fn open_range(spec: &SourceSpec, total: ItemCount) -> Result<OpenedSource, OpenSourceError> {
+    if total.0 > INDEX_MAX {
+        return Err(OpenSourceError::BadSpec(format!("there can't be more than {INDEX_MAX} items")));
+    }
+    finish_small(spec, Arc::new(RangeSource::new(total)), 0, total)
+}
+
+fn finish_small(
+    spec: &SourceSpec,
+    source: Arc<dyn Source>,
+    checksum: u64,
+    total: ItemCount,
+) -> Result<OpenedSource, OpenSourceError> {
+    if total.0 == 0 {
+        return Err(OpenSourceError::NoItems);
+    }
+    let meaning = spec.meaning(checksum, total);
+    Ok(OpenedSource { source, spec: spec.clone(), indexed: None, meaning, fresh: false })
+}
+
+/// An open regular file under its canonical path.
+struct Found {
+    file: File,
+    metadata: Metadata,
+    path: PathBuf,
+    location: String,
+}
+
+async fn open_file(
+    spec: &SourceSpec,
+    format: &Format,
+    opening: &Opening<'_>,
+    path: PathBuf,
+) -> Result<OpenedSource, OpenSourceError> {
+    let found = blocking(move || find(&path)).await?;
+    let spec = match spec {
+        SourceSpec::File { input: Input::Path(_), .. } => {
+            SourceSpec::File { input: Input::Path(found.location.clone()), format: format.clone() }
+        }
+        _ => spec.clone(),
+    };
+    if opening.reuse
+        && let Some((indexed, index)) = remembered(&found, format, opening.store).await?
+    {
+        return Ok(finish_file(spec, found, format, indexed, index, false));
+    }
+    let (found, indexed) = run_pass(found, format.clone(), &opening.watch).await?;
+    let modified = steady_ns(modified_ns(&found.metadata), opening.now);
+    let (indexed, index) = save(indexed, &found, format, modified, opening.store).await?;
+    Ok(finish_file(spec, found, format, indexed, index, true))
+}
+
+/// A file's time of change, or 0 when it is too young to tell a later change by.
+fn steady_ns(modified_ns: i64, now: WallMs) -> i64 {
+    let age_ns = now.0.saturating_mul(1_000_000).saturating_sub(modified_ns);
+    if age_ns > CLOCK_COARSE_NS { modified_ns } else { 0 }
+}
+
+async fn open_stdin(
+    format: &Format,
+    opening: &Opening<'_>,
+    piped: impl Read + Send + 'static,
+) -> Result<OpenedSource, OpenSourceError> {
+    let (dir, watch, wanted) = (opening.spool.to_owned(), opening.watch.clone(), format.clone());
+    let guard = CancelOnDrop::new(&watch);
+    let (name, found, indexed) = blocking(move || {
+        let spooled = spool(&dir, piped, &wanted, &mut |p| (watch.progress)(p), &watch.cancel);
+        let (name, indexed) = spooled.map_err(|error| spool_error(&dir, error))?;
+        let found = find(&dir.join(&name))?;
+        Ok((name, found, indexed))
+    })
+    .await?;
+    guard.disarm();
+    // However young: nobody but us writes into the spool.
+    let modified = modified_ns(&found.metadata);
+    let (indexed, index) = save(indexed, &found, format, modified, opening.store).await?;
+    let spec = SourceSpec::File { input: Input::Spooled(name), format: format.clone() };
+    Ok(finish_file(spec, found, format, indexed, index, true))
+}
+
+fn spool_error(dir: &Path, error: SpoolError) -> OpenSourceError {
+    match error {
+        SpoolError::Index(error) => OpenSourceError::Index { name: "standard input".to_owned(), error },
+        SpoolError::Write(error) => OpenSourceError::Spool { path: dir.to_owned(), error },
+    }
+}
+
+fn find(path: &Path) -> Result<Found, OpenSourceError> {
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => OpenSourceError::NotFound(path.to_owned()),
+        io::ErrorKind::InvalidInput => OpenSourceError::NotAFile(path.to_owned()),
+        _ => OpenSourceError::Unreadable { path: path.to_owned(), error },
+    };
+    let canonical = path.canonicalize().map_err(unreadable)?;
+    // Before it is opened: whoever waits to write into a pipe would take us for its reader.
+    if !canonical.metadata().map_err(unreadable)?.is_file() {
+        return Err(OpenSourceError::NotAFile(path.to_owned()));
+    }
+    let (file, metadata) = open_regular(&canonical).map_err(unreadable)?;
+    let location = canonical.to_str().ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?.to_owned();
+    Ok(Found { file, metadata, path: canonical, location })
+}
+
+async fn remembered(
+    found: &Found,
+    format: &Format,
+    store: &dyn SourceStore,
+) -> Result<Option<(IndexedSource, BlockIndex)>, OpenSourceError> {
+    let Some((id, indexed)) = store.find(&found.location, &format.to_text()).await? else {
+        return Ok(None);
+    };
+    let same_time = indexed.modified_ns != 0 && indexed.modified_ns == modified_ns(&found.metadata);
+    if !same_time || indexed.bytes != found.metadata.len() {
+        return Ok(None);
+    }
+    match index_of(id, &indexed, store).await? {
+        Ok(index) => Ok(Some((indexed, index))),
+        Err(error) => {
+            tracing::warn!(location = %found.location, %error, "indexing the source again");
+            Ok(None)
+        }
+    }
+}
+
+/// The blocks of an indexed source, as far as its stored parts are sound.
+pub(super) async fn index_of(
+    id: i64,
+    indexed: &IndexedSource,
+    store: &dyn SourceStore,
+) -> Result<Result<BlockIndex, DamagedIndex>, StoreError> {
+    let mut parts = Vec::new();
+    while let Some(part) = store.part(id, u32::try_from(parts.len()).unwrap_or(u32::MAX)).await? {
+        parts.push(part);
+    }
+    Ok(BlockIndex::from_parts(&parts, indexed.rows, indexed.bytes))
+}
+
+async fn run_pass(
+    found: Found,
+    format: Format,
+    watch: &IndexWatch,
+) -> Result<(Found, Indexed), OpenSourceError> {
+    let (watch, guard) = (watch.clone(), CancelOnDrop::new(watch));
+    let done = blocking(move || {
+        let progress = &mut |p| (watch.progress)(p);
+        match index_open_file(&found.file, &found.metadata, &format, progress, &watch.cancel) {
+            Ok(indexed) => Ok((found, indexed)),
+            Err(error) => Err(OpenSourceError::Index { name: found.location, error }),
+        }
+    })
+    .await?;
+    guard.disarm();
+    Ok(done)
+}
+
+async fn save(
+    indexed: Indexed,
+    found: &Found,
+    format: &Format,
+    modified_ns: i64,
+    store: &dyn SourceStore,
+) -> Result<(IndexedSource, BlockIndex), OpenSourceError> {
+    let parts = indexed.index.to_parts();
+    let (source, index) = indexed.into_source(format, found.location.clone(), modified_ns);
+    store.save(&source, &parts).await?;
+    Ok((source, index))
+}
+
+fn finish_file(
+    spec: SourceSpec,
+    found: Found,
+    format: &Format,
+    indexed: IndexedSource,
+    index: BlockIndex,
+    fresh: bool,
+) -> OpenedSource {
+    let meaning = spec.meaning(indexed.checksum, ItemCount(indexed.rows));
+    let source = FileSource::over(found.file, found.path, format.clone(), &indexed, index);
+    OpenedSource { source: Arc::new(source), spec, indexed: Some(indexed), meaning, fresh }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, OpenSourceError> + Send + 'static,
+) -> Result<T, OpenSourceError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        let error = IndexError::Unreadable(io::Error::other(error));
+        Err(OpenSourceError::Index { name: "the source".to_owned(), error })
+    })
+}
+
+/// Ends a pass when whoever waits for it goes away.
+struct CancelOnDrop(Option<Arc<AtomicBool>>);
+
+impl CancelOnDrop {
+    fn new(watch: &IndexWatch) -> CancelOnDrop {
+        CancelOnDrop(Some(Arc::clone(&watch.cancel)))
+    }
+
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(cancel) = &self.0 {
+            cancel.store(true, Ordering::Relaxed);
+        }
+    }
+}

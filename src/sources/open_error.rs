@@ -1,0 +1,148 @@
+//! Why a source can't be opened, in the three parts that every surface shows: what, because, what to try.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::fault::IndexError;
+use windrow_engine::ports::source_desk::INLINE_BYTES_MAX;
+use windrow_engine::ports::{ErrorClass, StoreError};
+
+/// A source can't be opened. Nothing was stored.
+#[derive(Debug)]
+pub enum OpenSourceError {
+    /// The description is wrong.
+    BadSpec(String),
+    /// There is nothing to do.
+    NoItems,
+    /// There is no such file.
+    NotFound(PathBuf),
+    /// A directory, pipe, device or socket.
+    NotAFile(PathBuf),
+    /// The path is no UTF-8 and so can't be stored.
+    OddPath(PathBuf),
+    /// No permission, or the disk fails.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        error: io::Error,
+    },
+    /// Standard input is a terminal.
+    Terminal,
+    /// The inline list is longer than [`INLINE_BYTES_MAX`].
+    InlineTooLong,
+    /// The rows can't be items.
+    Index {
+        /// The file, or standard input.
+        name: String,
+        /// Why.
+        error: IndexError,
+    },
+    /// Piped input can't be kept.
+    Spool {
+        /// The spool directory.
+        path: PathBuf,
+        /// The system's words.
+        error: io::Error,
+    },
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl OpenSourceError {
+    /// What can't be done.
+    pub fn what(&self) -> String {
+        match self {
+            OpenSourceError::BadSpec(_) => "the source's description can't be used".to_owned(),
+            OpenSourceError::NoItems => "there are no items".to_owned(),
+            OpenSourceError::NotFound(path)
+            | OpenSourceError::NotAFile(path)
+            | OpenSourceError::OddPath(path)
+            | OpenSourceError::Unreadable { path, .. } => format!("{} can't be read", path.display()),
+            OpenSourceError::Terminal => "standard input can't be read".to_owned(),
+            OpenSourceError::InlineTooLong => "the inline list is too long".to_owned(),
+            OpenSourceError::Index { name, .. } => format!("{name} can't be used as items"),
+            OpenSourceError::Spool { path, .. } => {
+                format!("standard input can't be kept in {}", path.display())
+            }
+            OpenSourceError::Store(_) => "the source can't be remembered".to_owned(),
+        }
+    }
+
+    /// Why.
+    pub fn because(&self) -> String {
+        match self {
+            OpenSourceError::BadSpec(reason) => reason.clone(),
+            OpenSourceError::NoItems => "the source counts 0 items".to_owned(),
+            OpenSourceError::NotFound(_) => "there is no such file".to_owned(),
+            OpenSourceError::NotAFile(path) if path.is_dir() => "it is a directory".to_owned(),
+            OpenSourceError::NotAFile(_) => "it is not a regular file".to_owned(),
+            OpenSourceError::OddPath(_) => "its path is not UTF-8".to_owned(),
+            OpenSourceError::Unreadable { error, .. } | OpenSourceError::Spool { error, .. } => {
+                error.to_string()
+            }
+            OpenSourceError::Terminal => "nothing is piped in".to_owned(),
+            OpenSourceError::InlineTooLong => format!("it is longer than {} KiB", INLINE_BYTES_MAX / 1024),
+            OpenSourceError::Index { error, .. } => error.to_string(),
+            OpenSourceError::Store(error) => error.to_string(),
+        }
+    }
+
+    /// What a person may try.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            OpenSourceError::BadSpec(_) => "compare it with the documentation of sources",
+            OpenSourceError::NoItems => "give at least one item",
+            OpenSourceError::NotFound(_) => "check the path",
+            OpenSourceError::NotAFile(path) if path.is_dir() => "name a file in it",
+            OpenSourceError::NotAFile(_) => "pipe it in: - instead of its path, and < or | before it",
+            OpenSourceError::OddPath(_) => "rename the file",
+            OpenSourceError::Unreadable { .. } => "check its permissions and its disk",
+            OpenSourceError::Terminal => "pipe items in, or name a file",
+            OpenSourceError::InlineTooLong => "put the list into an NDJSON file",
+            OpenSourceError::Index { error, .. } => error.hint(),
+            OpenSourceError::Spool { .. } => "check the free space and permissions of the state directory",
+            OpenSourceError::Store(_) => "check the database and try again",
+        }
+    }
+}
+
+impl OpenSourceError {
+    /// Whether another try of the same thing may help.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            OpenSourceError::Store(error) => error.class(),
+            OpenSourceError::Unreadable { .. } | OpenSourceError::Spool { .. } => ErrorClass::Transient,
+            OpenSourceError::Index { error, .. } => match error {
+                IndexError::Unreadable(_) | IndexError::ChangedMeanwhile => ErrorClass::Transient,
+                IndexError::BadRows { .. }
+                | IndexError::NoRows { .. }
+                | IndexError::NotText(_)
+                | IndexError::BadFormat(_)
+                | IndexError::Cancelled => ErrorClass::Permanent,
+            },
+            OpenSourceError::BadSpec(_)
+            | OpenSourceError::NoItems
+            | OpenSourceError::NotFound(_)
+            | OpenSourceError::NotAFile(_)
+            | OpenSourceError::OddPath(_)
+            | OpenSourceError::Terminal
+            | OpenSourceError::InlineTooLong => ErrorClass::Permanent,
+        }
+    }
+}
+
+impl fmt::Display for OpenSourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; because {}; try: {}", self.what(), self.because(), self.hint())
+    }
+}
+
+impl std::error::Error for OpenSourceError {}
+
+impl From<StoreError> for OpenSourceError {
+    fn from(error: StoreError) -> OpenSourceError {
+        OpenSourceError::Store(error)
+    }
+}

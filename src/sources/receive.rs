@@ -1,0 +1,212 @@
+//! Takes in an upload: its bytes go into the store in parts while one pass counts, checks and indexes them.
+//!
+//! Memory is bounded by one part, a chunk of the body, and what the pass holds. Each part is a transaction of its own, and
+//! the pass works in short jobs, so a sender that is slow, or goes away, holds neither locks nor threads.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+
+use super::fault::IndexError;
+use super::pass::{FedPass, Indexed};
+use super::spec::Format;
+use super::upload::{UploadSource, location};
+use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::source::{RowChunk, Source};
+use windrow_engine::ports::source_desk::Sender;
+use windrow_engine::ports::source_store::SourceStore;
+use windrow_engine::ports::uploads::{PART_BYTES, UploadDone, UploadId, UploadStore};
+
+/// Jobs of all passes at once.
+static JOBS: Semaphore = Semaphore::const_new(2);
+/// Rows in a sample.
+const SAMPLE_ROWS: u64 = 3;
+/// The longest row that is shown in a sample. Unit: bytes.
+const SAMPLE_ROW_BYTES: usize = 4096;
+
+/// An upload was not taken in; nothing is kept of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// Its rows can't be items.
+    #[error(transparent)]
+    Rows(#[from] IndexError),
+    /// It is longer than is taken. Unit: bytes.
+    #[error("it is longer than {0} bytes")]
+    TooLarge(u64),
+    /// The sender has stored as much as they may. Unit: bytes.
+    #[error("the uploads of this business take {stored} bytes; it may store {quota} (http.upload_quota)")]
+    OverQuota {
+        /// What is stored.
+        stored: u64,
+        /// What may be.
+        quota: u64,
+    },
+    /// The sender stopped in the middle.
+    #[error("it ended in the middle: {0}")]
+    Broken(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Takes in a whole body and makes it a ready upload.
+///
+/// Cancel safe: an upload whose sender went away stays open, and is removed with the others that nobody took.
+///
+/// # Errors
+/// See [`ReceiveError`].
+pub async fn receive(
+    uploads: &Arc<dyn UploadStore>,
+    sources: &dyn SourceStore,
+    format: &Format,
+    sender: &Sender<'_>,
+    now: WallMs,
+    body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
+) -> Result<UploadId, ReceiveError> {
+    format.check().map_err(IndexError::BadFormat)?;
+    refuse_full(uploads.as_ref(), sender, 1).await?;
+    let id = uploads.begin(format.kind(), &format.to_text(), sender.by, now).await?;
+    let outcome = take_in(uploads, sources, (id, format), sender, body).await;
+    if outcome.is_err()
+        && let Err(error) = uploads.discard(id).await
+    {
+        tracing::warn!(%id, %error, "a refused upload stays until it is too old");
+    }
+    outcome.map(|()| id)
+}
+
+async fn take_in(
+    uploads: &Arc<dyn UploadStore>,
+    sources: &dyn SourceStore,
+    (id, format): (UploadId, &Format),
+    sender: &Sender<'_>,
+    mut body: impl Stream<Item = Result<Bytes, String>> + Send + Unpin,
+) -> Result<(), ReceiveError> {
+    let mut pass = Pass::begin(format)?;
+    let (mut part, mut number, mut bytes) = (Vec::new(), 0_u32, 0_u64);
+    while let Some(chunk) = body.next().await {
+        let mut rest = chunk.map_err(ReceiveError::Broken)?;
+        bytes += rest.len() as u64;
+        if bytes > sender.bytes_max {
+            return Err(ReceiveError::TooLarge(sender.bytes_max));
+        }
+        pass.feed(&rest).await?;
+        while part.len() + rest.len() >= PART_BYTES {
+            part.extend_from_slice(&rest.split_to(PART_BYTES - part.len()));
+            uploads.append(id, number, &part).await?;
+            (part, number) = (Vec::new(), number + 1);
+            // Others of the same sender may arrive at the same time.
+            refuse_full(uploads.as_ref(), sender, 0).await?;
+        }
+        part.extend_from_slice(&rest);
+    }
+    if !part.is_empty() {
+        uploads.append(id, number, &part).await?;
+    }
+    let (indexed, sha256) = pass.end().await?;
+    refuse_full(uploads.as_ref(), sender, 0).await?;
+    finish(uploads, sources, (id, format), indexed, sha256).await
+}
+
+/// Refuses a sender whose uploads, with `more`, are more than they may store.
+async fn refuse_full(uploads: &dyn UploadStore, sender: &Sender<'_>, more: u64) -> Result<(), ReceiveError> {
+    let Some(quota) = sender.quota else { return Ok(()) };
+    let stored = uploads.stored_by(sender.by).await?;
+    if stored.saturating_add(more) > quota {
+        return Err(ReceiveError::OverQuota { stored, quota });
+    }
+    Ok(())
+}
+
+async fn finish(
+    uploads: &Arc<dyn UploadStore>,
+    sources: &dyn SourceStore,
+    (id, format): (UploadId, &Format),
+    indexed: Indexed,
+    sha256: String,
+) -> Result<(), ReceiveError> {
+    let (parts, bytes) = (indexed.index.to_parts(), indexed.bytes);
+    let (source, _) = indexed.into_source(format, location(id), 0);
+    let source = sources.save(&source, &parts).await?;
+    let opened = UploadSource::open(uploads.clone(), sources, id, format).await;
+    let opened = opened.map_err(|error| ReceiveError::Broken(error.because()))?;
+    let first = opened.read(ItemIndex(0)).await;
+    let first = first.map_err(|error| ReceiveError::Broken(error.to_string()))?;
+    let done = UploadDone { source, bytes, sha256, sample: sample(&first) };
+    Ok(uploads.finish(id, &done).await?)
+}
+
+/// The first rows as a JSON array; a long row is shown as its beginning, as a string.
+fn sample(chunk: &RowChunk) -> String {
+    let rows = (0..SAMPLE_ROWS).filter_map(|row| chunk.row(ItemIndex(row)));
+    let shown = rows.map(|row| {
+        if row.len() <= SAMPLE_ROW_BYTES {
+            return row.to_owned();
+        }
+        let cut = windrow_core::verdict::cut(row, SAMPLE_ROW_BYTES);
+        serde_json::Value::String(cut).to_string()
+    });
+    format!("[{}]", shown.collect::<Vec<_>>().join(","))
+}
+
+/// The pass over what arrives. Its work is done in short jobs on threads for such work, never while it waits for the
+/// network: a slow sender holds some memory, and no thread.
+struct Pass {
+    state: Option<State>,
+    /// What the pass doesn't take yet.
+    pending: Vec<u8>,
+}
+
+/// What goes from job to job.
+struct State {
+    pass: FedPass,
+    hash: Sha256,
+}
+
+impl Pass {
+    fn begin(format: &Format) -> Result<Pass, IndexError> {
+        let state = State { pass: FedPass::begin(format)?, hash: Sha256::new() };
+        Ok(Pass { state: Some(state), pending: Vec::new() })
+    }
+
+    async fn feed(&mut self, chunk: &[u8]) -> Result<(), IndexError> {
+        self.pending.extend_from_slice(chunk);
+        while let Some(state) = self.state.take_if(|state| state.pass.wanted() <= self.pending.len()) {
+            let rest = self.pending.split_off(state.pass.wanted());
+            let bytes = std::mem::replace(&mut self.pending, rest);
+            let work = move || {
+                let State { pass, mut hash } = state;
+                hash.update(&bytes);
+                Ok(State { pass: pass.feed(&bytes)?, hash })
+            };
+            self.state = Some(job(work).await?);
+        }
+        Ok(())
+    }
+
+    async fn end(self) -> Result<(Indexed, String), IndexError> {
+        let gone = || IndexError::Unreadable(io::Error::other("the pass has ended already"));
+        let (State { pass, mut hash }, bytes) = (self.state.ok_or_else(gone)?, self.pending);
+        let work = move || {
+            hash.update(&bytes);
+            let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            Ok((pass.end(&bytes)?, sha256))
+        };
+        job(work).await
+    }
+}
+
+/// Short work of a pass, a few at a time: many senders that are quick leave the other threads their share.
+async fn job<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, IndexError> + Send + 'static,
+) -> Result<T, IndexError> {
+    // It is never closed.
+    let _turn = JOBS.acquire().await;
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(IndexError::Unreadable(io::Error::other(error))))
+}

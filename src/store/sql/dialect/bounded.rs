@@ -1,0 +1,126 @@
+//! Connections and transactions whose statements have a limit of time.
+//!
+//! The driver has none: where a connection vanishes without a word, its caller would wait for as long as the kernel
+//! does, a quarter of an hour. What took too long has an unknown outcome, as with any lost answer; its connection must
+//! prove itself when it is given back (`server::tested`).
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sea_orm::sqlx;
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, ExecResult, QueryResult,
+    RuntimeErr, Statement,
+};
+
+use windrow_engine::ports::StoreError;
+
+/// Something that statements go to. Without a limit for the embedded database, which can't vanish.
+#[derive(Debug, Clone)]
+pub(in crate::sql) struct Bounded<C> {
+    inner: C,
+    limit: Option<Duration>,
+}
+
+/// A transaction; dropped without a commit it leaves nothing.
+pub(in crate::sql) type Transaction = Bounded<DatabaseTransaction>;
+
+impl<C> Bounded<C> {
+    pub(in crate::sql) fn new(inner: C, limit: Option<Duration>) -> Bounded<C> {
+        Bounded { inner, limit }
+    }
+
+    /// Several statements that have another limit together.
+    pub(in crate::sql) async fn answers_within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let limit = self.limit.map(|_| limit);
+        within(limit, work, StoreError::Unavailable).await
+    }
+
+    async fn within<T>(
+        limit: Option<Duration>,
+        work: impl Future<Output = Result<T, DbErr>>,
+    ) -> Result<T, DbErr> {
+        within(limit, work, |text| {
+            let late = sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, text));
+            DbErr::Conn(RuntimeErr::SqlxError(Arc::new(late)))
+        })
+        .await
+    }
+}
+
+async fn within<T, E>(
+    limit: Option<Duration>,
+    work: impl Future<Output = Result<T, E>>,
+    late: impl FnOnce(String) -> E,
+) -> Result<T, E> {
+    let Some(limit) = limit else { return work.await };
+    tokio::time::timeout(limit, work)
+        .await
+        .unwrap_or_else(|_| Err(late(format!("the database did not answer within {} s", limit.as_secs()))))
+}
+
+impl Bounded<DatabaseConnection> {
+    /// A transaction that reads and writes: nobody else's write comes between.
+    pub(in crate::sql) async fn begin_write(&self) -> Result<Transaction, DbErr> {
+        let begun = Self::within(self.limit, super::begin_write(&self.inner)).await?;
+        Ok(Bounded::new(begun, self.limit))
+    }
+
+    /// A transaction that reads one moment of the store.
+    pub(in crate::sql) async fn begin_read(&self) -> Result<Transaction, DbErr> {
+        let begun = Self::within(self.limit, super::begin_read(&self.inner)).await?;
+        Ok(Bounded::new(begun, self.limit))
+    }
+
+    pub(in crate::sql) async fn close(self) -> Result<(), DbErr> {
+        self.inner.close().await
+    }
+
+    /// The connection itself, for what knows no limit.
+    pub(in crate::sql) fn unbounded(&self) -> &DatabaseConnection {
+        &self.inner
+    }
+}
+
+impl Transaction {
+    pub(in crate::sql) async fn commit(self) -> Result<(), DbErr> {
+        Self::within(self.limit, self.inner.commit()).await
+    }
+
+    pub(in crate::sql) async fn rollback(self) -> Result<(), DbErr> {
+        Self::within(self.limit, self.inner.rollback()).await
+    }
+}
+
+#[async_trait]
+impl<C: ConnectionTrait> ConnectionTrait for Bounded<C> {
+    fn get_database_backend(&self) -> DbBackend {
+        self.inner.get_database_backend()
+    }
+
+    async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
+        Self::within(self.limit, self.inner.execute_raw(statement)).await
+    }
+
+    async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
+        Self::within(self.limit, self.inner.execute_unprepared(sql)).await
+    }
+
+    async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+        Self::within(self.limit, self.inner.query_one_raw(statement)).await
+    }
+
+    async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        Self::within(self.limit, self.inner.query_all_raw(statement)).await
+    }
+
+    fn support_returning(&self) -> bool {
+        self.inner.support_returning()
+    }
+}

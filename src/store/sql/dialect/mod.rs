@@ -1,0 +1,226 @@
+//! What differs between databases: connections, locks, isolation, migrations, error codes. One file a database; what all
+//! have in common is here.
+//!
+//! - SQLite has one writer: a transaction that writes holds the lock of the whole file from its beginning.
+//! - Servers lock rows. A transaction that reads and then writes locks what it read (`locks`), tasks before
+//!   shards, both in ascending order; at READ COMMITTED each statement sees what was committed before it.
+//! - A statement that was a victim of other writers is a conflict: nothing of its transaction was kept, so the store
+//!   begins it again by itself ([`settled`]) before anybody hears of it.
+
+mod bounded;
+mod migrate;
+mod mysql;
+mod postgres;
+mod server;
+pub(super) mod sqlite;
+
+use std::future::Future;
+use std::time::Duration;
+
+use sea_orm::sqlx;
+use sea_orm::sqlx::mysql::MySqlDatabaseError;
+use sea_orm::sqlx::postgres::PgDatabaseError;
+use sea_orm::{
+    AccessMode, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel, RuntimeErr,
+    SqliteTransactionMode, TransactionOptions, TransactionTrait,
+};
+
+pub(super) use self::bounded::{Bounded, Transaction};
+pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
+pub use self::server::{ServerAddress, ServerKind};
+pub(super) use self::server::{open, open_one};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{CommandError, CreateError};
+
+/// How often a transaction that met another writer is begun.
+const CONFLICT_TRIES: u32 = 5;
+/// The wait before the second try; each further one is twice as long. A little chance keeps two victims apart.
+const CONFLICT_WAIT: Duration = Duration::from_millis(5);
+/// A statement that takes longer is on a connection that vanished without a word: a server ends it sooner (`server`).
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(35);
+/// The same for a whole transaction that a run waits for, and that may be sent twice.
+pub(super) const CHECKPOINT_MAX: Duration = Duration::from_secs(10);
+/// How the text of such an error begins.
+const CONFLICT: &str = "another writer was first";
+
+/// A transaction that reads and writes: nobody else's write comes between.
+pub(super) async fn begin_write(writer: &DatabaseConnection) -> Result<DatabaseTransaction, DbErr> {
+    match writer.get_database_backend() {
+        // A lock taken at the first write can't be waited for.
+        DbBackend::Sqlite => {
+            let options = TransactionOptions {
+                sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+                ..TransactionOptions::default()
+            };
+            writer.begin_with_options(options).await
+        }
+        // READ COMMITTED: every connection was set to it.
+        _ => writer.begin().await,
+    }
+}
+
+/// A transaction that reads one moment of the store.
+pub(super) async fn begin_read(readers: &DatabaseConnection) -> Result<DatabaseTransaction, DbErr> {
+    match readers.get_database_backend() {
+        DbBackend::Sqlite => readers.begin().await,
+        _ => {
+            let level = Some(IsolationLevel::RepeatableRead);
+            readers.begin_with_config(level, Some(AccessMode::ReadOnly)).await
+        }
+    }
+}
+
+/// Does `work`, and does it again as long as another writer is in its way: what was begun was rolled back by the database.
+pub(super) async fn settled<T, E, F>(work: impl Fn() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    E: MaybeConflict,
+{
+    let mut wait = CONFLICT_WAIT;
+    for _ in 1..CONFLICT_TRIES {
+        match work().await {
+            Err(error) if error.store_error().is_some_and(is_conflict) => {
+                tracing::debug!("a transaction met another writer; it is begun again");
+                tokio::time::sleep(wait + wait.mul_f64(chance())).await;
+                wait *= 2;
+            }
+            outcome => return outcome,
+        }
+    }
+    work().await
+}
+
+/// An error that may be one of the store.
+pub(super) trait MaybeConflict {
+    /// The store's error, if it is one.
+    fn store_error(&self) -> Option<&StoreError>;
+}
+
+impl MaybeConflict for StoreError {
+    fn store_error(&self) -> Option<&StoreError> {
+        Some(self)
+    }
+}
+
+impl MaybeConflict for CommandError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            CommandError::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl MaybeConflict for CreateError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            CreateError::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Between 0 and 1.
+fn chance() -> f64 {
+    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
+    f64::from((random >> 40) as u32) / f64::from(1 << 24)
+}
+
+fn is_conflict(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable(text) if text.starts_with(CONFLICT))
+}
+
+/// What a database error means to its caller.
+pub(super) fn error(cause: DbErr) -> StoreError {
+    let text = text_of(&cause);
+    let runtime = match &cause {
+        DbErr::Conn(runtime) | DbErr::Exec(runtime) | DbErr::Query(runtime) => runtime,
+        DbErr::ConnectionAcquire(_) => return StoreError::Unavailable(text),
+        _ => return StoreError::Refused(text),
+    };
+    let RuntimeErr::SqlxError(inner) = runtime else { return StoreError::Refused(text) };
+    match sort(inner) {
+        Sort::Conflict => StoreError::Unavailable(format!("{CONFLICT}: {text}")),
+        Sort::Transient => StoreError::Unavailable(text),
+        Sort::Permanent => StoreError::Refused(text),
+    }
+}
+
+/// What an error says. PostgreSQL adds a line of its own source, which people take for one of a file of theirs.
+fn text_of(cause: &DbErr) -> String {
+    let text = cause.to_string();
+    let (DbErr::Conn(RuntimeErr::SqlxError(inner))
+    | DbErr::Exec(RuntimeErr::SqlxError(inner))
+    | DbErr::Query(RuntimeErr::SqlxError(inner))) = cause
+    else {
+        return text;
+    };
+    let line = inner.as_database_error().and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+    let line = line.and_then(|error| error.line()).map(|line| format!(" at line {line}"));
+    match line {
+        Some(line) => text.strip_suffix(&line).unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}
+
+/// What kind of error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    /// Another writer was in the way; nothing was kept, and the same transaction will do the next time.
+    Conflict,
+    /// Another try may help; the outcome may be unknown.
+    Transient,
+    /// Another try can't help.
+    Permanent,
+}
+
+fn sort(cause: &sqlx::Error) -> Sort {
+    match cause {
+        // `Protocol` is what is left of a connection that was cut in the middle of a message.
+        sqlx::Error::Io(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::BeginFailed => Sort::Transient,
+        sqlx::Error::Database(inner) => {
+            if let Some(error) = inner.try_downcast_ref::<PgDatabaseError>() {
+                postgres::sort(error.code())
+            } else if let Some(error) = inner.try_downcast_ref::<MySqlDatabaseError>() {
+                mysql::sort(error.number())
+            } else if sqlite::is_transient(inner.code().and_then(|code| code.parse().ok())) {
+                Sort::Transient
+            } else {
+                Sort::Permanent
+            }
+        }
+        _ => Sort::Permanent,
+    }
+}
+
+/// How durable commits are: what the database calls it, and whether a commit that was acknowledged can be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Durability {
+    /// In the database's words.
+    pub setting: String,
+    /// Whether a power cut of the server takes nothing that was acknowledged.
+    pub is_durable: bool,
+}
+
+/// How durable commits over this connection are, read back.
+pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, StoreError> {
+    match db.get_database_backend() {
+        DbBackend::Postgres => postgres::durability(db).await,
+        DbBackend::MySql => mysql::durability(db).await,
+        _ => {
+            let (journal, level) = sqlite::settings(db).await?;
+            let setting = format!("journal_mode {journal}, synchronous {level}");
+            Ok(Durability { setting, is_durable: journal == "wal" && level >= 2 })
+        }
+    }
+}
+
+/// Journal mode and `synchronous` of an SQLite connection.
+pub(super) async fn settings(db: &DatabaseConnection) -> Result<(String, i64), StoreError> {
+    sqlite::settings(db).await
+}

@@ -1,0 +1,136 @@
+//! MariaDB (10.6 and later) and MySQL (8.0 and later).
+//!
+//! - `SET a = …, b = f(a)` is evaluated from left to right with the new `a`: see `run_claim`.
+//! - An upsert that changed a row counts two: nothing looks at the counts of upserts.
+//! - `last_insert_id` of many rows is the first one's: rows that are inserted together get no ids read back.
+//! - Tables are made with a collation that compares bytes (see the migrations), so texts compare as everywhere.
+//! - sqlx sets `CLIENT_FOUND_ROWS`: an update that changes nothing still counts its row.
+
+use futures_util::future::BoxFuture;
+use sea_orm::sqlx::mysql::{
+    MySql, MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPoolOptions,
+};
+use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
+use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+
+use super::server::{Limits, ServerAddress, nonce, tested};
+use super::{Durability, Sort};
+use crate::sql::error;
+use windrow_engine::ports::StoreError;
+
+/// The number of "unknown system variable": MySQL lacks some of MariaDB's, and the other way round.
+const UNKNOWN_VARIABLE: u16 = 1193;
+
+/// Sets what every connection of a pool has: the password, which is in no URL, and the limits of its statements.
+pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {
+    let password = address.password().map(str::to_owned);
+    options.map_sqlx_mysql_opts(move |mysql| signed(mysql, password.as_deref()));
+    options.map_sqlx_mysql_pool_opts(move |pool: sqlx::pool::PoolOptions<MySql>| -> MySqlPoolOptions {
+        tested(pool, is_whole).after_connect(move |connection, _| Box::pin(begin_session(connection, limits)))
+    });
+}
+
+fn signed(mysql: MySqlConnectOptions, password: Option<&str>) -> MySqlConnectOptions {
+    match password {
+        Some(password) => mysql.password(password),
+        None => mysql,
+    }
+}
+
+/// One connection outside of any pool, closed at once: its error is the server's own, which a pool would wait out.
+pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
+    signed(url.parse()?, address.password()).connect().await?.close().await
+}
+
+async fn begin_session(connection: &mut MySqlConnection, limits: Limits) -> Result<(), sqlx::Error> {
+    connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
+    let seconds = |time: std::time::Duration| time.as_secs().max(1);
+    let variables = [
+        ("innodb_lock_wait_timeout", seconds(limits.lock)),
+        // MariaDB's.
+        ("max_statement_time", seconds(limits.statement)),
+        ("idle_transaction_timeout", seconds(limits.idle)),
+        // MySQL's, for reads only. Unit: milliseconds.
+        ("max_execution_time", seconds(limits.statement) * 1000),
+    ];
+    for (name, value) in variables {
+        let set = sqlx::AssertSqlSafe(format!("SET SESSION {name} = {value}"));
+        match connection.execute(set).await {
+            Err(cause) if !is_unknown_variable(&cause) => return Err(cause),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// MySQL has no word for "in a transaction": whatever there is ends here. A number of our own tells that this is the answer
+/// to this question.
+fn is_whole(connection: &mut MySqlConnection) -> BoxFuture<'_, Result<bool, sqlx::Error>> {
+    let number = nonce();
+    let ask = format!("ROLLBACK; SELECT CAST({number} AS SIGNED)");
+    Box::pin(async move {
+        let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(ask)).fetch_all(connection).await?;
+        Ok(rows.len() == 1 && rows[0].try_get::<i64, _>(0)? == number)
+    })
+}
+
+fn is_unknown_variable(cause: &sqlx::Error) -> bool {
+    let error = cause.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
+    error.is_some_and(|error| error.number() == UNKNOWN_VARIABLE)
+}
+
+/// Whether commits wait for the disk.
+pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, StoreError> {
+    let ask =
+        Statement::from_string(DbBackend::MySql, "SELECT CAST(@@innodb_flush_log_at_trx_commit AS SIGNED)");
+    let row = db.query_one_raw(ask).await.map_err(error)?;
+    let row = row.ok_or_else(|| StoreError::Refused("the database doesn't tell its settings".to_owned()))?;
+    let level: i64 = row.try_get_by_index(0).map_err(error)?;
+    Ok(Durability { setting: format!("innodb_flush_log_at_trx_commit {level}"), is_durable: level == 1 })
+}
+
+/// What a server's or client's error number means.
+pub(super) fn sort(number: u16) -> Sort {
+    match number {
+        // Deadlock, a row that changed since it was read; a unique value that another transaction wrote in the same moment.
+        1213 | 1020 | 1062 | 1586 => Sort::Conflict,
+        // A lock that was waited for too long: MySQL rolls back the statement only, and the transaction is dropped here.
+        1205 | 3572 => Sort::Transient,
+        // Disk or memory full, too many connections, shutdown, aborted and killed connections, time limits.
+        3
+        | 28
+        | 1021
+        | 1030
+        | 1037
+        | 1038
+        | 1040
+        | 1041
+        | 1053
+        | 1077
+        | 1078
+        | 1079
+        | 1114
+        | 1152
+        | 1158..=1161
+        | 1184
+        | 1203
+        | 1226
+        | 1317
+        | 1412
+        | 1637
+        | 1906
+        | 1927
+        | 1969
+        | 3024
+        | 3168
+        | 3170
+        | 3675
+        | 4031 => Sort::Transient,
+        // A stand-by or a failover: the address will lead to the new primary.
+        1290 | 1792 | 1836 | 3100 | 3101 => Sort::Transient,
+        2000..=2099 => Sort::Transient,
+        // A statement cached before a migration.
+        1243 | 1615 => Sort::Transient,
+        _ => Sort::Permanent,
+    }
+}

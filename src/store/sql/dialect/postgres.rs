@@ -1,0 +1,95 @@
+//! PostgreSQL, 13 and later.
+
+use futures_util::future::BoxFuture;
+use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, Postgres};
+use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
+use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+
+use super::server::{Limits, ServerAddress, nonce, tested};
+use super::{Durability, Sort};
+use crate::sql::error;
+use windrow_engine::ports::StoreError;
+
+/// Sets what every connection of a pool has: the password, which is in no URL, and the limits of its statements.
+pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {
+    let password = address.password().map(str::to_owned);
+    options.map_sqlx_postgres_opts(move |postgres| signed(postgres, password.as_deref()));
+    let session = session(limits);
+    options.map_sqlx_postgres_pool_opts(move |pool: sqlx::pool::PoolOptions<Postgres>| -> PgPoolOptions {
+        let session = session.clone();
+        tested(pool, is_whole).after_connect(move |connection, _| {
+            let session = session.clone();
+            Box::pin(async move { connection.execute(sqlx::AssertSqlSafe(session)).await.map(drop) })
+        })
+    });
+}
+
+fn signed(postgres: PgConnectOptions, password: Option<&str>) -> PgConnectOptions {
+    let postgres = postgres.application_name("windrow");
+    match password {
+        Some(password) => postgres.password(password),
+        None => postgres,
+    }
+}
+
+/// One connection outside of any pool, closed at once: its error is the server's own, which a pool would wait out.
+pub(super) async fn knock(url: &str, address: &ServerAddress) -> Result<(), sqlx::Error> {
+    signed(url.parse()?, address.password()).connect().await?.close().await
+}
+
+/// Outside of a transaction a statement begins its own, at its own time; within one the two times differ.
+fn is_whole(connection: &mut PgConnection) -> BoxFuture<'_, Result<bool, sqlx::Error>> {
+    let number = nonce();
+    let ask = format!("SELECT {number}::int8 WHERE transaction_timestamp() = statement_timestamp()");
+    Box::pin(async move {
+        let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(ask)).fetch_all(connection).await?;
+        Ok(rows.len() == 1 && rows[0].try_get::<i64, _>(0)? == number)
+    })
+}
+
+/// Statements rather than start-up parameters: poolers between refuse those that they don't know.
+fn session(limits: Limits) -> String {
+    format!(
+        "SET default_transaction_isolation = 'read committed'; SET lock_timeout = {}; SET statement_timeout = {}; \
+         SET idle_in_transaction_session_timeout = {}",
+        limits.lock.as_millis(),
+        limits.statement.as_millis(),
+        limits.idle.as_millis(),
+    )
+}
+
+/// Whether commits wait for the disk.
+pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, StoreError> {
+    let mut settings = Vec::new();
+    for name in ["synchronous_commit", "fsync"] {
+        let ask = Statement::from_string(DbBackend::Postgres, format!("SHOW {name}"));
+        let row = db.query_one_raw(ask).await.map_err(error)?;
+        let row =
+            row.ok_or_else(|| StoreError::Refused("the database doesn't tell its settings".to_owned()))?;
+        settings.push(row.try_get_by_index::<String>(0).map_err(error)?);
+    }
+    let is_durable = settings.iter().all(|setting| setting != "off");
+    Ok(Durability {
+        setting: format!("synchronous_commit {}, fsync {}", settings[0], settings[1]),
+        is_durable,
+    })
+}
+
+/// What an SQLSTATE means.
+pub(super) fn sort(code: &str) -> Sort {
+    match code {
+        // Serialization, deadlock; a unique value that another transaction wrote in the same moment: the next try reads it.
+        "40001" | "40P01" | "23505" => Sort::Conflict,
+        // Lock and statement time limits, shutdown, idle in a transaction, a schema that is being changed.
+        "55P03" | "57014" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "25P04" | "40003" | "55006" => {
+            Sort::Transient
+        }
+        // A stand-by or a failover: the address will lead to the new primary.
+        "25006" => Sort::Transient,
+        // A statement cached before a migration.
+        "0A000" | "26000" => Sort::Transient,
+        // Connections, resources (disk, memory, too many connections), the system.
+        _ if ["08", "53", "58"].iter().any(|class| code.starts_with(class)) => Sort::Transient,
+        _ => Sort::Permanent,
+    }
+}

@@ -1,0 +1,258 @@
+//! Connections to database servers: which, with what limits, and what is said when they can't be had.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sea_orm::sqlx;
+use sea_orm::sqlx::pool::PoolOptions;
+use sea_orm::{ConnectOptions, Database, DatabaseConnection, DbErr, RuntimeErr};
+use tokio::time::Instant;
+
+use super::{mysql, postgres};
+use crate::sql::error;
+use windrow_engine::ports::StoreError;
+
+/// How long a caller waits for a connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for the first connection of a node that begins.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same for a heartbeat, whose next try is near.
+const ACQUIRE_TIMEOUT_PULSE: Duration = Duration::from_secs(5);
+/// Connections of the heartbeat: one beats, the other is there if the first one hangs.
+const PULSES: u32 = 2;
+/// A connection that was idle for this long is closed.
+const IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// Which kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB or MySQL.
+    MySql,
+}
+
+/// Where a database is. Its password is in no text that it shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerAddress {
+    /// Which kind of server.
+    pub kind: ServerKind,
+    /// Its URL, without a password.
+    pub url: String,
+    /// The most connections; those of the heartbeat come on top.
+    pub max_connections: u32,
+    password: Option<String>,
+}
+
+impl ServerAddress {
+    /// An address. The URL holds no password.
+    pub fn new(
+        kind: ServerKind,
+        url: String,
+        password: Option<String>,
+        max_connections: u32,
+    ) -> ServerAddress {
+        ServerAddress { kind, url, max_connections, password }
+    }
+
+    pub(super) fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+}
+
+impl fmt::Debug for ServerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+/// What a server may take for the statements of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Waiting for a row that another transaction has locked.
+    pub(super) lock: Duration,
+    /// One statement.
+    pub(super) statement: Duration,
+    /// Doing nothing within a transaction: a node that was halted there gives its rows back.
+    pub(super) idle: Duration,
+}
+
+const USUAL: Limits =
+    Limits { lock: Duration::from_secs(3), statement: Duration::from_secs(30), idle: Duration::from_secs(5) };
+const PULSE: Limits =
+    Limits { lock: Duration::from_secs(1), statement: Duration::from_secs(2), idle: Duration::from_secs(3) };
+/// For migrations: a step on a large table takes the time that it takes.
+const PATIENT: Limits = Limits {
+    lock: Duration::from_secs(60),
+    statement: Duration::from_secs(24 * 3600),
+    idle: Duration::from_secs(600),
+};
+
+/// The connections of a node.
+pub(in crate::sql) struct Pools {
+    pub(in crate::sql) usual: DatabaseConnection,
+    /// The heartbeat's own.
+    pub(in crate::sql) pulse: DatabaseConnection,
+}
+
+/// Opens the pools of a node; the first connection is made at once, so that a wrong address is heard of here.
+pub(in crate::sql) async fn open(address: &ServerAddress) -> Result<Pools, StoreError> {
+    let usual = pool(address, address.max_connections.max(2), (USUAL, ACQUIRE_TIMEOUT)).await?;
+    let pulse = pool(address, PULSES, (PULSE, ACQUIRE_TIMEOUT_PULSE)).await?;
+    Ok(Pools { usual, pulse })
+}
+
+/// One connection that has all the time it needs: for migrations and for people who look.
+pub(in crate::sql) async fn open_one(
+    address: &ServerAddress,
+) -> Result<DatabaseConnection, StoreError> {
+    reach(address, CONNECT_TIMEOUT).await?;
+    pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
+}
+
+/// Between two knocks at a server that isn't there yet.
+const KNOCK_EVERY: Duration = Duration::from_millis(500);
+/// How long the first one may take, so that it is told soon; and each later one, for servers that are far away.
+const FIRST_KNOCK_MAX: Duration = Duration::from_secs(2);
+const KNOCK_MAX: Duration = Duration::from_secs(10);
+
+/// Waits until the server lets somebody in. A pool would wait too, but in silence, and then only say that it waited.
+async fn reach(address: &ServerAddress, patience: Duration) -> Result<(), StoreError> {
+    let end = Instant::now() + patience;
+    let mut is_told = false;
+    loop {
+        let within = if is_told { KNOCK_MAX } else { FIRST_KNOCK_MAX };
+        let why = match knock(address, within).await {
+            Ok(()) => return Ok(()),
+            Err(StoreError::Unavailable(why)) if Instant::now() < end => why,
+            Err(refused) => return Err(unreachable(address, refused)),
+        };
+        if !is_told {
+            let url = &address.url;
+            tracing::warn!(why, "can't connect to {url} yet; it is tried for {} s", patience.as_secs());
+            is_told = true;
+        }
+        tokio::time::sleep(KNOCK_EVERY).await;
+    }
+}
+
+async fn knock(address: &ServerAddress, within: Duration) -> Result<(), StoreError> {
+    let url = url(address);
+    let knocked = async {
+        match address.kind {
+            ServerKind::Postgres => postgres::knock(&url, address).await,
+            ServerKind::MySql => mysql::knock(&url, address).await,
+        }
+    };
+    let late =
+        || sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "it didn't answer in time"));
+    let knocked = tokio::time::timeout(within, knocked).await.unwrap_or_else(|_| Err(late()));
+    knocked.map_err(|cause| error(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(cause)))))
+}
+
+/// How long a connection may take to say that it is whole.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A connection that was idle for longer is asked before it is used.
+const IDLE_UNTESTED_MAX: Duration = Duration::from_secs(1);
+
+/// Whether a connection answers what it is asked and stands outside of every transaction, by the server's own word.
+pub(super) type IsWhole<D> =
+    for<'c> fn(&'c mut <D as sqlx::Database>::Connection) -> BoxFuture<'c, Result<bool, sqlx::Error>>;
+
+/// The pool with connections that prove themselves: after use, and before where they were idle.
+///
+/// Whoever is given up (a time limit, a caller that hung up) leaves a connection of which the driver knows too little: a
+/// `BEGIN` whose answer nobody read counts as none, and what is written there later would never be committed; over MySQL's
+/// protocol the next question may get the answer to the last one. So the server is asked, and a connection without the
+/// right answer is closed. The driver asks after use too, but only for a sign of life and without a limit: where a
+/// connection vanished without a word, that is a quarter of an hour, and for all of it the pool holds its place.
+pub(super) fn tested<D: sqlx::Database>(pool: PoolOptions<D>, is_whole: IsWhole<D>) -> PoolOptions<D> {
+    pool.after_release(move |connection, _| Box::pin(answered(is_whole(connection)))).before_acquire(
+        move |connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > IDLE_UNTESTED_MAX {
+                    answered(is_whole(connection)).await
+                } else {
+                    Ok(true)
+                }
+            })
+        },
+    )
+}
+
+async fn answered(asked: BoxFuture<'_, Result<bool, sqlx::Error>>) -> Result<bool, sqlx::Error> {
+    let late = || sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
+    let is_whole = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(late()))?;
+    if !is_whole {
+        tracing::debug!("a connection was left in the middle of something; it is closed");
+    }
+    Ok(is_whole)
+}
+
+/// A number that no earlier answer has.
+pub(super) fn nonce() -> i64 {
+    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
+    (random >> 1).cast_signed()
+}
+
+async fn pool(
+    address: &ServerAddress,
+    connections: u32,
+    (limits, patience): (Limits, Duration),
+) -> Result<DatabaseConnection, StoreError> {
+    let mut options = ConnectOptions::new(url(address));
+    options.max_connections(connections).min_connections(connections.min(PULSES)).sqlx_logging(false);
+    options.acquire_timeout(patience).connect_timeout(patience);
+    options.test_before_acquire(false);
+    if connections == 1 {
+        // Its session holds a lock.
+        options.idle_timeout(None).max_lifetime(None);
+    } else {
+        options.idle_timeout(Some(IDLE_MAX));
+    }
+    match address.kind {
+        ServerKind::Postgres => postgres::prepare(&mut options, address, limits),
+        ServerKind::MySql => mysql::prepare(&mut options, address, limits),
+    }
+    Database::connect(options).await.map_err(|cause| unreachable(address, error(cause)))
+}
+
+/// The URL in the one scheme that the driver knows.
+fn url(address: &ServerAddress) -> String {
+    let rest = address.url.split_once("://").map_or(address.url.as_str(), |(_, rest)| rest);
+    match address.kind {
+        ServerKind::Postgres => format!("postgres://{rest}"),
+        ServerKind::MySql => format!("mysql://{rest}"),
+    }
+}
+
+/// The same error with the address, which the driver leaves out.
+fn unreachable(address: &ServerAddress, cause: StoreError) -> StoreError {
+    let told = |text: String| format!("can't connect to {}: {text}", address.url);
+    match cause {
+        StoreError::Unavailable(text) => StoreError::Unavailable(told(text)),
+        StoreError::Refused(text) => StoreError::Refused(told(text)),
+        newer => newer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_told_by_its_own_reason() {
+        // A port that was free a moment ago.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        let port = port.expect("a port").port();
+        for (kind, scheme) in [(ServerKind::Postgres, "postgres"), (ServerKind::MySql, "mariadb")] {
+            let url = format!("{scheme}://windrow@127.0.0.1:{port}/windrow");
+            let address = ServerAddress::new(kind, url, None, 2);
+            let error = reach(&address, Duration::from_millis(700)).await.expect_err("nobody is there");
+            let said = error.to_string();
+            assert!(said.contains("refused") && !said.contains("pool timed out"), "{said}");
+        }
+    }
+}

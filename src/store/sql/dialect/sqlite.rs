@@ -1,0 +1,148 @@
+//! SQLite: one file, one writer, WAL.
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
+use sea_orm::sqlx::{self, Connection, SqliteConnection};
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Statement};
+
+use crate::sql::error;
+use windrow_engine::ports::StoreError;
+
+/// Connections for reading; more bring nothing on the small machines that use SQLite.
+pub(in crate::sql) const READERS: u32 = 4;
+/// How long a statement waits for another process's write lock (a second `windrow` reading, a backup).
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a locked database is asked again within that time.
+const CONNECT_TRIES: u32 = 100;
+/// How long a caller waits for a connection: longer than one busy wait, so that the cause shows, not the queue.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Refuses a file that can't be the database, with a reason better than the database's own.
+pub(in crate::sql) fn check_file(path: &Path) -> Result<(), StoreError> {
+    let refuse = |why: &str, hint: &str| {
+        Err(StoreError::Refused(format!("can't use the database {}: {why}; {hint}", path.display())))
+    };
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => refuse("it is a directory", "name a file"),
+        Ok(found) if found.permissions().readonly() => {
+            refuse("it is read-only", "make it writable or use another state directory")
+        }
+        Ok(_) => Ok(()),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            make_file(path).or_else(|cause| refuse(&cause.to_string(), "check the path and its permissions"))
+        }
+        Err(cause) => refuse(&cause.to_string(), "check the path and its permissions"),
+    }
+}
+
+/// An empty file that only its owner may read, whatever its directory allows; SQLite gives its journals the same mode.
+fn make_file(path: &Path) -> std::io::Result<()> {
+    // Not truncated: another process may be making it.
+    std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map(drop)
+}
+
+/// A pool of connections to the file. Every one commits durably (`synchronous = FULL`).
+///
+/// SQLite's busy handler does not cover the switch to WAL, which fails at once while another process makes the same
+/// file; so a locked database is asked again here, for as long as that handler would have waited.
+pub(in crate::sql) async fn connect(
+    path: &Path,
+    connections: u32,
+) -> Result<DatabaseConnection, StoreError> {
+    let mut tries = 0;
+    loop {
+        match connect_once(path, connections).await {
+            Err(StoreError::Unavailable(_)) if tries < CONNECT_TRIES => {
+                tries += 1;
+                tokio::time::sleep(BUSY_TIMEOUT / CONNECT_TRIES).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnection, StoreError> {
+    let file = path.to_owned();
+    let mut options = ConnectOptions::new("sqlite::memory:");
+    options.max_connections(connections).min_connections(1).sqlx_logging(false);
+    options.acquire_timeout(ACQUIRE_TIMEOUT).idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    options.map_sqlx_sqlite_pool_opts(|pool| {
+        pool.before_acquire(|connection, _| Box::pin(is_whole(connection)))
+    });
+    // The path goes around the URL, where `?` and `%` in it would mean something.
+    options.map_sqlx_sqlite_opts(move |sqlite| {
+        sqlite
+            .in_memory(false)
+            .shared_cache(false)
+            .filename(&file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(BUSY_TIMEOUT)
+            .foreign_keys(true)
+            // What was deleted, or written over, may have been a secret: no page keeps it.
+            .pragma("secure_delete", "ON")
+    });
+    let opened = Database::connect(options).await;
+    opened.map_err(|cause| match error(cause) {
+        StoreError::Refused(text) => {
+            StoreError::Refused(format!("can't open the database {}: {text}", path.display()))
+        }
+        other => other,
+    })
+}
+
+/// A connection that only looks: nothing is made, nothing is brought up to date, nobody is kept from writing.
+pub(in crate::sql) async fn look(path: &Path) -> Result<DatabaseConnection, StoreError> {
+    let file = path.to_owned();
+    let mut options = ConnectOptions::new("sqlite::memory:");
+    options.max_connections(1).min_connections(1).sqlx_logging(false);
+    options.acquire_timeout(ACQUIRE_TIMEOUT).idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    options.map_sqlx_sqlite_opts(move |sqlite| {
+        sqlite
+            .in_memory(false)
+            .shared_cache(false)
+            .filename(&file)
+            .create_if_missing(false)
+            .read_only(true)
+            .busy_timeout(BUSY_TIMEOUT)
+    });
+    Database::connect(options).await.map_err(error)
+}
+
+/// Whether a connection is outside of every transaction; one that isn't is thrown away, and another opened.
+///
+/// When a disk is full, SQLite rolls back by itself; sqlx's own rollback fails then, and sqlx believes for ever that
+/// the transaction is open: nothing could be written until the process ends, even when the disk has room again.
+async fn is_whole(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    let is_whole = !connection.is_in_transaction();
+    if !is_whole {
+        tracing::debug!("a connection was left inside a transaction; it is replaced");
+    }
+    Ok(is_whole)
+}
+
+/// Journal mode and `synchronous` of a connection, read back.
+pub(super) async fn settings(db: &DatabaseConnection) -> Result<(String, i64), StoreError> {
+    let ask = |pragma: &str| Statement::from_string(db.get_database_backend(), format!("PRAGMA {pragma}"));
+    let missing = || StoreError::Refused("the database doesn't tell its settings".to_owned());
+    let journal = db.query_one_raw(ask("journal_mode")).await.map_err(error)?.ok_or_else(missing)?;
+    let level = db.query_one_raw(ask("synchronous")).await.map_err(error)?.ok_or_else(missing)?;
+    Ok((journal.try_get_by_index(0).map_err(error)?, level.try_get_by_index(0).map_err(error)?))
+}
+
+/// Whether another try may help. The primary result codes of SQLite are the low byte of the extended ones.
+pub(super) fn is_transient(code: Option<u32>) -> bool {
+    const BUSY: u32 = 5;
+    const LOCKED: u32 = 6;
+    const NO_MEMORY: u32 = 7;
+    const INTERRUPTED: u32 = 9;
+    const IO: u32 = 10;
+    const DISK_FULL: u32 = 13;
+    const LOCK_PROTOCOL: u32 = 15;
+    let code = code.map(|code| code & 0xff);
+    matches!(code, Some(BUSY | LOCKED | NO_MEMORY | INTERRUPTED | IO | DISK_FULL | LOCK_PROTOCOL))
+}

@@ -1,0 +1,289 @@
+//! A database that is looked at, not served: which schema it has, whether it is whole, a copy of it. Servers look after
+//! their own pages and copies.
+//!
+//! It is only read, so all of this works while a node writes to it.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+
+use super::{Durability, ServerAddress, dialect, error};
+use windrow_engine::ports::StoreError;
+
+/// What must hold in every database, and a query that finds what breaks it: the number of rows, and one of them.
+const RULES: [(&str, &str); 7] = [
+    (
+        "every task has its business",
+        "SELECT COUNT(*) AS n, MIN('t' || id) AS one FROM task WHERE business_id NOT IN (SELECT id FROM business)",
+    ),
+    (
+        "every shard has its task",
+        "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE task_id NOT IN (SELECT id FROM task)",
+    ),
+    (
+        "the shards of a task cover its items",
+        "SELECT COUNT(*) AS n, MIN('t' || id) AS one FROM (SELECT t.id AS id FROM task t \
+         LEFT JOIN shard s ON s.task_id = t.id GROUP BY t.id HAVING COUNT(s.task_id) = 0 \
+         OR MIN(s.first_index) <> CASE WHEN t.skip_first < t.total THEN t.skip_first ELSE t.total END \
+         OR MAX(s.range_end) <> t.total OR SUM(s.range_end - s.first_index) \
+         <> t.total - CASE WHEN t.skip_first < t.total THEN t.skip_first ELSE t.total END) broken",
+    ),
+    (
+        "low water lies within its shard",
+        "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE low_water < first_index \
+         OR low_water > end_index OR end_index > range_end OR low_water > high_water",
+    ),
+    (
+        "no shard counts more items than it has",
+        "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE succeeded < 0 OR skipped < 0 \
+         OR abandoned < 0 OR parked < 0 OR succeeded + skipped + abandoned > end_index - first_index",
+    ),
+    (
+        "a finished task has settled every item",
+        "SELECT COUNT(*) AS n, MIN('t' || t.id) AS one FROM task t JOIN shard s ON s.task_id = t.id \
+         WHERE t.status = 'finished' AND (s.low_water <> s.end_index OR s.parked <> 0 \
+         OR s.succeeded + s.skipped + s.abandoned <> s.end_index - s.first_index)",
+    ),
+    (
+        "every run has its shard",
+        "SELECT COUNT(*) AS n, MIN('t' || r.task_id) AS one FROM run r LEFT JOIN shard s \
+         ON s.task_id = r.task_id AND s.shard_no = r.shard_no WHERE s.task_id IS NULL",
+    ),
+];
+
+/// A database that is looked at.
+pub struct Inspection {
+    db: DatabaseConnection,
+}
+
+/// Which steps a database has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schema {
+    /// Those that this program knows and the database has, in their order.
+    pub done: Vec<String>,
+    /// Those that the database lacks.
+    pub pending: Vec<String>,
+    /// Those of a newer program.
+    pub unknown: Vec<String>,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What must hold.
+    pub rule: &'static str,
+    /// How it is broken; empty where it isn't.
+    pub faults: Vec<String>,
+}
+
+/// A database can't be copied.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// Something is there already.
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
+    /// The copy can't be written.
+    #[error("{} can't be written: {cause}", path.display())]
+    Io {
+        /// The copy.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The database can't be read, or the copy isn't whole.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Inspection {
+    /// Opens a file that is there.
+    ///
+    /// # Errors
+    /// `Refused` when it isn't there or is no database.
+    pub async fn open(path: &Path) -> Result<Inspection, StoreError> {
+        let db = dialect::sqlite::look(path).await.map_err(|cause| match cause {
+            StoreError::Refused(text) => {
+                StoreError::Refused(format!("can't open the database {}: {text}", path.display()))
+            }
+            other => other,
+        })?;
+        Ok(Inspection { db })
+    }
+
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// `Unavailable` when it doesn't answer, `Refused` when it doesn't let this user in.
+    pub async fn connect(address: &ServerAddress) -> Result<Inspection, StoreError> {
+        Ok(Inspection { db: dialect::open_one(address).await? })
+    }
+
+    fn is_file(&self) -> bool {
+        self.db.get_database_backend() == DbBackend::Sqlite
+    }
+
+    /// How durable commits are.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub async fn durability(&self) -> Result<Durability, StoreError> {
+        dialect::durability(&self.db).await
+    }
+
+    /// Closes it.
+    ///
+    /// # Errors
+    /// When the connection can't be closed.
+    pub async fn close(self) -> Result<(), StoreError> {
+        self.db.close().await.map_err(error)
+    }
+
+    /// Which steps it has.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub async fn schema(&self) -> Result<Schema, StoreError> {
+        let (known, has) = (dialect::steps_known(), dialect::steps_done(&self.db).await?);
+        let unknown = has.iter().filter(|step| !known.contains(step)).cloned().collect();
+        let (done, pending) = known.into_iter().partition(|step| has.contains(step));
+        Ok(Schema { done, pending, unknown })
+    }
+
+    /// Whether its pages and indexes are sound, without a comparison of each index with its table. A server sees to that
+    /// itself.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub async fn quick_check(&self) -> Result<Vec<String>, StoreError> {
+        if !self.is_file() {
+            return Ok(Vec::new());
+        }
+        self.pragma_faults("quick_check").await
+    }
+
+    /// Everything that must hold of it. Of a schema that isn't this program's only what every database must fulfil.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        let mut found = Vec::new();
+        if self.is_file() {
+            let faults = self.pragma_faults("integrity_check").await?;
+            found.push(Finding { rule: "pages and indexes are sound", faults });
+            found.push(Finding { rule: "references lead somewhere", faults: self.dangling().await? });
+        }
+        let schema = self.schema().await?;
+        if !(schema.pending.is_empty() && schema.unknown.is_empty()) {
+            return Ok(found);
+        }
+        for (rule, query) in RULES {
+            found.push(Finding { rule, faults: self.broken(query).await?.into_iter().collect() });
+        }
+        Ok(found)
+    }
+
+    /// Copies it to a file that isn't there yet, as it is at one moment, and reads the copy back.
+    ///
+    /// # Errors
+    /// See [`BackupError`]; nothing is left behind then.
+    pub async fn backup(&self, to: &Path) -> Result<(), BackupError> {
+        if fs::symlink_metadata(to).is_ok() {
+            return Err(BackupError::Exists(to.to_owned()));
+        }
+        let mut name = to.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let part = to.with_file_name(name);
+        let fault = |cause: io::Error| BackupError::Io { path: to.to_owned(), cause };
+        // The owner's only, as the database itself is.
+        let made = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&part);
+        drop(made.map_err(fault)?);
+        let copied = self.copy(&part).await;
+        let done = copied.and_then(|()| publish(&part, to));
+        // After a success it has its other name.
+        match fs::remove_file(&part) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                tracing::warn!(%cause, file = %part.display(), "a part of a backup is left");
+            }
+            _ => {}
+        }
+        done
+    }
+
+    async fn copy(&self, part: &Path) -> Result<(), BackupError> {
+        let text = part.to_str().ok_or_else(|| BackupError::Io {
+            path: part.to_owned(),
+            cause: io::Error::new(ErrorKind::InvalidInput, "SQLite writes to names in UTF-8 only"),
+        })?;
+        let backend = self.db.get_database_backend();
+        let statement = Statement::from_sql_and_values(backend, "VACUUM INTO ?", [text.into()]);
+        self.db.execute_raw(statement).await.map_err(error)?;
+        let copy = Inspection::open(part).await?;
+        let faults = copy.quick_check().await?;
+        let same = copy.schema().await? == self.schema().await?;
+        copy.close().await?;
+        match faults.first() {
+            None if same => Ok(()),
+            None => Err(StoreError::Refused("the copy has another schema".to_owned()).into()),
+            Some(fault) => Err(StoreError::Refused(format!("the copy is damaged: {fault}")).into()),
+        }
+    }
+
+    /// What a check of SQLite's own found.
+    async fn pragma_faults(&self, pragma: &str) -> Result<Vec<String>, StoreError> {
+        let rows = self.rows(&format!("PRAGMA {pragma}")).await?;
+        let texts = rows.iter().map(|row| row.try_get_by_index::<String>(0).map_err(error));
+        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+        Ok(texts.into_iter().filter(|text| text != "ok").collect())
+    }
+
+    async fn dangling(&self) -> Result<Vec<String>, StoreError> {
+        let rows = self.rows("PRAGMA foreign_key_check").await?;
+        let tables = rows.iter().map(|row| {
+            let table: String = row.try_get_by_index(0).map_err(error)?;
+            let parent: String = row.try_get_by_index(2).map_err(error)?;
+            Ok(format!("a row of {table} names one of {parent} that isn't there"))
+        });
+        tables.collect()
+    }
+
+    async fn broken(&self, query: &str) -> Result<Option<String>, StoreError> {
+        let rows = self.rows(query).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let count: i64 = row.try_get("", "n").map_err(error)?;
+        let one: Option<String> = row.try_get("", "one").map_err(error)?;
+        Ok(one.filter(|_| count > 0).map(|one| match count {
+            1 => format!("not so for {one}"),
+            more => format!("not so for {one} and {} more", more - 1),
+        }))
+    }
+
+    async fn rows(&self, query: &str) -> Result<Vec<sea_orm::QueryResult>, StoreError> {
+        let backend = self.db.get_database_backend();
+        self.db.query_all_raw(Statement::from_string(backend, query)).await.map_err(error)
+    }
+}
+
+/// Gives a finished copy its name, unless somebody else took it meanwhile.
+fn publish(part: &Path, to: &Path) -> Result<(), BackupError> {
+    let fault = |cause: io::Error| match cause.kind() {
+        ErrorKind::AlreadyExists => BackupError::Exists(to.to_owned()),
+        _ => BackupError::Io { path: to.to_owned(), cause },
+    };
+    File::open(part).and_then(|file| file.sync_all()).map_err(fault)?;
+    match fs::hard_link(part, to) {
+        Ok(()) => {}
+        Err(cause) if cause.kind() == ErrorKind::AlreadyExists => return Err(fault(cause)),
+        // A file system without links: there the name could be taken between the two.
+        Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(part, to).map_err(fault)?,
+        Err(cause) => return Err(fault(cause)),
+    }
+    let folder =
+        to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fault)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Row locks of transactions that read and then write. (With SQLite the whole file is locked, and these are plain reads.)
+//!
+//! The order, for everybody: tasks, then shards, each in ascending order; then uploads and what else hangs on a task. No
+//! lock is ever waited for against it, so transactions queue and don't meet crosswise. A task's lock keeps its status, its
+//! wish, the states and owners of its shards and the groups of its failures as they are, and the lines of its log in order;
+//! the progress of a running shard changes under the lock of the shard alone. Rows of sessions are never locked: `fenced`
+//! is never taken back.
+
+use std::collections::BTreeSet;
+
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::entity::{business, shard_head, task};
+use super::{Transaction, error, words};
+use windrow_core::ids::{ShardId, TaskId};
+use windrow_engine::ports::StoreError;
+
+/// Locks a task and reads it.
+pub(super) async fn task(transaction: &Transaction, id: TaskId) -> Result<Option<task::Model>, StoreError> {
+    task::Entity::find_by_id(id.0).lock_exclusive().one(transaction).await.map_err(error)
+}
+
+/// Locks tasks, lowest first; those that are not there are left out.
+pub(super) async fn tasks(transaction: &Transaction, ids: &BTreeSet<TaskId>) -> Result<(), StoreError> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let locked: Vec<i64> = task::Entity::find()
+        .select_only()
+        .column(task::Column::Id)
+        .filter(task::Column::Id.is_in(ids.iter().map(|id| id.0)))
+        .order_by_asc(task::Column::Id)
+        .lock_exclusive()
+        .into_tuple()
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    tracing::trace!(tasks = locked.len(), "locked");
+    Ok(())
+}
+
+/// Locks all shards of a task whose lock is held.
+pub(super) async fn shards(transaction: &Transaction, id: TaskId) -> Result<(), StoreError> {
+    let locked: Vec<i32> = shard_head::Entity::find()
+        .select_only()
+        .column(shard_head::Column::ShardNo)
+        .filter(shard_head::Column::TaskId.eq(id.0))
+        .order_by_asc(shard_head::Column::ShardNo)
+        .lock_exclusive()
+        .into_tuple()
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    tracing::trace!(shards = locked.len(), "locked");
+    Ok(())
+}
+
+/// Locks a shard and reads it.
+pub(super) async fn shard(
+    transaction: &Transaction,
+    id: ShardId,
+) -> Result<Option<shard_head::Model>, StoreError> {
+    let key = (id.task.0, words::shard_no(id));
+    shard_head::Entity::find_by_id(key).lock_exclusive().one(transaction).await.map_err(error)
+}
+
+/// Locks a business and reads it.
+pub(super) async fn business(
+    transaction: &Transaction,
+    slug: &str,
+) -> Result<Option<business::Model>, StoreError> {
+    let found = business::Entity::find().filter(business::Column::Slug.eq(slug)).lock_exclusive();
+    found.one(transaction).await.map_err(error)
+}

@@ -1,0 +1,216 @@
+//! Every store port over a SQL database through sea-orm.
+//!
+//! One file per aggregate; SQL only here. [`Store::open`] is the way in: it migrates, and refuses a schema that
+//! a newer program wrote; [`Store::connect`] is the same for a server. What differs between databases is in `dialect`.
+//!
+//! - Every write says under which condition it may happen, and looks at the rows affected.
+//! - A transaction that reads and then writes locks before it reads: SQLite's whole file, on servers the task's row, then
+//!   those of its shards, each in ascending order. It awaits nothing but its own statements.
+
+mod audit_list;
+mod business_store;
+mod data_log;
+mod data_log_expire;
+mod data_log_search;
+mod dialect;
+mod entity;
+mod failure_groups;
+mod failure_list;
+mod idempotency;
+pub mod inspect;
+mod items;
+mod limit_store;
+mod locks;
+mod named_limit_store;
+mod node_audit;
+mod outbox;
+mod report_store;
+mod run_checkpoint;
+mod run_claim;
+mod run_close;
+mod run_history;
+mod run_hunt;
+mod run_store;
+mod session_store;
+mod shard_map;
+mod source_store;
+mod task_command;
+mod task_create;
+mod task_delete;
+mod task_life;
+mod task_list;
+mod task_move;
+mod task_record;
+mod task_store;
+mod task_view;
+mod task_wait;
+#[cfg(test)]
+mod tests;
+mod token_store;
+mod upkeep;
+mod upload_use;
+mod uploads;
+mod words;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sea_orm::{DatabaseConnection, EntityTrait};
+
+use self::dialect::{ANSWER_MAX, Bounded, Transaction, error, settled};
+pub use self::dialect::{Durability, ServerAddress, ServerKind};
+
+use windrow_core::ids::StoreId;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::meters::Meters;
+use windrow_engine::ports::task_store::Actor;
+
+/// A database with Windrow's schema. Cheap to share behind an `Arc`.
+#[derive(Debug)]
+pub struct Store {
+    /// With SQLite one connection: it has one writer, and queueing here is fairer than waiting for its lock.
+    writer: Bounded<DatabaseConnection>,
+    /// On a server the writer's connections.
+    readers: Bounded<DatabaseConnection>,
+    /// The heartbeat's own, so that no queue of writes can make a session look dead.
+    pulse: Bounded<DatabaseConnection>,
+    id: StoreId,
+    meters: Arc<Meters>,
+}
+
+impl Store {
+    /// Opens (or makes) the database file at `path` and brings its schema up to date. Safe when several processes
+    /// do it at once.
+    ///
+    /// # Errors
+    /// `NewerSchema` before anything is written; `Refused` when the file is read-only or is no database.
+    pub async fn open(path: &Path) -> Result<Store, StoreError> {
+        use dialect::sqlite;
+        sqlite::check_file(path)?;
+        let meters = Arc::new(Meters::default());
+        let writer = metered(sqlite::connect(path, 1).await?, &meters, None);
+        dialect::apply_steps(writer.unbounded()).await?;
+        let readers = metered(sqlite::connect(path, sqlite::READERS).await?, &meters, None);
+        let pulse = metered(sqlite::connect(path, 1).await?, &meters, None);
+        let id = store_id(&writer).await?;
+        Ok(Store { writer, readers, pulse, id, meters })
+    }
+
+    /// Connects to a database server. Its schema must be this program's, unless `migrates` says to bring it up to date:
+    /// safe when several nodes do it at once.
+    ///
+    /// # Errors
+    /// `OlderSchema` or `NewerSchema` before anything is written; `Unavailable` when the server doesn't answer; `Refused`
+    /// when it doesn't let this user in.
+    pub async fn connect(address: &ServerAddress, migrates: bool) -> Result<Store, StoreError> {
+        let single = dialect::open_one(address).await?;
+        let prepared = prepare(&single, migrates).await;
+        single.close().await.map_err(error)?;
+        prepared?;
+        let meters = Arc::new(Meters::default());
+        let pools = dialect::open(address).await?;
+        let writer = metered(pools.usual, &meters, Some(ANSWER_MAX));
+        let pulse = metered(pools.pulse, &meters, Some(ANSWER_MAX));
+        let id = store_id(&writer).await?;
+        let store = Store { readers: writer.clone(), writer, pulse, id, meters };
+        let durability = store.durability().await?;
+        if !durability.is_durable {
+            let setting = durability.setting;
+            tracing::warn!(
+                setting,
+                "the database acknowledges commits before they are on its disk: a power cut of its \
+                machine can take back progress and claims"
+            );
+        }
+        Ok(store)
+    }
+
+    /// How durable its commits are, read back from the database.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn durability(&self) -> Result<Durability, StoreError> {
+        dialect::durability(self.writer.unbounded()).await
+    }
+
+    /// Closes all connections; afterwards the database file alone (without `-wal`) holds everything.
+    ///
+    /// # Errors
+    /// When a connection can't be closed; nothing that was acknowledged is lost then.
+    pub async fn close(self) -> Result<(), StoreError> {
+        let mut closed = Ok(());
+        for connection in [self.pulse, self.readers, self.writer] {
+            closed = closed.and(connection.close().await.map_err(error));
+        }
+        closed
+    }
+
+    /// Where its statements are counted.
+    pub fn meters(&self) -> &Arc<Meters> {
+        &self.meters
+    }
+
+    /// The journal mode and the level of durability that the writer really has, for `doctor` and tests.
+    ///
+    /// # Errors
+    /// When the database can't be read.
+    pub async fn settings(&self) -> Result<(String, i64), StoreError> {
+        dialect::settings(self.writer.unbounded()).await
+    }
+
+    /// A transaction that reads and writes, see [`dialect`]; dropped without a commit it leaves nothing.
+    async fn write(&self) -> Result<Transaction, StoreError> {
+        self.writer.begin_write().await.map_err(error)
+    }
+
+    /// A transaction that reads one moment of the store.
+    async fn snapshot(&self) -> Result<Transaction, StoreError> {
+        self.readers.begin_read().await.map_err(error)
+    }
+}
+
+/// Sees to it that the schema is this program's.
+async fn prepare(single: &DatabaseConnection, migrates: bool) -> Result<(), StoreError> {
+    if migrates {
+        return dialect::apply_steps(single).await;
+    }
+    if dialect::is_step_missing(single).await? { Err(StoreError::OlderSchema) } else { Ok(()) }
+}
+
+async fn store_id(db: &Bounded<DatabaseConnection>) -> Result<StoreId, StoreError> {
+    let fact = entity::meta::Entity::find_by_id("store_id".to_owned()).one(db).await.map_err(error)?;
+    let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
+    Ok(StoreId(fact.val))
+}
+
+/// Keeps what a transaction did; of a rehearsal nothing stays.
+async fn keep(transaction: Transaction, actor: &Actor) -> Result<(), StoreError> {
+    let ended = if actor.rehearses { transaction.rollback().await } else { transaction.commit().await };
+    ended.map_err(error)
+}
+
+/// The connection, with every statement counted, timed and limited.
+fn metered(
+    mut connection: DatabaseConnection,
+    meters: &Arc<Meters>,
+    limit: Option<Duration>,
+) -> Bounded<DatabaseConnection> {
+    let meters = meters.clone();
+    connection.set_metric_callback(move |info| {
+        meters.queried(operation(&info.statement.sql), info.elapsed, info.failed);
+    });
+    Bounded::new(connection, limit)
+}
+
+/// The kind of a statement, by its first word.
+fn operation(sql: &str) -> &'static str {
+    const KNOWN: [&str; 4] = ["select", "insert", "update", "delete"];
+    let word = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    KNOWN.into_iter().find(|known| word.eq_ignore_ascii_case(known)).unwrap_or("other")
+}
+
+/// A value in the database that no version of this program wrote.
+fn damaged(what: &str, found: &str) -> StoreError {
+    StoreError::Refused(format!("the database holds {found:?} as {what}; restore it from a backup"))
+}

@@ -1,0 +1,313 @@
+//! What time makes due, and what isn't kept longer. Reads find it; each removal is one short transaction.
+
+use async_trait::async_trait;
+use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Query, SelectStatement};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef,
+};
+
+use super::entity::{business, idempotency, item, outbox, session, shard, task};
+use super::outbox::{DEAD, DONE};
+use super::{Store, error, run_close, settled};
+use windrow_core::business::POOL_DEFAULT;
+use windrow_core::elsewhere::Reaching;
+use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::{DORMANT, ShardState, Status};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::upkeep::{SWEEP_MAX, Sweep, UpkeepStore};
+
+const ENDED: [Status; 2] = [Status::Finished, Status::Cancelled];
+/// The states in which a deadline still means something.
+const BOUND: [Status; 4] = [Status::Queued, Status::AwaitingBusiness, Status::Running, Status::Recovering];
+/// The states of tasks that a node is to take.
+const WAITING: [Status; 2] = [Status::Queued, Status::Recovering];
+/// Keys of one statement: each is a condition of its own.
+const KEYS_AT_ONCE: u64 = 200;
+
+#[async_trait]
+impl UpkeepStore for Store {
+    async fn past_deadline(&self, now: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        use task::Column as C;
+        let found = task::Entity::find()
+            .filter(C::Deadline.lte(now.0))
+            .filter(C::Status.is_in(BOUND.map(Status::as_str)))
+            .order_by_asc(C::Deadline);
+        ids(self, found, limit).await
+    }
+
+    async fn unanswered(&self, now: WallMs, limit: u32) -> Result<Vec<(TaskId, u32)>, StoreError> {
+        use task::Column as C;
+        let found: Vec<(i64, i32)> = task::Entity::find()
+            .select_only()
+            .columns([C::Id, C::StartNo])
+            .filter(C::Status.eq(Status::AwaitingBusiness.as_str()))
+            .filter(C::AwaitingUntil.lte(now.0))
+            .order_by_asc(C::Id)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(found.into_iter().map(|(id, start)| (TaskId(id), start.cast_unsigned())).collect())
+    }
+
+    async fn is_start_due(&self, after: WallMs, upto: WallMs) -> Result<bool, StoreError> {
+        use task::Column as C;
+        let found = task::Entity::find()
+            .filter(C::Status.eq(Status::Queued.as_str()))
+            .filter(C::NotBefore.gt(after.0))
+            .filter(C::NotBefore.lte(upto.0));
+        Ok(!ids(self, found, 1).await?.is_empty())
+    }
+
+    async fn dormant(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        use task::Column as C;
+        let found = task::Entity::find()
+            .filter(C::Status.is_in(WAITING.map(Status::as_str)))
+            .filter(is_awake())
+            .filter(Expr::exists(active(before)).not())
+            .order_by_asc(C::Id);
+        ids(self, found, limit).await
+    }
+
+    async fn unserved(
+        &self,
+        served: &[String],
+        now: WallMs,
+        limit: u32,
+    ) -> Result<Vec<(TaskId, String)>, StoreError> {
+        use task::Column as C;
+        let mut other = Condition::any().add(C::Pool.is_not_in(served.iter().map(String::as_str)));
+        if !served.iter().any(|pool| pool == POOL_DEFAULT) {
+            other = other.add(C::Pool.is_null());
+        }
+        let found: Vec<(i64, Option<String>)> = task::Entity::find()
+            .select_only()
+            .columns([C::Id, C::Pool])
+            .filter(C::Status.is_in(WAITING.map(Status::as_str)))
+            .filter(is_awake())
+            .filter(C::NotBefore.lte(now.0))
+            .filter(other)
+            .order_by_asc(C::Id)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        let pool = |pool: Option<String>| pool.unwrap_or_else(|| POOL_DEFAULT.to_owned());
+        Ok(found.into_iter().map(|(id, of)| (TaskId(id), pool(of))).collect())
+    }
+
+    async fn orphans(
+        &self,
+        silent: &[SessionId],
+        limit: u32,
+    ) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
+        run_close::orphans(self, silent, limit).await
+    }
+
+    async fn reaching(
+        &self,
+        business: &str,
+        besides: SessionId,
+        limit: u32,
+    ) -> Result<Vec<Reaching>, StoreError> {
+        reaching(self, business, besides, limit).await
+    }
+
+    async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
+        settled(|| run_close::disown(self, shards, now)).await
+    }
+
+    async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError> {
+        match what {
+            Sweep::Answers => answers(self, before).await,
+            Sweep::Delivered => calls(self, DONE, before).await,
+            Sweep::GivenUp => calls(self, DEAD, before).await,
+            Sweep::Sessions => settled(|| sessions(self, before)).await,
+            Sweep::Failures => failures(self, before).await,
+        }
+    }
+
+    async fn ended_before(&self, before: WallMs, limit: u32) -> Result<Vec<TaskId>, StoreError> {
+        use task::Column as C;
+        let found = task::Entity::find()
+            .filter(C::Status.is_in(ENDED.map(Status::as_str)))
+            .filter(C::FinishedAt.lt(before.0))
+            .order_by_asc(C::FinishedAt);
+        ids(self, found, limit).await
+    }
+}
+
+async fn ids(
+    store: &Store,
+    found: sea_orm::Select<task::Entity>,
+    limit: u32,
+) -> Result<Vec<TaskId>, StoreError> {
+    let found = found.select_only().column(task::Column::Id).order_by_asc(task::Column::Id);
+    let ids: Vec<i64> =
+        found.limit(u64::from(limit)).into_tuple().all(&store.readers).await.map_err(error)?;
+    Ok(ids.into_iter().map(TaskId).collect())
+}
+
+async fn reaching(
+    store: &Store,
+    business: &str,
+    besides: SessionId,
+    limit: u32,
+) -> Result<Vec<Reaching>, StoreError> {
+    use shard::Column as C;
+    let task_of_shard: RelationDef =
+        shard::Entity::belongs_to(task::Entity).from(C::TaskId).to(task::Column::Id).into();
+    let of_business = Query::select()
+        .column(business::Column::Id)
+        .from(business::Entity)
+        .and_where(business::Column::Slug.eq(business))
+        .to_owned();
+    let found: Vec<(i64, i32, i64, i64)> = shard::Entity::find()
+        .select_only()
+        .columns([C::TaskId, C::ShardNo, C::Epoch, C::Succeeded])
+        .join(JoinType::InnerJoin, task_of_shard)
+        .filter(C::State.eq(ShardState::Running.as_str()))
+        .filter(C::SessionId.is_not_null())
+        .filter(C::SessionId.ne(besides.0.to_string()))
+        .filter(C::CircuitSince.is_null())
+        .filter(task::Column::BusinessId.in_subquery(of_business))
+        .order_by_asc(C::TaskId)
+        .order_by_asc(C::ShardNo)
+        .limit(u64::from(limit))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let run = |(task, no, epoch, succeeded): (i64, i32, i64, i64)| Reaching {
+        shard: ShardId { task: TaskId(task), no: no.cast_unsigned() },
+        epoch: Epoch(epoch.cast_unsigned()),
+        succeeded: succeeded.cast_unsigned(),
+    };
+    Ok(found.into_iter().map(run).collect())
+}
+
+async fn answers(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use idempotency::Column as C;
+    let keys: Vec<(String, String)> = idempotency::Entity::find()
+        .select_only()
+        .columns([C::Scope, C::KeyHash])
+        .filter(C::CreatedAt.lt(before.0))
+        .limit(KEYS_AT_ONCE)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    if keys.is_empty() {
+        return Ok(0);
+    }
+    let is_full = keys.len() as u64 == KEYS_AT_ONCE;
+    let one = |(scope, key): (String, String)| {
+        Condition::all().add(C::Scope.eq(scope)).add(C::KeyHash.eq(key)).add(C::CreatedAt.lt(before.0))
+    };
+    let any = keys.into_iter().map(one).fold(Condition::any(), Condition::add);
+    let gone = idempotency::Entity::delete_many().filter(any).exec(&store.writer).await.map_err(error)?;
+    // Fewer than a sweep may remove, but there are more.
+    Ok(if is_full { SWEEP_MAX } else { gone.rows_affected })
+}
+
+async fn calls(store: &Store, state: &str, before: WallMs) -> Result<u64, StoreError> {
+    use outbox::Column as C;
+    let old: Vec<i64> = outbox::Entity::find()
+        .select_only()
+        .column(C::Id)
+        .filter(C::State.eq(state))
+        .filter(C::CreatedAt.lt(before.0))
+        .order_by_asc(C::Id)
+        .limit(SWEEP_MAX)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    if old.is_empty() {
+        return Ok(0);
+    }
+    let gone = outbox::Entity::delete_many().filter(C::Id.is_in(old)).filter(C::State.eq(state));
+    Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
+}
+
+async fn sessions(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use session::Column as C;
+    let named = Query::select()
+        .column(shard::Column::SessionId)
+        .from(shard::Entity)
+        .and_where(Expr::col((shard::Entity, shard::Column::SessionId)).equals((session::Entity, C::Id)))
+        .to_owned();
+    let gone = session::Entity::delete_many()
+        .filter(C::Fenced.eq(true))
+        .filter(C::StartedAt.lt(before.0))
+        .filter(Expr::exists(named).not());
+    Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
+}
+
+async fn failures(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use item::Column as C;
+    // One task at a time: its rows lie together.
+    let Some(task) = oldest_with_failures(store, before).await? else { return Ok(0) };
+    let old: Vec<i64> = item::Entity::find()
+        .select_only()
+        .column(C::Idx)
+        .filter(C::TaskId.eq(task))
+        .order_by_asc(C::Idx)
+        .limit(SWEEP_MAX)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let gone = item::Entity::delete_many().filter(C::TaskId.eq(task)).filter(C::Idx.is_in(old));
+    gone.exec(&store.writer).await.map_err(error)?;
+    // There may be another task.
+    Ok(SWEEP_MAX)
+}
+
+/// A task that ended before a time, has item rows, and no redrive that still needs them.
+async fn oldest_with_failures(store: &Store, before: WallMs) -> Result<Option<i64>, StoreError> {
+    use task::Column as C;
+    let rows = Query::select()
+        .column(item::Column::TaskId)
+        .from(item::Entity)
+        .and_where(Expr::col((item::Entity, item::Column::TaskId)).equals((task::Entity, C::Id)))
+        .to_owned();
+    let child = Alias::new("child");
+    let redrives = Query::select()
+        .column((child.clone(), C::Id))
+        .from_as(task::Entity, child.clone())
+        .and_where(Expr::col((child.clone(), C::ParentId)).equals((task::Entity, C::Id)))
+        .and_where(Expr::col((child, C::Status)).is_not_in(ENDED.map(Status::as_str)))
+        .to_owned();
+    let found = task::Entity::find()
+        .filter(C::Status.is_in(ENDED.map(Status::as_str)))
+        .filter(C::FinishedAt.lt(before.0))
+        .filter(Expr::exists(rows))
+        .filter(Expr::exists(redrives).not());
+    Ok(ids(store, found, 1).await?.first().map(|id| id.0))
+}
+
+/// Doesn't say that it is dormant.
+fn is_awake() -> Condition {
+    let reason = task::Column::StatusReason;
+    Condition::any().add(reason.is_null()).add(reason.ne(DORMANT))
+}
+
+/// The shards of a task that somebody owns, or that a hunt would find at some time (`run_hunt`): not those that wait for
+/// another shard, and so until the end of time.
+fn active(before: WallMs) -> SelectStatement {
+    use shard::Column as C;
+    let told_to_wait =
+        Condition::all().add(C::NotBefore.gte(Ord::max(before.0, 1))).add(C::NotBefore.lt(i64::MAX));
+    let is_active =
+        Condition::any().add(C::SessionId.is_not_null()).add(C::UpdatedAt.gte(before.0)).add(told_to_wait);
+    Query::select()
+        .expr(Expr::value(1))
+        .from(shard::Entity)
+        .and_where(Expr::col((shard::Entity, C::TaskId)).equals((task::Entity, task::Column::Id)))
+        .and_where(C::State.ne(ShardState::Done.as_str()))
+        .cond_where(is_active)
+        .to_owned()
+}

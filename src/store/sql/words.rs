@@ -1,0 +1,180 @@
+//! Between columns and domain types. Numbers are bit-cast: indexes and counts are at most `i64::MAX` by contract.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::damaged;
+use super::entity::{shard_head, task};
+use windrow_core::abandonment::Abandonments;
+use windrow_core::counters::Counters;
+use windrow_core::ids::{ClaimId, ItemIndex, SessionId, ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::settings::{Auto, Rate};
+use windrow_core::shards::{Pause, PauseReason, Slow};
+use windrow_core::task::{Canary, Tuning};
+use windrow_core::verdict::Outage;
+use windrow_engine::ports::StoreError;
+
+pub(super) fn shard_no(id: ShardId) -> i32 {
+    id.no.cast_signed()
+}
+
+pub(super) fn shard_id(row: &shard_head::Model) -> ShardId {
+    ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() }
+}
+
+pub(super) fn session_text(id: SessionId) -> String {
+    id.0.to_string()
+}
+
+pub(super) fn claim_text(id: ClaimId) -> String {
+    id.0.to_string()
+}
+
+pub(super) fn uuid(text: &str) -> Result<Uuid, StoreError> {
+    Uuid::parse_str(text).map_err(|_| damaged("a UUID", text))
+}
+
+/// What can be read; what can't is told and left out, so that one row of a newer program doesn't hide all others.
+pub(super) fn readable<T>(what: &str, read: Result<T, StoreError>) -> Option<T> {
+    read.inspect_err(|error| tracing::warn!(what, %error, "a row can't be read; it is left alone")).ok()
+}
+
+pub(super) fn wish(text: &str) -> Result<Wish, StoreError> {
+    Wish::parse(text).ok_or_else(|| damaged("a wish", text))
+}
+
+pub(super) fn status(row: &task::Model) -> Result<Status, StoreError> {
+    Status::parse(&row.status).ok_or_else(|| damaged("a status", &row.status))
+}
+
+pub(super) fn stop_reason(row: &task::Model) -> Result<Option<StopReason>, StoreError> {
+    let read = |text: &str| StopReason::parse(text).ok_or_else(|| damaged("a stop reason", text));
+    row.stop_reason.as_deref().map(read).transpose()
+}
+
+pub(super) fn result(row: &task::Model) -> Result<Option<TaskResult>, StoreError> {
+    let read = |text: &str| TaskResult::parse(text).ok_or_else(|| damaged("a result", text));
+    row.result.as_deref().map(read).transpose()
+}
+
+pub(super) fn index(column: i64) -> ItemIndex {
+    ItemIndex(column.max(0).cast_unsigned())
+}
+
+pub(super) fn shard_state(row: &shard_head::Model) -> Result<ShardState, StoreError> {
+    ShardState::parse(&row.state).ok_or_else(|| damaged("a shard's state", &row.state))
+}
+
+pub(super) fn tuning(text: &str) -> Result<Tuning, StoreError> {
+    serde_json::from_str(text).map_err(|cause| damaged("settings", &cause.to_string()))
+}
+
+pub(super) fn tuning_text(tuning: &Tuning) -> Result<String, StoreError> {
+    serde_json::to_string(tuning).map_err(|cause| StoreError::Refused(format!("settings: {cause}")))
+}
+
+/// The counters of a shard's own range; what is excluded lies outside of it.
+pub(super) fn counters(row: &shard_head::Model) -> Counters {
+    Counters {
+        succeeded: row.succeeded.cast_unsigned(),
+        skipped: row.skipped.cast_unsigned(),
+        abandoned: row.abandoned.cast_unsigned(),
+        parked: row.parked.cast_unsigned(),
+        in_flight: 0,
+        excluded: 0,
+    }
+}
+
+pub(super) fn outage(row: &shard_head::Model) -> Option<Outage> {
+    let probes = u32::try_from(row.circuit_probes.unwrap_or(0)).unwrap_or(u32::MAX);
+    row.circuit_since.map(|since| Outage { since: WallMs(since), probes })
+}
+
+/// A text of any length as 64 hexadecimal digits, for keys: no collation touches them.
+pub(super) fn digest(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Labels as JSON text; none are null.
+pub(super) fn labels_text(labels: &BTreeMap<String, String>) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(labels).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!labels.is_empty()).then(text).transpose()
+}
+
+pub(super) fn labels(text: Option<&str>) -> Result<BTreeMap<String, String>, StoreError> {
+    let Some(text) = text else { return Ok(BTreeMap::new()) };
+    serde_json::from_str(text).map_err(|_| damaged("labels", text))
+}
+
+pub(super) fn limits_text(names: &[String]) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(names).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!names.is_empty()).then(text).transpose()
+}
+
+pub(super) fn limits(text: Option<&str>) -> Result<Vec<String>, StoreError> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|_| damaged("the limits of a task", text))
+}
+
+pub(super) fn canary_text(canary: Option<Canary>) -> Result<Option<String>, StoreError> {
+    let text =
+        |canary| serde_json::to_string(&canary).map_err(|fault| StoreError::Refused(fault.to_string()));
+    canary.map(text).transpose()
+}
+
+pub(super) fn canary(text: Option<&str>) -> Result<Option<Canary>, StoreError> {
+    text.map(|text| serde_json::from_str(text).map_err(|_| damaged("a canary", text))).transpose()
+}
+
+/// Decisions on codes as JSON text; none are null.
+pub(super) fn abandonments_text(decided: &Abandonments) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(decided).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!decided.is_empty()).then(text).transpose()
+}
+
+pub(super) fn abandonments(text: Option<&str>) -> Result<Abandonments, StoreError> {
+    let Some(text) = text else { return Ok(Abandonments::default()) };
+    serde_json::from_str(text).map_err(|_| damaged("codes that are given up", text))
+}
+
+/// 0 is `auto`.
+pub(super) fn shards_column(wanted: Auto<NonZeroU32>) -> i32 {
+    match wanted {
+        Auto::Auto => 0,
+        Auto::Fixed(shards) => shards.get().cast_signed(),
+    }
+}
+
+pub(super) fn shards_wanted(column: i32) -> Auto<NonZeroU32> {
+    NonZeroU32::new(column.max(0).cast_unsigned()).map_or(Auto::Auto, Auto::Fixed)
+}
+
+/// The pause of a task, which may be over.
+pub(super) fn pause(row: &task::Model) -> Result<Option<Pause>, StoreError> {
+    let Some((until, text)) = row.pause_until.zip(row.pause_reason.as_deref()) else { return Ok(None) };
+    let reason = PauseReason::parse(text).ok_or_else(|| damaged("why a task pauses", text))?;
+    Ok(Some(Pause { until: WallMs(until), reason }))
+}
+
+/// The lower rate of a task, which may be over. Unit of the column: millionths of an item per second.
+pub(super) fn slow(row: &task::Model) -> Option<Slow> {
+    let (until, micros) = row.slow_until.zip(row.slow_rate)?;
+    let rate = Rate::new(micros.max(1).cast_unsigned(), Duration::from_secs(1_000_000))?;
+    Some(Slow { rate, until: WallMs(until) })
+}
+
+/// The columns of a lower rate.
+pub(super) fn slow_columns(slow: Option<Slow>) -> Option<(i64, i64)> {
+    let micros = |slow: Slow| i64::try_from(slow.rate.micros_per_second()).unwrap_or(i64::MAX);
+    slow.map(|slow| (slow.until.0, micros(slow)))
+}

@@ -1,0 +1,122 @@
+//! Items that failed, by index, by place, one by one.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+
+use super::state::{Item, ItemState, State};
+use super::{Call, MemoryStore};
+use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::failure_list::{
+    AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState, WaitingCode,
+};
+use windrow_engine::ports::task_store::{FailureGroup, TaskStore};
+
+#[async_trait]
+impl FailureList for MemoryStore {
+    async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
+        self.failure_groups(task).await
+    }
+
+    async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
+        self.act(Call::Read, |state| {
+            let items = state.tasks.get(&task).into_iter().flat_map(|task| task.items.values());
+            let mut found: BTreeMap<String, u64> = BTreeMap::new();
+            for item in items.filter(|item| item.state != ItemState::Abandoned) {
+                if let Some(failure) = &item.trouble.failure {
+                    *found.entry(failure.code.clone().into_owned()).or_default() += 1;
+                }
+            }
+            let mut found: Vec<_> =
+                found.into_iter().map(|(code, items)| WaitingCode { code, items }).collect();
+            found.sort_by_key(|one| Reverse(one.items));
+            Ok(found)
+        })
+        .await
+    }
+
+    async fn page(
+        &self,
+        task: TaskId,
+        page: &FailurePage,
+        limit: u32,
+    ) -> Result<Vec<RecordedItem>, StoreError> {
+        self.act(Call::Read, |state| {
+            let mut found = abandoned(state, task);
+            match page {
+                FailurePage::ByIndex(after) => found.retain(|item| Some(item.index) > *after),
+                FailurePage::OfGroup(code, first) => {
+                    found
+                        .retain(|item| item.place.as_ref().is_some_and(|(at, no)| at == code && no >= first));
+                    found.sort_by_key(|item| item.place.clone());
+                }
+            }
+            found.truncate(limit as usize);
+            Ok(found)
+        })
+        .await
+    }
+
+    async fn places(
+        &self,
+        task: TaskId,
+        group: &str,
+        first: u64,
+        count: u32,
+    ) -> Result<Vec<ItemIndex>, StoreError> {
+        let page = FailurePage::OfGroup(group.to_owned(), first);
+        Ok(self.page(task, &page, count).await?.into_iter().map(|item| item.index).collect())
+    }
+
+    async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError> {
+        if indexes.len() > AMONG_MAX {
+            return Err(StoreError::Refused(format!(
+                "{} indexes at once; at most {AMONG_MAX}",
+                indexes.len()
+            )));
+        }
+        self.act(Call::Read, |state| {
+            let mut found = abandoned(state, task);
+            found.retain(|item| indexes.contains(&item.index));
+            Ok(found)
+        })
+        .await
+    }
+
+    async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError> {
+        self.act(Call::Read, |state| {
+            Ok(state.tasks.get(&task).and_then(|task| task.items.get(&index)).map(recorded))
+        })
+        .await
+    }
+}
+
+fn abandoned(state: &State, task: TaskId) -> Vec<RecordedItem> {
+    let items = state.tasks.get(&task).into_iter().flat_map(|task| task.items.values());
+    items.filter(|item| item.state == ItemState::Abandoned).map(recorded).collect()
+}
+
+fn recorded(item: &Item) -> RecordedItem {
+    let (state, due_at) = match item.state {
+        ItemState::Retrying => (RecordedState::Retrying, None),
+        ItemState::Parked(due_at) => (RecordedState::Parked, Some(due_at)),
+        ItemState::Abandoned => (RecordedState::Abandoned, None),
+    };
+    let failure = item.trouble.failure.as_ref();
+    RecordedItem {
+        index: item.trouble.index,
+        shard: item.shard,
+        state,
+        attempts: item.trouble.attempts,
+        due_at,
+        code: failure.map(|failure| failure.code.clone().into_owned()),
+        message: failure.map(|failure| failure.message.clone()),
+        output: failure.and_then(|failure| failure.output.clone()),
+        first_at: item.first_at,
+        last_at: item.trouble.at,
+        history: None,
+        place: item.group.clone(),
+    }
+}

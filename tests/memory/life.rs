@@ -1,0 +1,202 @@
+//! Between the maps and a task's life; what a change leaves beside it.
+
+use super::hooks;
+use super::state::{ItemState, Shard, State, Task};
+use windrow_core::execution::Reach;
+use windrow_core::ids::{CheckpointSeq, Epoch, RunNo, TaskId, WallMs};
+use windrow_core::life::{Author, Deeds, Evidence, Life, ShardLife};
+use windrow_core::lifecycle::Note;
+use windrow_engine::ports::task_store::Actor;
+
+/// The life of a task.
+pub(super) fn read(id: TaskId, task: &Task) -> Life {
+    let note = task.status_text.clone().map(|text| Note { reason: task.status_reason.clone(), text });
+    let new = &task.new;
+    Life {
+        id,
+        name: task.name.clone(),
+        labels: new.labels.clone(),
+        priority: new.priority,
+        deadline: new.deadline,
+        params: new.params.clone(),
+        total: new.total,
+        skip_first: new.skip_first,
+        source: new.source.clone(),
+        meaning: new.meaning,
+        shards_wanted: new.shards,
+        tuning: task.tuning.clone(),
+        canary: task.canary,
+        abandonments: task.abandonments.clone(),
+        wish: task.wish,
+        status: task.status,
+        since: task.since,
+        note,
+        next_at: task.next_at,
+        stop_reason: task.stop_reason,
+        result: task.result,
+        start_no: task.start_no,
+        start_at: new.start_at,
+        queued_at: task.queued_at,
+        started_at: task.started_at,
+        finished_at: task.finished_at,
+        awaiting_until: task.awaiting_until,
+        start_token: task.start_token.clone(),
+        control_rev: task.control_rev,
+        finish_at: task.finish_at,
+        pause: task.pause,
+        slow: task.slow,
+        shards: task.shards.iter().map(|shard| shard_life(shard, task)).collect(),
+    }
+}
+
+fn shard_life(shard: &Shard, task: &Task) -> ShardLife {
+    ShardLife {
+        no: shard.no,
+        first: shard.first,
+        end: shard.end,
+        range_end: shard.range_end,
+        state: shard.state,
+        wish: task.wish,
+        session: shard.session,
+        run: shard.run,
+        low_water: shard.low_water,
+        high_water: shard.high_water,
+        reach: shard.reach.may_leave,
+        counters: shard.counters,
+        recoveries: shard.recoveries,
+        claimed_at: shard.claimed_at,
+        not_before: shard.not_before,
+        updated_at: shard.updated_at,
+        moves_until: shard.moves.as_ref().map(|(_, until)| *until),
+        share: shard.share,
+    }
+}
+
+/// Changes a task's life and keeps what came of it. `by` gave the command, which is a new version also where it changes
+/// nothing; none for what runs bring about.
+pub(super) fn change<E>(
+    state: &mut State,
+    id: TaskId,
+    by: Option<&Actor>,
+    now: WallMs,
+    change: impl FnOnce(&mut Life, Evidence) -> Result<Vec<Deeds>, E>,
+) -> Result<(), E> {
+    let Some(task) = state.tasks.get_mut(&id) else { return Ok(()) };
+    let before = read(id, task);
+    let mut life = before.clone();
+    let deeds = change(&mut life, evidence(task))?;
+    // A shard's progress alone is no new version of its task.
+    let is_new = life != Life { shards: life.shards.clone(), ..before };
+    write(task, &life);
+    task.version += u64::from(by.is_some() || is_new);
+    for deeds in deeds {
+        perform(state, &life, deeds, by, now);
+    }
+    Ok(())
+}
+
+fn evidence(task: &Task) -> Evidence {
+    Evidence {
+        failures: task.groups.values().map(|group| group.count).sum(),
+        is_parked: task.items.values().any(|item| matches!(item.state, ItemState::Parked(_))),
+    }
+}
+
+fn write(task: &mut Task, life: &Life) {
+    let Life { name, labels, priority, deadline, params, total, skip_first, source, meaning, .. } =
+        life.clone();
+    (task.name, task.new.labels, task.new.priority) = (name, labels, priority);
+    (task.new.deadline, task.new.params) = (deadline, params);
+    (task.new.total, task.new.skip_first) = (total, skip_first);
+    (task.new.source, task.new.meaning, task.new.shards) = (source, meaning, life.shards_wanted);
+    task.tuning = life.tuning.clone();
+    (task.canary, task.abandonments) = (life.canary, life.abandonments.clone());
+    (task.wish, task.status, task.since) = (life.wish, life.status, life.since);
+    task.status_reason = life.note.as_ref().and_then(|note| note.reason.clone());
+    task.status_text = life.note.as_ref().map(|note| note.text.clone());
+    (task.next_at, task.stop_reason, task.result) = (life.next_at, life.stop_reason, life.result);
+    (task.start_no, task.new.start_at) = (life.start_no, life.start_at);
+    (task.queued_at, task.started_at) = (life.queued_at, life.started_at);
+    (task.finished_at, task.awaiting_until) = (life.finished_at, life.awaiting_until);
+    (task.start_token, task.control_rev) = (life.start_token.clone(), life.control_rev);
+    (task.finish_at, task.pause, task.slow) = (life.finish_at, life.pause, life.slow);
+    let mut old = std::mem::take(&mut task.shards);
+    let rest = |new: &ShardLife| {
+        let kept = old.iter().position(|shard| shard.no == new.no).map(|at| old.swap_remove(at));
+        kept.unwrap_or_else(|| shard(new))
+    };
+    let shards: Vec<Shard> = life.shards.iter().map(rest).collect();
+    task.shards = shards;
+    for (shard, life) in task.shards.iter_mut().zip(&life.shards) {
+        write_shard(shard, life);
+    }
+}
+
+fn write_shard(shard: &mut Shard, life: &ShardLife) {
+    if shard.first != life.first {
+        shard.reach.may_have_left = life.first;
+    }
+    (shard.first, shard.end, shard.range_end) = (life.first, life.end, life.range_end);
+    (shard.state, shard.session) = (life.state, life.session);
+    (shard.low_water, shard.high_water) = (life.low_water, life.high_water);
+    shard.reach.may_leave = life.reach;
+    (shard.recoveries, shard.claimed_at) = (life.recoveries, life.claimed_at);
+    (shard.not_before, shard.updated_at, shard.share) = (life.not_before, life.updated_at, life.share);
+    if let (Some((_, until)), Some(moved)) = (&mut shard.moves, life.moves_until) {
+        *until = moved;
+    }
+}
+
+/// A shard that never ran.
+pub(super) fn shard(life: &ShardLife) -> Shard {
+    Shard {
+        no: life.no,
+        first: life.first,
+        end: life.end,
+        range_end: life.range_end,
+        state: life.state,
+        run: RunNo(0),
+        epoch: Epoch(0),
+        claim: None,
+        session: None,
+        seq: CheckpointSeq(0),
+        low_water: life.low_water,
+        high_water: life.high_water,
+        reach: Reach { may_leave: life.reach, may_have_left: life.first },
+        counters: life.counters,
+        blob: Vec::new(),
+        stalls: 0,
+        outage: None,
+        recoveries: life.recoveries,
+        claimed_at: life.claimed_at,
+        not_before: life.not_before,
+        updated_at: life.updated_at,
+        moves: None,
+        share: life.share,
+        node: None,
+    }
+}
+
+fn perform(state: &mut State, life: &Life, deeds: Deeds, by: Option<&Actor>, now: WallMs) {
+    if let Some(hash) = life.start_token.clone().filter(|_| deeds.takes_token) {
+        state.start_tokens.insert(hash, (life.id, life.start_no));
+    }
+    for record in deeds.records {
+        let author = match (record.by, by) {
+            (Author::Caller, Some(by)) => by.clone(),
+            (Author::Windrow(Some(reason)), _) => Actor::windrow(Some(reason.to_string())),
+            _ => Actor::windrow(None),
+        };
+        let change = (Some(record.before), Some(record.after));
+        state.record(Some(life.id), &author, now, record.action, change);
+    }
+    if let Some(call) = deeds.call {
+        hooks::leave(state, life.id, call, now);
+    }
+    if deeds.ends_start {
+        let listener = hooks::listener(state, life.id);
+        if let Some(call) = life.announcement(&listener, now) {
+            hooks::leave(state, life.id, call, now);
+        }
+    }
+}

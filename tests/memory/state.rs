@@ -1,0 +1,254 @@
+//! The maps.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use super::limits::Limit;
+use windrow_core::abandonment::Abandonments;
+use windrow_core::business::{HookKind, Hooks};
+use windrow_core::counters::Counters;
+use windrow_core::execution::Reach;
+use windrow_core::ids::{
+    CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
+};
+use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::limit::Bounds;
+use windrow_core::shards::{Pause, Slow};
+use windrow_core::task::{Canary, Tuning};
+use windrow_core::verdict::{ItemTrouble, Outage};
+use windrow_engine::ports::data_log::{DataLogLine, DropReason, NumberedLine};
+use windrow_engine::ports::session_store::SessionFace;
+use windrow_engine::ports::source_store::IndexedSource;
+use windrow_engine::ports::task_store::{Actor, AuditEntry, FailureGroup, NewTask};
+
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) id: StoreId,
+    pub(super) businesses: BTreeSet<String>,
+    /// What businesses want to hear.
+    pub(super) hooks: BTreeMap<String, Hooks>,
+    /// The hook calls that changes left, in their order.
+    pub(super) outbox: Vec<LeftCall>,
+    pub(super) calls_left: i64,
+    /// Every start token by its hash: its task and start.
+    pub(super) start_tokens: HashMap<String, (TaskId, u32)>,
+    /// What the running tasks of a business may do together.
+    pub(super) bounds: BTreeMap<String, Bounds>,
+    /// What each session has of that.
+    pub(super) limits: BTreeMap<String, Limit>,
+    pub(super) tasks: BTreeMap<TaskId, Task>,
+    /// The highest number that a task ever had; none is used again.
+    pub(super) tasks_made: i64,
+    /// Idempotency keys by business.
+    pub(super) keys: HashMap<(String, String), (NewTask, TaskId)>,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) witness: Option<String>,
+    pub(super) sources: BTreeMap<i64, (IndexedSource, Vec<Vec<u8>>)>,
+    pub(super) sources_made: i64,
+    /// Oldest first.
+    pub(super) log: Vec<NumberedLine>,
+    pub(super) lines_made: i64,
+    pub(super) lines_dropped: BTreeMap<(TaskId, DropReason), u64>,
+    pub(super) audit: Vec<(Option<TaskId>, AuditEntry)>,
+}
+
+/// A hook call that a change left to be delivered.
+#[derive(Clone, Debug)]
+pub(super) struct LeftCall {
+    pub(super) task: TaskId,
+    pub(super) start_no: u32,
+    pub(super) kind: HookKind,
+    pub(super) body: serde_json::Value,
+    pub(super) delivery: String,
+    pub(super) expires_at: WallMs,
+    pub(super) id: i64,
+    pub(super) state: CallState,
+    pub(super) created_at: WallMs,
+    pub(super) due_at: WallMs,
+    pub(super) attempts: u32,
+    pub(super) last_error: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallState {
+    Due,
+    Done,
+    Dead,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    pub(super) node: String,
+    pub(super) heartbeat: i64,
+    pub(super) fenced: bool,
+    pub(super) promise: Duration,
+    pub(super) version: String,
+    pub(super) ckpt_version_max: u8,
+    pub(super) started_at: WallMs,
+    pub(super) face: SessionFace,
+    /// People want that its node hands its work over.
+    pub(super) drain: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) new: NewTask,
+    pub(super) name: Option<String>,
+    pub(super) status: Status,
+    pub(super) status_reason: Option<String>,
+    pub(super) status_text: Option<String>,
+    pub(super) since: WallMs,
+    pub(super) next_at: Option<WallMs>,
+    pub(super) wish: Wish,
+    pub(super) tuning: Tuning,
+    pub(super) control_rev: u64,
+    pub(super) version: u64,
+    pub(super) start_no: u32,
+    pub(super) result: Option<TaskResult>,
+    pub(super) stop_reason: Option<StopReason>,
+    pub(super) created_at: WallMs,
+    pub(super) queued_at: WallMs,
+    pub(super) started_at: Option<WallMs>,
+    pub(super) finished_at: Option<WallMs>,
+    pub(super) canary: Option<Canary>,
+    pub(super) abandonments: Abandonments,
+    pub(super) pause: Option<Pause>,
+    pub(super) slow: Option<Slow>,
+    pub(super) finish_at: Option<ItemIndex>,
+    pub(super) awaiting_until: Option<WallMs>,
+    /// The hash of the present start's token; none once that start is over.
+    pub(super) start_token: Option<String>,
+    pub(super) shards: Vec<Shard>,
+    pub(super) items: BTreeMap<ItemIndex, Item>,
+    pub(super) groups: BTreeMap<String, FailureGroup>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Shard {
+    pub(super) no: u32,
+    pub(super) first: ItemIndex,
+    /// One past the last index that is to be done; lower than `range_end` after finishing early.
+    pub(super) end: ItemIndex,
+    pub(super) range_end: ItemIndex,
+    pub(super) state: ShardState,
+    pub(super) run: RunNo,
+    pub(super) epoch: Epoch,
+    pub(super) claim: Option<ClaimId>,
+    pub(super) session: Option<SessionId>,
+    pub(super) seq: CheckpointSeq,
+    pub(super) low_water: ItemIndex,
+    pub(super) high_water: ItemIndex,
+    pub(super) reach: Reach,
+    pub(super) counters: Counters,
+    pub(super) blob: Vec<u8>,
+    pub(super) stalls: u32,
+    pub(super) recoveries: u32,
+    /// Low water at the last claim; none forgives: the next claim is no stall.
+    pub(super) claimed_at: Option<ItemIndex>,
+    pub(super) not_before: WallMs,
+    pub(super) updated_at: WallMs,
+    /// The node that people want it on, and until when others leave it to that one.
+    pub(super) moves: Option<(String, WallMs)>,
+    /// As the table has it.
+    pub(super) share: Option<i64>,
+    pub(super) outage: Option<Outage>,
+    /// The node of its newest run.
+    pub(super) node: Option<String>,
+}
+
+impl Shard {
+    /// One past the highest index that a run which is over may have sent.
+    pub(super) fn may_have_left(&self) -> ItemIndex {
+        self.reach.may_leave.max(self.high_water)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) shard: u32,
+    pub(super) state: ItemState,
+    pub(super) trouble: ItemTrouble,
+    pub(super) first_at: WallMs,
+    /// The group and the place in it; only of abandoned ones.
+    pub(super) group: Option<(String, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ItemState {
+    Retrying,
+    Parked(WallMs),
+    Abandoned,
+}
+
+impl State {
+    pub(super) fn new(id: StoreId) -> State {
+        State {
+            id,
+            businesses: BTreeSet::new(),
+            hooks: BTreeMap::new(),
+            outbox: Vec::new(),
+            calls_left: 0,
+            start_tokens: HashMap::new(),
+            bounds: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            tasks_made: 0,
+            keys: HashMap::new(),
+            sessions: BTreeMap::new(),
+            witness: None,
+            sources: BTreeMap::new(),
+            sources_made: 0,
+            log: Vec::new(),
+            lines_made: 0,
+            lines_dropped: BTreeMap::new(),
+            audit: Vec::new(),
+        }
+    }
+
+    /// Whether a session exists and isn't fenced.
+    pub(super) fn is_live(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_some_and(|session| !session.fenced)
+    }
+
+    pub(super) fn shard(&self, id: ShardId) -> Option<(&Task, &Shard)> {
+        let task = self.tasks.get(&id.task)?;
+        Some((task, task.shards.iter().find(|shard| shard.no == id.no)?))
+    }
+
+    pub(super) fn shard_mut(&mut self, id: ShardId) -> Option<&mut Shard> {
+        self.tasks.get_mut(&id.task)?.shards.iter_mut().find(|shard| shard.no == id.no)
+    }
+
+    /// Appends lines to the data log.
+    pub(super) fn write_lines(&mut self, lines: impl IntoIterator<Item = DataLogLine>) {
+        for line in lines {
+            self.lines_made += 1;
+            self.log.push((self.lines_made, line));
+        }
+    }
+
+    /// Counts lines of a task that were not kept.
+    pub(super) fn count_dropped(&mut self, task: TaskId, reason: DropReason, lines: u64) {
+        *self.lines_dropped.entry((task, reason)).or_default() += lines;
+    }
+
+    pub(super) fn record(
+        &mut self,
+        task: Option<TaskId>,
+        actor: &Actor,
+        now: WallMs,
+        action: String,
+        change: (Option<String>, Option<String>),
+    ) {
+        let entry = AuditEntry {
+            at: now,
+            actor: actor.name.clone(),
+            source: actor.source.to_owned(),
+            action,
+            reason: actor.reason.clone(),
+            before: change.0,
+            after: change.1,
+        };
+        self.audit.push((task, entry));
+    }
+}

@@ -1,0 +1,271 @@
+//! Businesses and tasks: create, command, show.
+
+use async_trait::async_trait;
+
+use super::state::{Shard, State, Task};
+use super::{Call, MemoryStore, commands, life, moves, shown};
+use windrow_host::start_token;
+use windrow_core::abandonment::Abandonments;
+use windrow_core::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
+use windrow_core::life::{ShardLife, status_json};
+use windrow_core::lifecycle::{Status, Wish};
+use windrow_core::limit::key::LimitKey;
+use windrow_core::task::ShardRange;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{
+    Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family,
+    NewTask, TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
+};
+
+#[async_trait]
+impl TaskStore for MemoryStore {
+    async fn store_id(&self) -> Result<StoreId, StoreError> {
+        self.act(Call::Read, |state| Ok(state.id.clone())).await
+    }
+
+    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
+        let make = |state: &mut State| {
+            if state.businesses.insert(slug.to_owned()) {
+                let after = Some(serde_json::json!({ "slug": slug }).to_string());
+                state.record(None, actor, now, "business.create".to_owned(), (None, after));
+            }
+            Ok(())
+        };
+        self.act(Call::Create, |state| on(state, actor, make)).await
+    }
+
+    async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+        self.act(Call::Create, |state| on(state, actor, |state| create(state, new, actor, now))).await
+    }
+
+    async fn create_redrive(
+        &self,
+        new: &NewTask,
+        (seen, starts): (&Family, bool),
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        let make = |state: &mut State| {
+            refuse_overtaken(state, new, seen)?;
+            create(state, new, actor, now)
+        };
+        let made = self.act(Call::Create, |state| on(state, actor, make)).await?;
+        if starts { self.start_made(made, actor, now).await } else { Ok(made) }
+    }
+
+    async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
+        self.act(Call::Read, |state| {
+            Ok(state.tasks.get(&id).map(|task| shown::view_with_owners(state, id, task)))
+        })
+        .await
+    }
+
+    async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
+        self.act(Call::Read, |state| {
+            let mut tasks = state.tasks.iter().rev();
+            let found =
+                tasks.find(|(_, task)| task.new.business == slug && task.name.as_deref() == Some(name));
+            Ok(found.map(|(id, task)| shown::view_with_owners(state, *id, task)))
+        })
+        .await
+    }
+
+    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+        let release = |state: &mut State| {
+            let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
+            let Some(name) = task.name.take() else { return Ok(()) };
+            task.version += 1;
+            let before = Some(serde_json::json!({ "name": name }).to_string());
+            let after = Some(serde_json::json!({ "name": null }).to_string());
+            state.record(Some(id), actor, now, "task.release_name".to_owned(), (before, after));
+            Ok(())
+        };
+        self.act(Call::Command, |state| on(state, actor, release)).await
+    }
+
+    async fn command_if(
+        &self,
+        id: TaskId,
+        expected: Option<u64>,
+        command: &TaskCommand,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CommandError> {
+        let obey = |state: &mut State| commands::obey(state, (id, expected), command, actor, now);
+        self.act(Call::Command, |state| on(state, actor, obey)).await
+    }
+
+    async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<(), StoreError> {
+        self.act(Call::Command, |state| {
+            for WaitNote { task: id, reason, text } in notes {
+                let Some(task) = state.tasks.get_mut(id) else { continue };
+                let some = |text: &String| Some(text.clone()).filter(|_| !reason.is_empty());
+                let note = (some(reason), some(text));
+                let known = (task.status_reason.clone(), task.status_text.clone());
+                let is_down = |reason: &str| reason == COORDINATOR_DOWN;
+                let may = match (task.status, reason.as_str()) {
+                    (Status::Queued | Status::Recovering | Status::Running, "") => {
+                        known.0.as_deref().is_some_and(is_down)
+                    }
+                    (Status::Running, reason) => is_down(reason),
+                    (status, _) => matches!(status, Status::Queued | Status::Recovering),
+                };
+                if may && known != note {
+                    (task.status_reason, task.status_text) = note;
+                    task.version += 1;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+        let delete = |state: &mut State| commands::delete(state, id, actor, now);
+        self.act(Call::Command, |state| on(state, actor, delete)).await
+    }
+
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError> {
+        self.act(Call::Command, |state| {
+            on(state, actor, |state| moves::move_shards(state, (task, shard, to), actor, now))
+        })
+        .await
+    }
+
+    async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
+        self.act(Call::Read, |state| {
+            let hash = start_token::hash(token);
+            let Some((task, start_no)) = state.start_tokens.get(&hash).copied() else { return Ok(None) };
+            let live = state.tasks.get(&task).and_then(|task| task.start_token.as_ref());
+            Ok(Some(TokenStart { task, start_no, is_live: live == Some(&hash) }))
+        })
+        .await
+    }
+
+    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
+        self.act(Call::Read, |state| Ok(shown::groups(state, id))).await
+    }
+
+    async fn failures(
+        &self,
+        id: TaskId,
+        after: Option<ItemIndex>,
+        limit: u32,
+    ) -> Result<Vec<FailedItem>, StoreError> {
+        self.act(Call::Read, |state| Ok(shown::failures(state, id, after, limit))).await
+    }
+
+    async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {
+        self.act(Call::Read, |state| {
+            let of_task = state.audit.iter().filter(|(task, _)| *task == Some(id));
+            Ok(of_task.map(|(_, entry)| entry.clone()).collect())
+        })
+        .await
+    }
+}
+
+/// Changes the state; a rehearsal changes a copy of it.
+fn on<T>(state: &mut State, actor: &Actor, change: impl FnOnce(&mut State) -> T) -> T {
+    if actor.rehearses { change(&mut state.clone()) } else { change(state) }
+}
+
+fn create(state: &mut State, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+    if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
+        let text = format!("a task has at most {INDEX_MAX} items, not {}", new.total.0.max(new.skip_first.0));
+        return Err(StoreError::Refused(text).into());
+    }
+    if !state.businesses.contains(&new.business) {
+        return Err(CreateError::NoBusiness(new.business.clone()));
+    }
+    let key = new.idempotency_key.clone().map(|key| (new.business.clone(), key));
+    if let Some((request, id)) = key.as_ref().and_then(|key| state.keys.get(key)) {
+        if request != new {
+            return Err(CreateError::KeyReused(*id));
+        }
+        // A task that was deleted since leaves its key free.
+        if let Some(task) = state.tasks.get(id) {
+            return Ok(shown::view_with_owners(state, *id, task));
+        }
+    }
+    if let (Some(name), Some(holder)) = (&new.name, holder_of_name(state, new)) {
+        return Err(CreateError::NameTaken(name.clone(), holder));
+    }
+    if let Some(parent) = new.parent.filter(|parent| !state.tasks.contains_key(parent)) {
+        return Err(CreateError::NoParent(parent));
+    }
+    let is_missing = |name: &&String| !state.bounds.contains_key(&LimitKey::Named(name).text());
+    if let Some(name) = new.limits.iter().find(is_missing) {
+        return Err(CreateError::NoLimit(name.clone()));
+    }
+    state.tasks_made += 1;
+    let id = TaskId(state.tasks_made);
+    state.tasks.insert(id, made(new, now));
+    if let Some(key) = key {
+        state.keys.insert(key, (new.clone(), id));
+    }
+    let after = Some(status_json(Status::Created));
+    state.record(Some(id), actor, now, "task.create".to_owned(), (None, after));
+    Ok(shown::view(id, &state.tasks[&id]))
+}
+
+fn refuse_overtaken(state: &State, new: &NewTask, seen: &Family) -> Result<(), CreateError> {
+    let key = new.idempotency_key.clone().map(|key| (new.business.clone(), key));
+    let is_repeat = key.is_some_and(|key| state.keys.contains_key(&key));
+    let is_child = |task: &Task| task.new.parent.is_some_and(|parent| seen.members().any(|id| id == parent));
+    let mut redrives = state.tasks.iter().filter(|(_, task)| is_child(task));
+    if !is_repeat && redrives.any(|(id, _)| !seen.redrives.contains(id)) {
+        return Err(CreateError::Overtaken(seen.root));
+    }
+    Ok(())
+}
+
+fn holder_of_name(state: &State, new: &NewTask) -> Option<TaskId> {
+    let mut tasks = state.tasks.iter();
+    let holder = tasks.find(|(_, task)| task.new.business == new.business && task.name == new.name);
+    holder.map(|(id, _)| *id)
+}
+
+fn made(new: &NewTask, now: WallMs) -> Task {
+    Task {
+        new: new.clone(),
+        name: new.name.clone(),
+        status: Status::Created,
+        status_reason: None,
+        status_text: None,
+        since: now,
+        next_at: None,
+        wish: Wish::Rest,
+        tuning: new.tuning.clone(),
+        control_rev: 1,
+        version: 1,
+        start_no: 0,
+        result: None,
+        stop_reason: None,
+        created_at: now,
+        queued_at: WallMs(0),
+        started_at: None,
+        finished_at: None,
+        canary: new.canary,
+        abandonments: Abandonments::default(),
+        finish_at: None,
+        awaiting_until: None,
+        start_token: None,
+        pause: None,
+        slow: None,
+        shards: vec![shard(new, now)],
+        items: std::collections::BTreeMap::new(),
+        groups: std::collections::BTreeMap::new(),
+    }
+}
+
+fn shard(new: &NewTask, now: WallMs) -> Shard {
+    let (start, end) = (ItemIndex(new.skip_first.0.min(new.total.0)), ItemIndex(new.total.0));
+    life::shard(&ShardLife::new(0, ShardRange { start, end }, Wish::Rest, now))
+}
