@@ -29,7 +29,7 @@ use windrow_engine::ports::session_store::{NewSession, SessionFace, SessionStore
 use windrow_engine::ports::source::Source;
 use windrow_engine::ports::source_desk::{RedrivePart, RedriveSpec, Sender, SourceDesk, SourceRequest};
 use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
-use windrow_handlers::http::HttpOptions;
+use windrow_net::Outbound;
 use windrow_sources::{Desk, Fetcher, Guard, RangeSource, RedriveSource};
 use windrow_store::sql::Store;
 
@@ -81,7 +81,7 @@ async fn redrive(store: &Arc<Store>, origin: TaskId) -> Result<()> {
     let desk = Desk {
         sources: store.clone(),
         uploads: store.clone(),
-        fetcher: Fetcher::new(HttpOptions::new("http://127.0.0.1:1"), guard),
+        fetcher: Fetcher::new(Outbound::default(), guard),
     };
     let parts = timed("redrive creation", async {
         let groups = store.groups(origin).await?;

@@ -19,9 +19,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
+use super::egress::Egress;
 use super::names::{HANDLERS, Names, OTHERS};
 use super::proxy::{Proxy, tunnel};
-use super::egress::Egress;
 use windrow_core::network::Network;
 
 /// No connection came about.

@@ -63,9 +63,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use windrow_memory::MemoryStore;
     use windrow_core::ids::{SessionId, WallMs};
     use windrow_engine::ports::session_store::{NewSession, SessionFace};
+    use windrow_memory::MemoryStore;
 
     #[tokio::test]
     async fn a_node_with_another_witness_is_refused_while_one_lives_and_changes_it_when_none_does() {

@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{ServerAddress, ServerKind, StateDir, Store};
-pub use windrow_store::sql::Durability;
-pub use windrow_store::sql::inspect::{BackupError, Finding, Inspection, Schema};
 use windrow_config::{Config, StoreUrl};
 use windrow_engine::ports::StoreError;
+pub use windrow_store::sql::Durability;
+pub use windrow_store::sql::inspect::{BackupError, Finding, Inspection, Schema};
 
 /// Opens the store of a node.
 ///

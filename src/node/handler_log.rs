@@ -92,11 +92,11 @@ async fn write_on(log: Arc<dyn DataLog>, mut lines: mpsc::Receiver<DataLogLine>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_host::clock::SystemClock;
-    use windrow_memory::MemoryStore;
     use windrow_core::ids::TaskId;
     use windrow_engine::ports::data_log::DropReason;
     use windrow_engine::ports::handler::LogLevel;
+    use windrow_host::clock::SystemClock;
+    use windrow_memory::MemoryStore;
 
     #[tokio::test]
     async fn lines_that_find_no_room_are_counted_where_people_look() {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle as Runtime;
 
-pub use windrow_handlers::command::{COMMAND_NOT_STARTED, Sink};
-use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
-use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_config::{CommandHandler, Config};
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::gate::Gate;
 use windrow_engine::ports::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
+pub use windrow_handlers::command::{COMMAND_NOT_STARTED, Sink};
+use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 
 /// What people say of their handler.
 pub enum Wanted<'a> {

@@ -20,6 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::one_task::OneTask;
+use windrow_config::Cluster;
+use windrow_core::capacity::{Capacity, Ledger};
+use windrow_core::execution::Progress;
+use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::settings::Rate;
 use windrow_engine::actors::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving,
 };
@@ -27,11 +32,6 @@ pub use windrow_engine::actors::handle::NotStarted;
 use windrow_engine::actors::handle::SupervisorHandle;
 use windrow_engine::actors::new_ids::NewIds;
 use windrow_engine::actors::tree::{Printed, Tree};
-use windrow_config::Cluster;
-use windrow_core::capacity::{Capacity, Ledger};
-use windrow_core::execution::Progress;
-use windrow_core::ids::{ShardId, TaskId};
-use windrow_core::settings::Rate;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::data_log::DataLog;
@@ -42,8 +42,8 @@ use windrow_engine::ports::uploads::UploadStore;
 
 pub use windrow_engine::actors::context::Times;
 pub use windrow_host::clock::SystemClock;
-pub use windrow_store::sql::{ServerAddress, ServerKind, Store};
 pub use windrow_host::state_dir::{LockError, StateDir};
+pub use windrow_store::sql::{ServerAddress, ServerKind, Store};
 
 /// How often, and how long, a closing node looks whether its store is still in use.
 const CLOSE_LOOKS: u32 = 200;

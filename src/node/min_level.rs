@@ -110,10 +110,10 @@ impl DataLog for Sieve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_memory::MemoryStore;
     use windrow_core::ids::{ShardId, WallMs};
     use windrow_engine::ports::data_log::LogOrigin;
     use windrow_engine::ports::handler::LogLine;
+    use windrow_memory::MemoryStore;
 
     #[tokio::test]
     async fn lines_below_the_level_are_not_kept_until_it_is_lowered() {

@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::provision::ProvisionError;
+use windrow_engine::ports::source::Source;
+use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+use windrow_engine::ports::task_store::TaskView;
 pub use windrow_handlers::origin::OriginView;
 pub use windrow_sources::{
     CsvFormat, Desk, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource,
     Opening, SourceSpec, StoredSourceError, StoredSources, open,
 };
-use async_trait::async_trait;
-use windrow_core::ids::WallMs;
-use windrow_engine::ports::provision::ProvisionError;
-use windrow_engine::ports::StoreError;
-use windrow_engine::ports::source::Source;
-use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
-use windrow_engine::ports::task_store::TaskView;
 
 /// Opens a file for a look: it is read anew, and nothing is remembered of it.
 ///

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::SystemClock;
-use windrow_store::redis::{Redis, RedisOptions};
 use windrow_config::Cluster;
 use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
@@ -13,6 +12,7 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::hints::Hints;
 use windrow_engine::ports::lease_store::LeaseStore;
 use windrow_engine::ports::meters::Meters;
+use windrow_store::redis::{Redis, RedisOptions};
 
 /// The lease store and the way to other nodes' ears.
 pub(super) type Ways = (Option<Arc<dyn LeaseStore>>, Option<Arc<dyn Hints>>);

@@ -12,7 +12,6 @@ use super::open_error::OpenSourceError;
 use super::receive::{ReceiveError, receive};
 use super::spec::{CsvFormat, Format, Input, SourceSpec};
 use super::upload::UploadSource;
-use windrow_net::Fetcher;
 use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
 use windrow_engine::ports::source::Source;
 use windrow_engine::ports::source_desk::{
@@ -21,6 +20,7 @@ use windrow_engine::ports::source_desk::{
 };
 use windrow_engine::ports::source_store::SourceStore;
 use windrow_engine::ports::uploads::{Upload, UploadId, UploadState, UploadStore};
+use windrow_net::Fetcher;
 
 /// See the module.
 pub struct Desk {

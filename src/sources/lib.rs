@@ -33,8 +33,6 @@ mod spool;
 mod stored;
 mod upload;
 
-pub use windrow_net::{Fetcher, Guard};
-pub use windrow_engine::ports::source_desk::INLINE_BYTES_MAX;
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
 pub use desk::Desk;
 pub use fault::{Fault, FaultKind, IndexError};
@@ -49,3 +47,5 @@ pub use redrive::RedriveSource;
 pub use spec::{CsvFormat, Format, Input, SourceSpec};
 pub use stored::{StoredSourceError, StoredSources};
 pub use upload::UploadSource;
+pub use windrow_engine::ports::source_desk::INLINE_BYTES_MAX;
+pub use windrow_net::{Fetcher, Guard};

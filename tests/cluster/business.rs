@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use windrow_sources::RangeSource;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, ShardId};
 use windrow_core::verdict::{Failure, FailureClass, Outcome, Wish};
 use windrow_engine::ports::clock::Clock;
@@ -16,6 +15,7 @@ use windrow_engine::ports::handler::{
 };
 use windrow_engine::ports::provision::{Provider, Provision, ProvisionError};
 use windrow_engine::ports::task_store::TaskView;
+use windrow_sources::RangeSource;
 
 use crate::judge::{Departure, Heard};
 use crate::link::Link;

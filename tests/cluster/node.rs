@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
+use windrow_core::capacity::{Capacity, Ledger};
+use windrow_core::settings::Rate;
 use windrow_engine::actors::context::{
     Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
 use windrow_engine::actors::handle::SupervisorHandle;
 use windrow_engine::actors::new_ids::NewIds;
 use windrow_engine::actors::tree::Tree;
-use windrow_core::capacity::{Capacity, Ledger};
-use windrow_core::settings::Rate;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::hints::Hints;
 use windrow_engine::ports::lease_store::LeaseStore;

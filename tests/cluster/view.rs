@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windrow_memory::{MemoryLeases, MemoryStore};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
 use windrow_core::verdict::ParkedItem;
 use windrow_engine::ports::StoreError;
@@ -15,6 +14,7 @@ use windrow_engine::ports::run_store::{
 };
 use windrow_engine::ports::session_store::{Heartbeat, NewSession, SessionFace, SessionStore, SessionView};
 use windrow_engine::ports::task_store::TaskStore;
+use windrow_memory::{MemoryLeases, MemoryStore};
 
 use crate::link::{Link, Peer};
 

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_memory::{HintHub, MemoryLeases, MemoryStore};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_core::lifecycle::StopReason;
 use windrow_core::settings::{Auto, Rate, RateLimit};
@@ -16,6 +15,7 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::hints::Hints;
 use windrow_engine::ports::session_store::SessionStore;
 use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore};
+use windrow_memory::{HintHub, MemoryLeases, MemoryStore};
 
 use crate::business::Business;
 use crate::clock::NodeClock;

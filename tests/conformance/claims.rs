@@ -5,7 +5,9 @@ use std::sync::Arc;
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
 use windrow_core::lifecycle::{Status, StopReason, Wish};
-use windrow_engine::ports::run_store::{Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Hunt, RunClose};
+use windrow_engine::ports::run_store::{
+    Candidate, CheckpointAck, ClaimOutcome, ClaimRequest, Hunt, RunClose,
+};
 use windrow_engine::ports::session_store::Heartbeat;
 use windrow_engine::ports::task_store::{NewTask, TaskCommand};
 

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, Database};
 use tokio::task::JoinSet;
-use windrow_store::sql::{ServerAddress, Store};
 use windrow_core::ids::{Epoch, SessionId, ShardId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::idempotency::{IdempotencyStore, KeyState};
-use windrow_engine::ports::run_store::{CheckpointAck, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint};
+use windrow_engine::ports::run_store::{
+    CheckpointAck, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint,
+};
 use windrow_engine::ports::session_store::Heartbeat;
 use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
 use windrow_engine::ports::uploads::UploadStore;
+use windrow_store::sql::{ServerAddress, Store};
 
 use crate::crossing::{Dice, again};
 use crate::engines::{CONNECTIONS, Engine, runtime};

@@ -8,8 +8,6 @@ use std::time::Duration;
 use sea_orm::{ConnectionTrait, Database, DatabaseConnection, Statement};
 use tempfile::TempDir;
 use uuid::Uuid;
-use windrow_memory::MemoryStore;
-use windrow_store::sql::Store;
 use windrow_core::counters::Counters;
 use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs,
@@ -31,6 +29,8 @@ use windrow_engine::ports::session_store::{Heartbeat, NewSession, OwnedShard, Se
 use windrow_engine::ports::source_store::SourceStore;
 use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, WaitNote};
 use windrow_engine::ports::upkeep::UpkeepStore;
+use windrow_memory::MemoryStore;
+use windrow_store::sql::Store;
 
 /// All store ports of one adapter.
 pub trait Stores:

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windrow_store::sql::{ServerAddress, Store};
 use windrow_core::ids::{SessionId, TaskId};
 use windrow_core::lifecycle::StopReason;
 use windrow_engine::ports::session_store::NewSession;
 use windrow_engine::ports::task_store::TaskCommand;
+use windrow_store::sql::{ServerAddress, Store};
 
 use crate::engines::{Engine, runtime};
 use crate::fixture::{Harness, NOW, actor, new_session, task};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use tempfile::TempDir;
-use windrow_store::sql::Store;
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::lifecycle::{Status, StopReason};
 use windrow_engine::ports::idempotency::{Answer, IdempotencyStore, KeyState};
@@ -11,6 +10,7 @@ use windrow_engine::ports::run_store::{ClaimOutcome, ClaimRequest, RunClose, Run
 use windrow_engine::ports::session_store::{NewSession, SessionStore};
 use windrow_engine::ports::task_list::{AuditFilter, TaskFilter, TaskList};
 use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore};
+use windrow_store::sql::Store;
 
 use crate::fixture::{BUSINESS, NOW, actor, at, closing, new_session, request, task};
 

@@ -1,7 +1,9 @@
 //! Facts about searching and forgetting lines of the data log.
 
 use windrow_core::ids::{CheckpointSeq, Epoch, ItemIndex, ShardId, TaskId, WallMs};
-use windrow_engine::ports::data_log::{DataLogLine, DropReason, EXPIRE_MAX, LogOrigin, LogQuery, LogRetention};
+use windrow_engine::ports::data_log::{
+    DataLogLine, DropReason, EXPIRE_MAX, LogOrigin, LogQuery, LogRetention,
+};
 use windrow_engine::ports::handler::{LogLevel, LogLine};
 use windrow_engine::ports::run_store::{CheckpointAck, ClaimedShard, ReplyLines, RunClose, ShardCheckpoint};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use windrow_store::sql::{ServerAddress, Store};
 use windrow_core::ids::SessionId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::session_store::Heartbeat;
 use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
+use windrow_store::sql::{ServerAddress, Store};
 
 use crate::engines::{CONNECTIONS, Engine, runtime};
 use crate::fixture::{Harness, NOW, actor, new_session, task};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use windrow_store::sql::Store;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::data_log::DataLog;
 use windrow_engine::ports::task_store::TaskStore;
+use windrow_store::sql::Store;
 
 use crate::business::{Business, Call};
 use crate::dice;

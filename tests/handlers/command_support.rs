@@ -9,8 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::Notify;
-use windrow_host::clock::SystemClock;
-use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::run::IndexRun;
 use windrow_core::verdict::{Dispatch, Failure, Outcome, Wish};
@@ -21,6 +19,8 @@ use windrow_engine::ports::handler::{
     Reply, RunContext,
 };
 use windrow_engine::ports::source::RowChunk;
+use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
+use windrow_host::clock::SystemClock;
 
 /// Long enough for anything that must happen; only a failing test waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use windrow_handlers::sign::Signer;
 use windrow_core::business::BusinessSpec;
 use windrow_core::business_secrets::BusinessSecrets;
 use windrow_engine::ports::hook::{CheckLine, CheckResult, HandlerDesk};
+use windrow_handlers::sign::Signer;
 
 use crate::http_hooks::{CANARY, SECRET, business, client};
 use crate::support_server::{Act, Seen, Server, answer};

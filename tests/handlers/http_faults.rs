@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use windrow_handlers::egress::Egress;
-use windrow_handlers::http::HttpOptions;
 use windrow_core::verdict::FailureClass;
 use windrow_engine::ports::handler::{CallFailure, Reply};
+use windrow_handlers::http::HttpOptions;
+use windrow_net::Outbound;
+use windrow_net::egress::Egress;
 
 use crate::support_server::{Act, Server, failure, open, raw, read_request, rows, single};
 
@@ -222,11 +223,12 @@ async fn denied_addresses_are_never_connected_to() {
     let port = server.address.port();
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"] {
         let egress = Egress { allow: Vec::new(), deny: loopback.clone(), private: None };
-        let options = HttpOptions { egress, ..HttpOptions::new(format!("http://{host}:{port}/")) };
+        let options = HttpOptions::new(format!("http://{host}:{port}/"))
+            .through(Outbound { egress, ..Outbound::default() });
         is(open(options).process(single()).await, "rejected", "DENIED_ADDRESS");
     }
     let egress = Egress { allow: networks(&["10.0.0.0/8"]), deny: Vec::new(), private: None };
-    let options = HttpOptions { egress, ..HttpOptions::new(server.url()) };
+    let options = HttpOptions::new(server.url()).through(Outbound { egress, ..Outbound::default() });
     let said = is(open(options).process(single()).await, "rejected", "DENIED_ADDRESS");
     assert!(said.contains("allow_networks"), "{said}");
     assert_eq!(server.connections(), 0);

@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use windrow_handlers::http::{HookClient, HttpOptions, Transports};
-use windrow_handlers::sign::Signer;
-use windrow_host::vault::KeyVault;
 use windrow_config::{CommandHandler, HttpHandler};
 use windrow_core::business::{BusinessSpec, HookKind};
 use windrow_core::business_secrets::BusinessSecrets;
@@ -17,6 +14,9 @@ use windrow_engine::ports::business_store::Business;
 use windrow_engine::ports::handler::Reply;
 use windrow_engine::ports::hook::{HandlerDesk, HookCall, HookCaller, HookReply};
 use windrow_engine::ports::vault::Vault;
+use windrow_handlers::http::{HookClient, HttpOptions, Transports};
+use windrow_handlers::sign::Signer;
+use windrow_host::vault::KeyVault;
 
 use crate::support_server::{Act, Server, answer, clock, open, single};
 

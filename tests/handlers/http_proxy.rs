@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
 
-use windrow_handlers::egress::Egress;
-use windrow_handlers::http::HttpOptions;
+use tempfile::TempDir;
 use windrow_engine::ports::handler::Reply;
+use windrow_handlers::http::HttpOptions;
+use windrow_net::Outbound;
+use windrow_net::egress::Egress;
 
 use crate::http_tls::secure;
 use crate::support_server::{Server, failure, open, raw, read_request, single};
@@ -52,7 +54,8 @@ async fn forward(mut client: TcpStream, asked: Arc<Mutex<Vec<String>>>) {
 #[tokio::test]
 async fn a_proxy_gets_the_whole_url_of_an_http_handler() {
     let (server, proxy) = (Server::always(204, "").await, ForwardProxy::start().await);
-    let options = HttpOptions { proxy: Some(proxy.url.clone()), ..HttpOptions::new(server.url()) };
+    let options = HttpOptions::new(server.url())
+        .through(Outbound { proxy: Some(proxy.url.clone()), ..Outbound::default() });
     let handler = open(options);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
@@ -66,16 +69,15 @@ async fn a_proxy_gets_the_whole_url_of_an_http_handler() {
 async fn an_https_handler_is_reached_through_a_tunnel_and_its_own_certificate_counts() {
     let ((server, folder), proxy) = (secure("localhost").await, ForwardProxy::start().await);
     let port = server.address.port();
-    let options = HttpOptions {
-        ca_file: Some(folder.path().join("ca.pem")),
-        proxy: Some(proxy.url.clone()),
-        ..HttpOptions::new(format!("https://localhost:{port}/windrow"))
+    let through = |trusted: &TempDir| {
+        let (ca_file, proxy) = (Some(trusted.path().join("ca.pem")), Some(proxy.url.clone()));
+        let outbound = Outbound { ca_file, proxy, ..Outbound::default() };
+        HttpOptions::new(format!("https://localhost:{port}/windrow")).through(outbound)
     };
-    assert_eq!(open(options.clone()).process(single()).await, Reply::AllOk);
+    assert_eq!(open(through(&folder)).process(single()).await, Reply::AllOk);
     assert_eq!(proxy.asked(), [format!("CONNECT localhost:{port} HTTP/1.1")]);
     let (_, other) = secure("localhost").await;
-    let stranger = HttpOptions { ca_file: Some(other.path().join("ca.pem")), ..options };
-    let (kind, why) = failure(open(stranger).process(single()).await);
+    let (kind, why) = failure(open(through(&other)).process(single()).await);
     assert_eq!((kind, why.code.as_ref()), ("unreachable", "TLS"), "{}", why.message);
 }
 
@@ -88,8 +90,8 @@ async fn a_proxy_that_refuses_the_tunnel_is_a_charged_failure_that_says_so() {
     let silent = |mut stream: TcpStream| async move { drop(read_request(&mut stream).await) };
     for (address, said) in [(raw(refuse).await, "403 Not here"), (raw(silent).await, "hung up")] {
         let proxy = Some(format!("http://{address}"));
-        let options =
-            HttpOptions { proxy, insecure_skip_verify: true, ..HttpOptions::new("https://handler.test/") };
+        let outbound = Outbound { proxy, insecure_skip_verify: true, ..Outbound::default() };
+        let options = HttpOptions::new("https://handler.test/").through(outbound);
         let (kind, why) = failure(open(options).process(single()).await);
         assert_eq!((kind, why.code.as_ref()), ("unreachable", "PROXY"), "{}", why.message);
         assert!(why.message.contains(said), "{}", why.message);
@@ -104,10 +106,9 @@ async fn the_guard_judges_the_proxys_address_and_a_handlers_that_is_written_as_o
         deny: vec![network.parse().expect("a network")],
         private: None,
     };
-    let options = |url: &str, network: &str| HttpOptions {
-        proxy: Some(proxy.url.clone()),
-        egress: deny(network),
-        ..HttpOptions::new(url)
+    let options = |url: &str, network: &str| {
+        let (proxy, egress) = (Some(proxy.url.clone()), deny(network));
+        HttpOptions::new(url).through(Outbound { proxy, egress, ..Outbound::default() })
     };
     for (url, network) in
         [(server.url().as_str(), "127.0.0.0/8"), ("http://169.254.169.254/latest", "169.254.0.0/16")]
@@ -121,11 +122,10 @@ async fn the_guard_judges_the_proxys_address_and_a_handlers_that_is_written_as_o
 #[tokio::test]
 async fn a_proxy_that_is_none_is_refused_when_a_run_opens() {
     for (proxy, said) in [("https://p:1", "plain http"), ("http://ann:geheim@p:1", "password")] {
-        let options = HttpOptions { proxy: Some(proxy.to_owned()), ..HttpOptions::new("http://h/") };
-        let factory = windrow_handlers::http::HttpHandlerFactory::new(
-            options,
-            crate::support_server::clock(),
-        );
+        let options = HttpOptions::new("http://h/")
+            .through(Outbound { proxy: Some(proxy.to_owned()), ..Outbound::default() });
+        let factory =
+            windrow_handlers::http::HttpHandlerFactory::new(options, crate::support_server::clock());
         let why = factory.check().expect_err("refused").to_string();
         assert!(why.contains(said) && !why.contains("geheim"), "{why}");
     }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::io::AsyncReadExt;
 
-use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
-use windrow_handlers::sign::Signer;
 use windrow_core::ids::{Moment, WallMs};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::gate::{Gate, SessionTrust};
 use windrow_engine::ports::handler::{CallFailure, HandlerFactory, Reply};
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_handlers::sign::Signer;
+use windrow_net::Outbound;
 
 use crate::support_server::{Act, Server, answer, call, clock, context, items, open, raw, rows, single};
 
@@ -290,7 +291,11 @@ async fn what_can_never_work_is_refused_at_once_with_a_reason() {
         (header("transfer-encoding", "chunked"), "windrow sets it"),
         (header("x y", "x"), "name of a header"),
         (header("x", "geheim\r\ny: z"), "characters"),
-        (HttpOptions { ca_file: Some("/nowhere/ca.pem".into()), ..url("https://host/") }, "ca_file"),
+        (
+            url("https://host/")
+                .through(Outbound { ca_file: Some("/nowhere/ca.pem".into()), ..Outbound::default() }),
+            "ca_file",
+        ),
     ];
     for (options, part) in table {
         let shown = format!("{options:?} {}", options.url);
@@ -306,7 +311,8 @@ fn usual_urls_open() {
     for url in
         ["http://host", "http://host/", "HTTP://host:1/p?q=1", "http://[::1]:65535/", "https://a.b:443/x#y"]
     {
-        let options = HttpOptions { insecure_skip_verify: true, ..HttpOptions::new(url) };
+        let options =
+            HttpOptions::new(url).through(Outbound { insecure_skip_verify: true, ..Outbound::default() });
         let opened = HttpHandlerFactory::new(options, clock()).open(context(Gate::always_open()));
         assert!(opened.is_ok(), "{url}: {:?}", opened.err());
     }

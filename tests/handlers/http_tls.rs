@@ -10,9 +10,10 @@ use rustls::pki_types::PrivateKeyDer;
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 
-use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_engine::ports::gate::Gate;
 use windrow_engine::ports::handler::{HandlerFactory, Reply};
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_net::Outbound;
 
 use crate::support_server::{Server, answer, clock, context, failure, open, raw, read_request, single};
 
@@ -35,8 +36,16 @@ pub(crate) async fn secure(host: &str) -> (Server, TempDir) {
 }
 
 fn options(server: &Server, folder: &TempDir) -> HttpOptions {
+    through(server, trusting(folder))
+}
+
+fn trusting(folder: &TempDir) -> Outbound {
+    Outbound { ca_file: Some(folder.path().join("ca.pem")), ..Outbound::default() }
+}
+
+fn through(server: &Server, outbound: Outbound) -> HttpOptions {
     let url = format!("https://localhost:{}/windrow", server.address.port());
-    HttpOptions { ca_file: Some(folder.path().join("ca.pem")), ..HttpOptions::new(url) }
+    HttpOptions::new(url).through(outbound)
 }
 
 #[tokio::test]
@@ -51,14 +60,14 @@ async fn an_authority_can_be_given_as_text_and_wins_over_the_file() {
     let (server, folder) = secure("localhost").await;
     let (_, other) = secure("localhost").await;
     let pem = std::fs::read_to_string(folder.path().join("ca.pem")).expect("there");
-    let trusted = HttpOptions { ca_pem: Some(pem), ..options(&server, &other) };
+    let trusted = through(&server, Outbound { ca_pem: Some(pem), ..trusting(&other) });
     assert_eq!(open(trusted).process(single()).await, Reply::AllOk);
 }
 
 #[tokio::test]
 async fn http2_can_be_turned_off() {
     let (server, folder) = secure("localhost").await;
-    let handler = open(HttpOptions { http2: false, ..options(&server, &folder) });
+    let handler = open(through(&server, Outbound { http2: false, ..trusting(&folder) }));
     assert_eq!(handler.process(single()).await, Reply::AllOk);
     assert_eq!(server.seen()[0].version, Version::HTTP_11);
 }
@@ -80,8 +89,8 @@ async fn an_unknown_certificate_is_refused() {
 /// Without `ca_file` the system's certificates count; a machine that has none says so when the run opens.
 #[tokio::test]
 async fn a_private_authority_is_refused_when_it_is_not_named() {
-    let (server, folder) = secure("localhost").await;
-    let options = HttpOptions { ca_file: None, ..options(&server, &folder) };
+    let (server, _) = secure("localhost").await;
+    let options = through(&server, Outbound::default());
     let failure = match HttpHandlerFactory::new(options, clock()).open(context(Gate::always_open())) {
         Ok(handler) => failure(handler.process(single()).await).1,
         Err(why) => why.failure,
@@ -99,8 +108,8 @@ async fn a_certificate_for_another_host_is_refused() {
 
 #[tokio::test]
 async fn verification_can_be_switched_off() {
-    let (server, folder) = secure("example.org").await;
-    let options = HttpOptions { ca_file: None, insecure_skip_verify: true, ..options(&server, &folder) };
+    let (server, _) = secure("example.org").await;
+    let options = through(&server, Outbound { insecure_skip_verify: true, ..Outbound::default() });
     assert_eq!(open(options).process(single()).await, Reply::AllOk);
 }
 
@@ -110,7 +119,8 @@ async fn a_plain_server_behind_https_is_a_tls_failure() {
     let plain = Server::always(204, "").await;
     for port in [address.port(), plain.address.port()] {
         let url = format!("https://127.0.0.1:{port}/");
-        let options = HttpOptions { insecure_skip_verify: true, ..HttpOptions::new(url) };
+        let options =
+            HttpOptions::new(url).through(Outbound { insecure_skip_verify: true, ..Outbound::default() });
         let mut call = single();
         call.timeout = std::time::Duration::from_millis(500);
         let (kind, failure) = failure(open(options).process(call).await);

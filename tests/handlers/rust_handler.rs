@@ -4,10 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use windrow_host::clock::SystemClock;
-use windrow_handlers::rust::{
-    Batch, ItemCtx, ItemHandler, PANIC, Results, RustHandlerFactory, handler_fn,
-};
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::run::IndexRun;
 use windrow_core::verdict::{Dispatch, Failure, HandlerCommand, Outcome, Wish};
@@ -17,6 +13,8 @@ use windrow_engine::ports::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemVerdict, LogLevel, Mode, Reply,
     RunContext,
 };
+use windrow_handlers::rust::{Batch, ItemCtx, ItemHandler, PANIC, Results, RustHandlerFactory, handler_fn};
+use windrow_host::clock::SystemClock;
 
 use crate::command_support::charged;
 

@@ -17,8 +17,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use windrow_host::clock::SystemClock;
-use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::run::IndexRun;
 use windrow_core::verdict::{Dispatch, Failure};
@@ -27,6 +25,8 @@ use windrow_engine::ports::gate::Gate;
 use windrow_engine::ports::handler::{Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory};
 use windrow_engine::ports::handler::{Mode, Reply, RunContext};
 use windrow_engine::ports::source::RowChunk;
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+use windrow_host::clock::SystemClock;
 
 /// A request as the business saw it.
 #[derive(Clone, Debug)]

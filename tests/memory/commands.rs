@@ -2,11 +2,11 @@
 
 use super::state::State;
 use super::{hooks, life, shards, shown};
-use windrow_host::start_token;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, CommandRefusal, StartToken, status_json};
 use windrow_core::lifecycle::Refusal;
 use windrow_engine::ports::task_store::{Actor, CommandError, TaskCommand, TaskView};
+use windrow_host::start_token;
 
 /// See [`windrow_engine::ports::task_store::TaskStore::command_if`].
 pub(super) fn obey(

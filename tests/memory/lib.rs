@@ -34,12 +34,12 @@ pub use faults::{Call, Faults, When};
 pub use hints::{HintHub, MemoryHints};
 pub use leases::MemoryLeases;
 
+use state::State;
 use windrow_core::business::Hooks;
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::LimitKey;
 use windrow_engine::ports::StoreError;
-use state::State;
 
 /// A store that forgets everything when it is dropped.
 #[derive(Debug)]

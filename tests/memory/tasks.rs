@@ -4,7 +4,6 @@ use async_trait::async_trait;
 
 use super::state::{Shard, State, Task};
 use super::{Call, MemoryStore, commands, life, moves, shown};
-use windrow_host::start_token;
 use windrow_core::abandonment::Abandonments;
 use windrow_core::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
@@ -16,6 +15,7 @@ use windrow_engine::ports::task_store::{
     Actor, AuditEntry, COORDINATOR_DOWN, CommandError, CreateError, FailedItem, FailureGroup, Family,
     NewTask, TaskCommand, TaskStore, TaskView, TokenStart, WaitNote,
 };
+use windrow_host::start_token;
 
 #[async_trait]
 impl TaskStore for MemoryStore {

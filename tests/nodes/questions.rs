@@ -3,10 +3,10 @@
 use hyper::Method;
 use serde_json::json;
 use uuid::Uuid;
-use windrow_net::peers::PeerKey;
-use windrow_host::vault::KeyVault;
 use windrow_core::ids::{SessionId, WallMs};
 use windrow_engine::ports::peers::{Answer, NodeWish, PATH, PeerSeal, Question, Seal};
+use windrow_host::vault::KeyVault;
+use windrow_net::peers::PeerKey;
 
 use crate::cluster::Cluster;
 use crate::support::{Answer as Heard, Node};

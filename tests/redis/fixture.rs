@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
-use windrow_host::clock::SystemClock;
-use windrow_store::redis::{Redis, RedisOptions};
 use windrow_config::RedisUrl;
 use windrow_core::ids::{ClaimId, ShardId, StoreId, TaskId};
 use windrow_engine::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow_engine::ports::meters::Meters;
+use windrow_host::clock::SystemClock;
+use windrow_store::redis::{Redis, RedisOptions};
 
 /// Longer than any test: what must not run out meanwhile.
 pub const LONG: Duration = Duration::from_secs(600);

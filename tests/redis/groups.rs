@@ -1,8 +1,8 @@
 //! Servers as people run them: with TLS and users, under Sentinels, as a cluster.
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use windrow_store::redis::RedisOptions;
 use windrow_config::RedisUrl;
+use windrow_store::redis::RedisOptions;
 
 use crate::fixture::{eventually, options};
 use crate::servers::{Redis, RedisOptions as Server, free_port};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_host::clock::SystemClock;
-use windrow_memory::MemoryLeases;
 use windrow_engine::ports::lease_store::LeaseReply::{Absent, Held, Lost};
 use windrow_engine::ports::lease_store::{LeaseKey, LeaseStore};
+use windrow_host::clock::SystemClock;
+use windrow_memory::MemoryLeases;
 
 use crate::fixture::{LONG, Node, eventually, key, options, rival, settle};
 use crate::groups::{Cluster, Sentinels, secured};

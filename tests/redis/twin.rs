@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windrow_host::clock::SystemClock;
-use windrow_memory::MemoryLeases;
 use windrow_core::ids::{ClaimId, ShardId, TaskId};
 use windrow_engine::ports::lease_store::{LeaseKey, LeaseStore};
+use windrow_host::clock::SystemClock;
+use windrow_memory::MemoryLeases;
 
 use crate::fixture::{LONG, Node, options};
 use crate::servers::Redis;

@@ -5,13 +5,13 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
-use windrow_sources::{
-    BlockLimits, CsvFormat, FileSource, Format, IndexError, IndexWatch, Indexed, Opening, index_bytes,
-};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::source::{Source, SourceError};
 use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
+use windrow_sources::{
+    BlockLimits, CsvFormat, FileSource, Format, IndexError, IndexWatch, Indexed, Opening, index_bytes,
+};
 
 /// A time at which every file of the tests is old.
 pub(crate) const FAR_FUTURE: WallMs = WallMs(9_000_000_000_000);

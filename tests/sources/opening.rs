@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::json;
+use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_engine::ports::ErrorClass;
 use windrow_sources::{
     FaultKind, IndexError, IndexProgress, IndexWatch, OpenSourceError, OpenedSource, Opening, SourceSpec,
     index_file, open,
 };
-use windrow_core::ids::{ItemIndex, WallMs};
-use windrow_engine::ports::ErrorClass;
 
 use crate::common::{FAR_FUTURE, Place, csv, rows};
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 use sha2::{Digest, Sha256};
-use windrow_sources::{CsvFormat, Format, ReceiveError, UploadSource, receive};
-use windrow_store::sql::Store;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::source::Source;
 use windrow_engine::ports::source_desk::Sender;
 use windrow_engine::ports::uploads::{PART_BYTES, UploadId, UploadState, UploadStore};
+use windrow_sources::{CsvFormat, Format, ReceiveError, UploadSource, receive};
+use windrow_store::sql::Store;
 
 use crate::common::{csv, file_source, row, rows};
 

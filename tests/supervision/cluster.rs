@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-use windrow_engine::actors::context::{
-    Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
-};
-use windrow_engine::actors::handle::{NotStarted, SupervisorHandle};
-use windrow_engine::actors::new_ids::NewIds;
-use windrow_engine::actors::tree::Tree;
-use windrow_memory::{MemoryLeases, MemoryStore};
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::ids::{ItemIndex, SessionId, TaskId, WallMs};
 use windrow_core::lifecycle::Status;
 use windrow_core::settings::{Auto, Rate};
 use windrow_core::task::Tuning;
 use windrow_core::verdict::{Failure, FailureClass};
+use windrow_engine::actors::context::{
+    Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
+};
+use windrow_engine::actors::handle::{NotStarted, SupervisorHandle};
+use windrow_engine::actors::new_ids::NewIds;
+use windrow_engine::actors::tree::Tree;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handler::Reply;
 use windrow_engine::ports::lease_store::LeaseStore;
 use windrow_engine::ports::session_store::SessionStore;
 use windrow_engine::ports::task_store::{TaskCommand, TaskStore, TaskView};
+use windrow_memory::{MemoryLeases, MemoryStore};
 
 use crate::clock::VirtualClock;
 use crate::link::{Link, Way};

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::watch;
-use windrow_memory::{MemoryLeases, MemoryStore};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::limit::Bounds;
 use windrow_core::limit::round::Round;
@@ -20,6 +19,7 @@ use windrow_engine::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
 use windrow_engine::ports::session_store::{Heartbeat, NewSession, SessionFace, SessionStore, SessionView};
+use windrow_memory::{MemoryLeases, MemoryStore};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {

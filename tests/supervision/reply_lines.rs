@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use windrow_memory::{Call, When};
 use windrow_core::ids::{Attempt, ItemIndex, TaskId};
 use windrow_core::lifecycle::Status;
 use windrow_core::verdict::{Failure, Outcome, Wish};
 use windrow_engine::ports::data_log::{DataLog, DropReason};
 use windrow_engine::ports::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
+use windrow_memory::{Call, When};
 
 use super::{TOTAL, UNSAVED, fifty};
 use crate::scripted::Act;

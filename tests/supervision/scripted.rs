@@ -8,13 +8,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use windrow_sources::RangeSource;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::limit::key::LimitKey;
 use windrow_engine::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
 use windrow_engine::ports::provision::{LimitOf, Provider, Provision, ProvisionError};
 use windrow_engine::ports::source::Source;
 use windrow_engine::ports::task_store::TaskView;
+use windrow_sources::RangeSource;
 
 /// What a scripted handler does with one item.
 pub enum Act {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use windrow_engine::actors::context::{Keep, ServingNow};
 use windrow_core::lifecycle::{Status, StopReason};
+use windrow_engine::actors::context::{Keep, ServingNow};
 use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
 
 use super::{TOTAL, fifty, ok, slow};

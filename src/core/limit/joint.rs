@@ -166,8 +166,7 @@ mod tests {
         assert!((90..=112).contains(&sent[0]), "50/s for two seconds: {sent:?}");
         assert!((470..=512).contains(&sent[1]), "what the first doesn't use of 300/s: {sent:?}");
         let wishes = pots.each_mut().map(|pot| pot.collect(at(2000)).rates);
-        let of =
-            |wishes: &crate::limit::demand::Wishes, rate: u64| wishes.up_to(rate * NANOS_PER_ITEM);
+        let of = |wishes: &crate::limit::demand::Wishes, rate: u64| wishes.up_to(rate * NANOS_PER_ITEM);
         // Of the wide limit the first run wants little more than the 50/s that it can use, of the narrow one all.
         assert!((1000..1080).contains(&(of(&wishes[0], 1000) / NANOS_PER_ITEM)), "{wishes:?}");
         assert_eq!(of(&wishes[1], 1000) / NANOS_PER_ITEM, 1000, "{wishes:?}");

@@ -195,5 +195,4 @@ fn is_between(begin: Moment, end: Moment, from: Moment, to: Moment) -> bool {
 }
 
 #[cfg(test)]
-#[path = "series/tests.rs"]
 mod tests;

@@ -12,10 +12,10 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use super::context::NodeContext;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
-use windrow_core::ids::{CheckpointSeq, ShardId};
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
 use crate::ports::run_store::{CheckpointAck, ShardCheckpoint};
+use windrow_core::ids::{CheckpointSeq, ShardId};
 
 /// Shards and side records of one transaction, at most; one shard may exceed the latter alone.
 const SHARDS_MAX: usize = 100;

@@ -13,17 +13,17 @@ use super::session::Life;
 use super::takeover;
 pub(crate) use super::takeover::give_lease_back;
 use super::tree::Line;
-use windrow_core::checkpoint;
-use windrow_core::execution::{Now, Restored};
-use windrow_core::ids::{ClaimId, WallMs};
-use windrow_core::lifecycle::{StopReason, Wish};
-use windrow_core::verdict::ParkedItem;
 use crate::ports::StoreError;
 use crate::ports::gate::Gate;
 use crate::ports::lease_store::LeaseKey;
 use crate::ports::provision::{Provision, ProvisionError};
 use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose};
 use crate::ports::task_store::TaskView;
+use windrow_core::checkpoint;
+use windrow_core::execution::{Now, Restored};
+use windrow_core::ids::{ClaimId, WallMs};
+use windrow_core::lifecycle::{StopReason, Wish};
+use windrow_core::verdict::ParkedItem;
 
 /// The wait between two tries of a step that failed for the moment.
 pub(super) const STEP_RETRY: Duration = Duration::from_millis(200);

@@ -12,8 +12,6 @@ pub use super::pots::Pots;
 pub use super::run_directory::RunDirectory;
 pub use super::run_view::{RunSample, RunView};
 use super::tree::Tree;
-use windrow_core::capacity::{Ledger, Load};
-use windrow_core::ids::StoreId;
 use crate::ports::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::data_log::DataLog;
@@ -29,6 +27,8 @@ use crate::ports::session_store::{SessionFace, SessionStore};
 use crate::ports::task_store::TaskStore;
 use crate::ports::upkeep::UpkeepStore;
 use crate::ports::uploads::UploadStore;
+use windrow_core::capacity::{Ledger, Load};
+use windrow_core::ids::StoreId;
 
 /// The times that ownership rests on; `config.toml` explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

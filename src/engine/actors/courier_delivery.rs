@@ -12,9 +12,6 @@ use super::courier::LEASE;
 use super::restorer;
 use super::run_cell::LogSink;
 use super::tree::Line;
-use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
-use windrow_core::ids::{ItemCount, ItemIndex, ShardId};
-use windrow_core::lifecycle::Status;
 use crate::ports::ErrorClass;
 use crate::ports::StoreError;
 use crate::ports::business_store::Business;
@@ -23,6 +20,9 @@ use crate::ports::handler::{LogLevel, LogLine};
 use crate::ports::hook::{HookCall, HookReply};
 use crate::ports::outbox::{Delivery, Settlement};
 use crate::ports::task_store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit};
+use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
+use windrow_core::ids::{ItemCount, ItemIndex, ShardId};
+use windrow_core::lifecycle::Status;
 
 /// The wait before another try, doubled with each one up to the longest.
 const RETRY_FIRST: Duration = Duration::from_secs(1);

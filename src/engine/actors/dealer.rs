@@ -11,14 +11,14 @@ use std::time::Duration;
 use super::context::NodeContext;
 use super::pots::SharedPot;
 use super::session::Life;
+use crate::ports::StoreError;
+use crate::ports::limit_store::Played;
 use windrow_core::ids::Moment;
 use windrow_core::limit::Part;
 use windrow_core::limit::pot::Pot;
 use windrow_core::limit::round::{Dealt, Round};
 use windrow_core::limit::turn::Turn;
 use windrow_core::pace::STALE_AFTER;
-use crate::ports::StoreError;
-use crate::ports::limit_store::Played;
 
 /// How often a session deals: demand that moves is followed by two or three deals.
 const DEAL_EVERY: Duration = Duration::from_secs(1);

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::context::NodeContext;
 use super::heartbeats::Owner;
-use windrow_core::ids::{ClaimId, SessionId, ShardId, WallMs};
-use windrow_core::trust::Term;
 use crate::ports::StoreError;
 use crate::ports::lease_store::{LeaseKey, LeaseReply, LeaseStore};
+use windrow_core::ids::{ClaimId, SessionId, ShardId, WallMs};
+use windrow_core::trust::Term;
 
 /// Shards of one round.
 const SHARDS_MAX: u32 = 200;

@@ -14,14 +14,14 @@ use super::namesake;
 use super::run_view::{RunSample, RunView};
 use super::supervisor::{Arguments, Msg, Supervisor};
 use super::tree::{Address, Tree};
+use crate::ports::StoreError;
+use crate::ports::hints::Hint;
+use crate::ports::limit_store::PartView;
 use windrow_core::capacity::{Capacity, Ledger, Refusal};
 use windrow_core::execution::{Progress, WindowPicture};
 use windrow_core::ids::{SessionId, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
-use crate::ports::StoreError;
-use crate::ports::hints::Hint;
-use crate::ports::limit_store::PartView;
 
 /// The supervision tree did not come up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::context::NodeContext;
+use crate::ports::hints::Hint;
+use crate::ports::session_store::SessionView;
 use windrow_core::capacity::placement::Peer;
 use windrow_core::checkpoint;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::trust::SilenceWatch;
-use crate::ports::hints::Hint;
-use crate::ports::session_store::SessionView;
 
 /// For so long after a session went, or drained, its shards are looked for in a hurry.
 const RESTLESS: Duration = Duration::from_secs(5);

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::run_cell::LogSink;
+use crate::ports::data_log::{DataLogLine, LogOrigin};
+use crate::ports::handler::{CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 use windrow_core::execution::Reports;
 use windrow_core::ids::{ItemCount, ItemIndex, Moment, ShardId, WallMs};
 use windrow_core::run::IndexRun;
 use windrow_core::verdict::{
     Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
 };
-use crate::ports::data_log::{DataLogLine, LogOrigin};
-use crate::ports::handler::{CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 
 /// When a call departed, when its reply came, and how long it took. Plain success needs the first only.
 #[derive(Clone, Copy, Debug, Default)]

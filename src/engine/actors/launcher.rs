@@ -22,11 +22,11 @@ use super::session::Life;
 use super::sight::Sight;
 use super::tree::{Address, Leaf};
 use super::{checkpoint_writer, data_log_writer};
+use crate::ports::run_store::{CheckpointAck, Control, RunClose};
+use crate::ports::session_store::OwnedShard;
 use windrow_core::capacity::Refusal;
 use windrow_core::execution::{Command, RunEnd};
 use windrow_core::ids::{CheckpointSeq, Moment, ShardId};
-use crate::ports::run_store::{CheckpointAck, Control, RunClose};
-use crate::ports::session_store::OwnedShard;
 
 /// Nothing was heard of a checkpoint for this long: it is sent again, with the same number.
 const RESEND_AFTER: Duration = Duration::from_secs(2);

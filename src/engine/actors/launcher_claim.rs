@@ -9,9 +9,9 @@ use super::launcher::{Arguments, Bar, LauncherEnd, Msg, State};
 use super::launcher_run::Run;
 use super::launcher_share::LOOK_AGAIN;
 use super::tree::Activity;
+use crate::ports::run_store::{CheckpointAck, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
 use windrow_core::lifecycle::{StopReason, Wish};
-use crate::ports::run_store::{CheckpointAck, RunClose};
 
 impl State {
     pub(super) fn claim(&mut self) {

@@ -17,14 +17,14 @@ use super::run_cell::RunCell;
 use super::tree::{Activity, Address, Line};
 use super::window_executor::{self};
 use super::{checkpoint_writer, context::NodeContext, lease_keeper};
-use windrow_core::checkpoint;
-use windrow_core::execution::{Command, RunEnd};
-use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
-use windrow_core::lifecycle::{StopReason, Wish};
 use crate::ports::data_log::DropReason;
 use crate::ports::gate::Gate;
 use crate::ports::lease_store::LeaseKey;
 use crate::ports::run_store::{Control, ReplyLines, RunClose, ShardCheckpoint};
+use windrow_core::checkpoint;
+use windrow_core::execution::{Command, RunEnd};
+use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
+use windrow_core::lifecycle::{StopReason, Wish};
 
 /// How long a handler may take to close before its launcher ends without it.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);

@@ -7,6 +7,7 @@ use super::launcher::{Msg, State};
 use super::launcher_run::Run;
 use super::tree::Activity;
 use super::window_executor;
+use crate::ports::run_store::Control;
 use windrow_core::capacity::Refusal;
 use windrow_core::execution::{Command, RunEnd, Shared};
 use windrow_core::ids::WallMs;
@@ -14,7 +15,6 @@ use windrow_core::lifecycle::TASK_RECOVERS;
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::{Pause, PauseReason, Share};
 use windrow_core::task::Tuning;
-use crate::ports::run_store::Control;
 
 /// How long a part that doesn't fit the node waits until it is asked for again.
 const BOOK_AGAIN: Duration = Duration::from_secs(5);

@@ -16,13 +16,13 @@ use super::row_feed::RowFeed;
 use super::run_cell::{CellParts, LimitSeats, RunAbout, RunCell};
 use super::tree::Address;
 use super::window_executor::{self, WindowExecutor};
-use windrow_core::execution::{Command, Execution, Shared, Start};
-use windrow_core::ids::CheckpointSeq;
-use windrow_core::settings::RateLimit;
 use crate::ports::gate::Gate;
 use crate::ports::handler::{Mode, OpenError, RunContext};
 use crate::ports::run_store::{ClaimedShard, Control};
 use crate::ports::task_store::TaskView;
+use windrow_core::execution::{Command, Execution, Shared, Start};
+use windrow_core::ids::CheckpointSeq;
+use windrow_core::settings::RateLimit;
 
 impl Run {
     /// Opens the handler and makes the core from what was saved. The control's wish is obeyed, not the claim's: the

@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 use super::context::NodeContext;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
-use windrow_core::ids::Moment;
 use crate::ports::StoreError;
 use crate::ports::gate::SessionTrust;
 use crate::ports::lease_store::{LeaseKey, LeaseReply};
+use windrow_core::ids::Moment;
 
 /// What was found out about one lease.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use super::context::NodeContext;
 use super::lease_keeper::{self, LeaseAnswer, Wanted};
 use super::tree::{Activity, Address, Leaf, Line};
-use windrow_core::trust::Term;
 use crate::ports::gate::{Gate, SessionTrust};
 use crate::ports::lease_store::{LeaseKey, LeaseReply};
+use windrow_core::trust::Term;
 
 pub(crate) enum Msg {
     Renew,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::context::NodeContext;
 use super::handle::NotStarted;
-use windrow_core::ids::{Moment, SessionId};
 use crate::ports::StoreError;
+use windrow_core::ids::{Moment, SessionId};
 
 /// A live heart has beaten within so many intervals, and a moment for the way.
 const BEATS: u32 = 3;

@@ -11,15 +11,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::session::Life;
+use crate::ports::clock::Clock;
+use crate::ports::gate::SessionTrust;
+use crate::ports::provision::LimitOf;
 use windrow_core::ids::{Moment, SessionId};
 use windrow_core::limit::demand::Demand;
 use windrow_core::limit::pot::{Pot, Reserved, SeatNo, Used};
 use windrow_core::limit::{Part, nanos};
 use windrow_core::pace::STALE_AFTER;
 use windrow_core::settings::RateLimit;
-use crate::ports::clock::Clock;
-use crate::ports::gate::SessionTrust;
-use crate::ports::provision::LimitOf;
 
 /// While there is no trust, how often to look whether it came back.
 const TRUST_RECHECK: Duration = Duration::from_millis(50);

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use windrow_core::execution::CheckpointDraft;
 use crate::ports::data_log::DataLogLine;
 use crate::ports::handler::LogLevel;
+use windrow_core::execution::CheckpointDraft;
 
 /// Lines of a run that are not stored yet; half of them ask for a checkpoint. One transaction inserts as many within
 /// about a tenth of a second, for which it holds the lock of the task.
@@ -140,9 +140,9 @@ impl Drop for ReplyLines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_core::ids::{ShardId, TaskId, WallMs};
     use crate::ports::data_log::LogOrigin;
     use crate::ports::handler::LogLine;
+    use windrow_core::ids::{ShardId, TaskId, WallMs};
 
     fn lines(count: usize, bytes: usize) -> Vec<DataLogLine> {
         let line = DataLogLine {

@@ -17,12 +17,12 @@ use super::context::NodeContext;
 use super::heartbeats::Owner;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
-use windrow_core::capacity::placement;
-use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
-use windrow_core::lifecycle::Wish;
 use crate::ports::StoreError;
 use crate::ports::run_store::{Candidate, Hunt};
 use crate::ports::session_store::SessionView;
+use windrow_core::capacity::placement;
+use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
+use windrow_core::lifecycle::Wish;
 
 /// Candidates of one page: one statement, and at most so many rows in memory before they are looked at.
 const PAGE: u32 = 1_000;

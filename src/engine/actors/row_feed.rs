@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use windrow_core::ids::ItemIndex;
 use crate::ports::source::{RowChunk, Source, SourceError};
+use windrow_core::ids::ItemIndex;
 
 /// Blocks that are read beyond the cursor's own.
 const BLOCKS_AHEAD: usize = 2;

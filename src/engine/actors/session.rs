@@ -14,13 +14,13 @@ use super::context::NodeContext;
 use super::dealer;
 use super::policy::Kind;
 use super::tree::{Activity, Address, Leaf, Line};
-use windrow_core::checkpoint;
-use windrow_core::ids::{Moment, SessionId};
-use windrow_core::trust::Term;
 use crate::ports::StoreError;
 use crate::ports::gate::SessionTrust;
 use crate::ports::meters::Renewal;
 use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard};
+use windrow_core::checkpoint;
+use windrow_core::ids::{Moment, SessionId};
+use windrow_core::trust::Term;
 
 /// However often somebody says that there is news: the rest between two heartbeats.
 const HURRY_REST: Duration = Duration::from_millis(100);

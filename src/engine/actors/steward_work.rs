@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::context::{Keep, NodeContext};
 use super::courier_delivery::system;
 use super::estates;
-use windrow_core::elsewhere::Elsewhere;
-use windrow_core::ids::{ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{DORMANT, StopReason, dormant_text};
 use crate::ports::StoreError;
 use crate::ports::data_log::{EXPIRE_MAX, LogRetention};
 use crate::ports::session_store::SessionView;
 use crate::ports::task_store::{CommandError, TaskCommand, WaitNote};
 use crate::ports::upkeep::{SWEEP_MAX, Sweep};
+use windrow_core::elsewhere::Elsewhere;
+use windrow_core::ids::{ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::{DORMANT, StopReason, dormant_text};
 
 /// Tasks of one kind in one round.
 const TASKS_MAX: u32 = 200;

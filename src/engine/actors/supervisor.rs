@@ -23,14 +23,14 @@ use super::supervisor_runs::Runs;
 use super::supervisor_standby::Standby;
 use super::supervisor_waits::{Wait, Waits};
 use super::tree::{Activity, Address, Leaf};
-use windrow_core::capacity::{Capacity, Ledger, Refusal};
-use windrow_core::ids::{Moment, ShardId, TaskId};
-use windrow_core::settings::RateLimit;
-use windrow_core::shards::Share;
 use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::run_store::RunClose;
 use crate::ports::session_store::OwnedShard;
+use windrow_core::capacity::{Capacity, Ledger, Refusal};
+use windrow_core::ids::{Moment, ShardId, TaskId};
+use windrow_core::settings::RateLimit;
+use windrow_core::shards::Share;
 
 pub(crate) enum Msg {
     /// Everything that waits to run here, as one scan found it.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::launcher::Bar;
 use super::new_ids::NewIds;
-use windrow_core::ids::{Epoch, Moment, ShardId};
 use crate::ports::run_store::{Candidate, MOVE_PATIENCE};
+use windrow_core::ids::{Epoch, Moment, ShardId};
 
 /// The rest before a shard is asked for again that somebody else had, doubled with each time up to the longest, and some
 /// more by chance: two nodes that met don't meet again.

@@ -14,12 +14,12 @@ use super::sight::Sight;
 use super::supervisor::{Msg, State};
 use super::supervisor_waits::{Wait, Why};
 use super::tree::Address;
-use windrow_core::capacity::Request;
-use windrow_core::ids::{Moment, ShardId, TaskId};
-use windrow_core::lifecycle::Wish;
 use crate::ports::hints::Hint;
 use crate::ports::run_store::Candidate;
 use crate::ports::session_store::OwnedShard;
+use windrow_core::capacity::Request;
+use windrow_core::ids::{Moment, ShardId, TaskId};
+use windrow_core::lifecycle::Wish;
 
 /// Launchers started before other messages get their turn.
 const STARTS_PER_TURN: usize = 16;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::launcher::Bar;
 use super::supervisor::{Msg, State};
-use windrow_core::capacity::{Obstacle, Refusal};
-use windrow_core::ids::{TaskId, WallMs};
 use crate::ports::run_store::Candidate;
 use crate::ports::task_store::{COORDINATOR_DOWN, WaitNote};
+use windrow_core::capacity::{Obstacle, Refusal};
+use windrow_core::ids::{TaskId, WallMs};
 
 const NO_WITNESS_TEXT: &str = "the node that ran it is silent, but may still work under its lease in Redis, which this \
      node can't reach; it goes on as soon as Redis answers (or set cluster.takeover_without_redis)";

@@ -13,12 +13,12 @@ use super::context::NodeContext;
 use super::heartbeats::Owner;
 use super::lease_keeper::{self, LeaseAnswer, Wanted};
 use super::tree::Line;
-use windrow_core::ids::{Moment, SessionId};
-use windrow_core::trust::Term;
 use crate::ports::StoreError;
 use crate::ports::gate::Gate;
 use crate::ports::lease_store::{LeaseKey, LeaseReply};
 use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest};
+use windrow_core::ids::{Moment, SessionId};
+use windrow_core::trust::Term;
 
 /// What a candidate may lean on while it takes a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

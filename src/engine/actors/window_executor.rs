@@ -15,12 +15,12 @@ use super::lane::{Lane, LaneEnd, LaneNote, REREAD_AFTER, run_lane};
 use super::reply_lines::Drafted;
 use super::run_cell::{Ask, CoreBroken, RunCell, Superseded};
 use super::tree::{Activity, Address, Leaf};
+use crate::ports::ErrorClass;
+use crate::ports::source::SourceError;
 use windrow_core::execution::{Command, Effects, Event, RunEnd};
 use windrow_core::handler_journal::Journal;
 use windrow_core::ids::Generation;
 use windrow_core::lifecycle::StopReason;
-use crate::ports::ErrorClass;
-use crate::ports::source::SourceError;
 
 /// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
 const FIRST_TICK: Duration = Duration::from_millis(50);

@@ -33,7 +33,9 @@ use self::request::Requests;
 use super::classify::{Asked, Pointer, classify};
 use super::deadline::Deadline;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handler::{Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext};
+use windrow_engine::ports::handler::{
+    Call, CallFailure, Handler, HandlerFactory, OpenError, Reply, RunContext,
+};
 
 pub use hook::HookClient;
 pub use options::{HttpOptions, REPLY_BYTES_MAX_DEFAULT};

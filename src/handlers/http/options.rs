@@ -83,9 +83,16 @@ impl HttpOptions {
         }
     }
 
+    /// The same over connections of this kind.
+    #[must_use]
+    pub fn through(mut self, outbound: Outbound) -> HttpOptions {
+        self.outbound = outbound;
+        self
+    }
+
     /// What the configuration says of all handlers, for a url.
     pub fn of(config: &HttpHandler, url: impl Into<String>) -> HttpOptions {
-        HttpOptions { outbound: Outbound::of(config), ..HttpOptions::new(url) }
+        HttpOptions::new(url).through(Outbound::of(config))
     }
 
     /// What a business says of its calls, over what the configuration says of all; for its own url or a hook's. A

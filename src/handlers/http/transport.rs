@@ -138,16 +138,8 @@ impl Transports {
 
 /// A digest of all of which a pool is made.
 fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
-    let Outbound {
-        connect_timeout,
-        pool_idle,
-        http2,
-        ca_file,
-        ca_pem,
-        insecure_skip_verify,
-        egress,
-        proxy,
-    } = outbound;
+    let Outbound { connect_timeout, pool_idle, http2, ca_file, ca_pem, insecure_skip_verify, egress, proxy } =
+        outbound;
     let times = (connect_timeout, pool_idle, http2, is_https);
     let text = format!("{:?}", (times, ca_file, ca_pem, insecure_skip_verify, egress, proxy));
     Sha256::digest(text.as_bytes()).into()

@@ -17,7 +17,9 @@ use tokio::time::timeout;
 
 use crate::{Outbound, tls};
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::peers::{ANSWER_BYTES_MAX, Answer, PATH, Peer, PeerSeal, Peers, Question, Seal, Silent};
+use windrow_engine::ports::peers::{
+    ANSWER_BYTES_MAX, Answer, PATH, Peer, PeerSeal, Peers, Question, Seal, Silent,
+};
 
 /// How long an exchange may take. People wait for what is made of it.
 const TIMEOUT: Duration = Duration::from_secs(2);

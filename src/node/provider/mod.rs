@@ -14,8 +14,6 @@ use tokio::runtime::Handle as Runtime;
 use super::handler_log;
 use super::handlers::{OnWork, Sink, command_settings};
 use super::sources::{OriginView, StoredSources, open_stored, origin_view};
-use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit};
-use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_config::{Command, Config, StoreUrl};
 use windrow_core::business::HandlerSpec;
 use windrow_core::business_secrets::BusinessSecrets;
@@ -28,6 +26,8 @@ use windrow_engine::ports::provision::{LimitOf, Provider, Provision, ProvisionEr
 use windrow_engine::ports::source::Source;
 use windrow_engine::ports::task_store::TaskView;
 use windrow_engine::ports::vault::Vault;
+use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit};
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 
 pub use windrow_handlers::command::Leftovers;
 pub use windrow_handlers::http::{HookClient, Transports};

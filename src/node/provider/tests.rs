@@ -3,12 +3,12 @@ use std::num::NonZeroU32;
 use serde_json::json;
 
 use super::*;
+use crate::handlers::preview_context;
+use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use windrow_engine::ports::task_store::{Actor, NewTask, TaskStore};
 use windrow_host::clock::SystemClock;
 use windrow_memory::MemoryStore;
 use windrow_store::sql::Store;
-use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
-use crate::handlers::preview_context;
-use windrow_engine::ports::task_store::{Actor, NewTask, TaskStore};
 
 const NOW: WallMs = WallMs(1_000);
 

@@ -4,21 +4,21 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use super::{ServeError, capacity};
-use windrow_engine::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
-use windrow_engine::actors::tree::Printed;
-use windrow_net::Outbound;
-use windrow_net::peers::{PeerClient, PeerKey, PeerTls, Shared};
-use windrow_config::Config;
 use crate::min_level::{MinLevel, Sieve};
 use crate::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transports};
 use crate::sources::{Desk, Fetcher, Guard, StoredSources};
 use crate::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use windrow_config::Config;
+use windrow_engine::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
+use windrow_engine::actors::tree::Printed;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::data_log::DataLog;
 use windrow_engine::ports::hook::HookCaller;
 use windrow_engine::ports::peers::PeerSeal;
 use windrow_engine::ports::provision::Provider;
 use windrow_engine::ports::vault::Vault;
+use windrow_net::Outbound;
+use windrow_net::peers::{PeerClient, PeerKey, PeerTls, Shared};
 use windrow_server::service::Parts;
 use windrow_server::service::cluster::ClusterParts;
 

@@ -3,12 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 
-use windrow_host::vault::KeyError;
-use windrow_server::http::server::BadTls;
 use crate::agreement::WitnessError;
 use crate::bootstrap::BootstrapError;
 use crate::{LockError, StartError};
 use windrow_engine::ports::StoreError;
+use windrow_host::vault::KeyError;
+use windrow_server::http::server::BadTls;
 
 /// See the module. Nothing runs then.
 #[derive(Debug, thiserror::Error)]

@@ -8,11 +8,11 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 
 use super::{ServeError, name};
-use windrow_net::peers::PeerTls;
-use windrow_host::vault::KeyVault;
-use windrow_config::Config;
-use windrow_server::http::server;
 use crate::{StateDir, bootstrap, database, witness};
+use windrow_config::Config;
+use windrow_host::vault::KeyVault;
+use windrow_net::peers::PeerTls;
+use windrow_server::http::server;
 
 /// Whether a port can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use utoipa_axum::routes;
 use super::App;
 use super::body::Params;
 use super::problem::Problem;
-use windrow_core::ids::TaskId;
-use windrow_engine::ports::peers::{ActorsWanted, Answer};
 use crate::service::ServiceError;
 use crate::service::actors::{self, ActorNode};
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::peers::{ActorsWanted, Answer};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -12,9 +12,9 @@ use super::body::Params;
 use super::problem::Problem;
 use super::tasks::AuditJson;
 use super::{App, page};
+use crate::service::ServiceError;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::task_list::AuditFilter;
-use crate::service::ServiceError;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

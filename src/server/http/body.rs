@@ -8,8 +8,8 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use tokio::sync::Semaphore;
 
 use super::problem::{Problem, Slug};
-use windrow_core::settings_serde::Object;
 use crate::service::{FieldFault, ServiceError};
+use windrow_core::settings_serde::Object;
 
 /// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
 const SMALL_BYTES_MAX: usize = 64 << 10;

@@ -18,12 +18,12 @@ use super::page::{self, Page};
 use super::problem::Problem;
 use super::seen_task::{SeenTask, path_param};
 use super::time::rfc3339;
-use windrow_core::ids::{INDEX_MAX, ItemIndex};
-use windrow_engine::ports::failure_list::{FailurePage, RecordedItem};
-use windrow_engine::ports::task_store::{FailureGroup, TaskView};
 use crate::service::ServiceError;
 use crate::service::failures::{ItemStory, ShownFailure, state_word};
 use crate::service::item_data::{ItemData, Members};
+use windrow_core::ids::{INDEX_MAX, ItemIndex};
+use windrow_engine::ports::failure_list::{FailurePage, RecordedItem};
+use windrow_engine::ports::task_store::{FailureGroup, TaskView};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

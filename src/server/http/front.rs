@@ -9,9 +9,9 @@ use super::events::{Hub, STREAMS_MAX};
 use super::intake;
 use super::metrics::Meter;
 use super::shares::Shares;
+use crate::telemetry::{Filter, LogControl};
 use windrow_config::Config;
 use windrow_core::ids::{Moment, WallMs};
-use crate::telemetry::{Filter, LogControl};
 
 /// See the module. Shared by every request; changed by whoever runs the process.
 pub struct Front {

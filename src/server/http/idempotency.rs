@@ -22,8 +22,8 @@ use super::body::worked;
 use super::dry_run;
 use super::problem::{Problem, Slug};
 use super::{App, UPLOADS};
-use windrow_engine::ports::idempotency::{Answer, KeyState};
 use crate::service::ServiceError;
+use windrow_engine::ports::idempotency::{Answer, KeyState};
 
 /// The request's header.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -16,8 +16,8 @@ use super::access::Caller;
 use super::problem::{Problem, Slug};
 use super::shares::{Full, Shares, Taken};
 use super::{App, UPLOADS};
-use windrow_config::Config;
 use crate::service::ServiceError;
+use windrow_config::Config;
 
 /// The routes whose bodies may have `http.body_limit`: lists of items are kept as the text that they came as.
 const CARRIERS: [&str; 2] = ["/v1/tasks", "/v1/tasks/{task}"];

@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use super::problem::{Problem, Slug};
 use super::{App, actors, nodes};
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{SessionId, WallMs};
 use windrow_engine::ports::peers::{Answer, NodeWish, PATH, QUESTION_BYTES_MAX, Question, Seal};
 use windrow_engine::ports::task_store::Actor;
-use crate::service::{FieldFault, ServiceError};
 
 /// The route.
 pub(super) fn router() -> Router<App> {

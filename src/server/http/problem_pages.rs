@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_alert_has_a_page() {
-        let alerts = include_str!("../../deploy/alerts.yml");
+        let alerts = include_str!("../../../deploy/alerts.yml");
         let slugs: Vec<&str> =
             alerts.split("/problems/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert_eq!(slugs.len(), alerts.matches("- alert: ").count());

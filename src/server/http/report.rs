@@ -17,10 +17,10 @@ use super::problem::Problem;
 use super::report_markdown::markdown;
 use super::seen_task::SeenTask;
 use super::time::rfc3339;
+use crate::service::report::{LIMIT_OF_PROOF, Report};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::report_store::{RunFacts, ShardFacts};
 use windrow_engine::ports::task_store::{AuditEntry, TaskView};
-use crate::service::report::{LIMIT_OF_PROOF, Report};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

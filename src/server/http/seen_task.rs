@@ -6,8 +6,8 @@ use axum::http::request::Parts;
 use super::App;
 use super::problem::Problem;
 use super::tasks::Steer;
-use windrow_engine::ports::task_store::TaskView;
 use crate::service::ServiceError;
+use windrow_engine::ports::task_store::TaskView;
 
 /// The task that `{task}` names. To a business the tasks of others aren't there, to a start token all but its own.
 pub(super) struct SeenTask(pub(super) TaskView);

@@ -18,11 +18,11 @@ use super::page::ListQuery;
 use super::problem::Problem;
 use super::time::rfc3339;
 use super::{App, page};
+use crate::service::ServiceError;
+use crate::service::tokens::{TOKEN_PREFIX, TokenWish};
 use windrow_core::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::token_store::TokenView;
-use crate::service::ServiceError;
-use crate::service::tokens::{TOKEN_PREFIX, TokenWish};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

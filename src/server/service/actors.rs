@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Service;
+use windrow_core::ids::{Moment, TaskId};
 pub use windrow_engine::actors::tree::ActorView;
 use windrow_engine::actors::tree::table;
-use windrow_core::ids::{Moment, TaskId};
 
 /// An actor and those below it.
 #[derive(Clone, Debug, PartialEq, Eq)]

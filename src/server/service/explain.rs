@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use super::Service;
 use super::cluster::amiss;
-use windrow_engine::actors::context::Room;
-use windrow_engine::actors::run_view::RunView;
 use windrow_core::explain::{
     Explanation, Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing, explain,
 };
@@ -17,6 +15,8 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::series::Point;
 use windrow_core::stall::StallReason;
 use windrow_core::tally::FailedAttempts;
+use windrow_engine::actors::context::Room;
+use windrow_engine::actors::run_view::RunView;
 use windrow_engine::ports::limit_store::PartView;
 use windrow_engine::ports::peers::{Answer, ExplainPart, Question, Silent};
 use windrow_engine::ports::task_store::{ShardView, TaskView};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Service;
+use windrow_core::ids::TaskId;
 use windrow_engine::actors::policy::Kind;
 use windrow_engine::actors::tree::Activity;
-use windrow_core::ids::TaskId;
 
 /// How long the store may take to answer a question about nothing.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);

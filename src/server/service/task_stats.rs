@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::cluster::amiss;
 use super::{Service, ServiceError};
+use crate::service::stats::SAMPLE_EVERY;
 use windrow_core::ids::{Moment, TaskId, WallMs};
 use windrow_core::series::{COARSE_STEP, Piece, Point, Slice, WallSlice, joined};
 use windrow_engine::ports::peers::{Answer, PastSlice, Question, Silent};
-use crate::service::stats::SAMPLE_EVERY;
 
 /// Points of one answer: six hours of tens of seconds.
 pub const POINTS_MAX: u64 = 2160;

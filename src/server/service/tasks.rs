@@ -8,7 +8,9 @@ use super::{Service, ServiceError};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::lifecycle::{DORMANT, Status, StopReason, Wish};
 use windrow_core::tuning_patch::TuningPatch;
-use windrow_engine::ports::task_store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView};
+use windrow_engine::ports::task_store::{
+    Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskView,
+};
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]

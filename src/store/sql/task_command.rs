@@ -6,12 +6,12 @@ use super::entity::{session, task};
 use super::task_life::Held;
 use super::task_record::{self, Change};
 use super::{Store, Transaction, error, keep, locks, session_store, task_view};
-use windrow_host::start_token;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, Deeds, Listener, StartToken};
 use windrow_core::shards::Nodes;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::task_store::{Actor, CommandError, TaskCommand, TaskView};
+use windrow_host::start_token;
 
 /// See [`windrow_engine::ports::task_store::TaskStore::command_if`].
 pub(super) async fn command(

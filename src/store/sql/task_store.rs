@@ -7,13 +7,13 @@ use super::entity::{audit, business, failure_group, item, start_token, task};
 use super::{
     Store, error, items, settled, task_command, task_create, task_delete, task_move, task_view, task_wait,
 };
-use windrow_host::start_token as tokens;
 use windrow_core::ids::{ItemIndex, StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::task_store::{
     Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
     TaskStore, TaskView, TokenStart, WaitNote,
 };
+use windrow_host::start_token as tokens;
 
 #[async_trait]
 impl TaskStore for Store {

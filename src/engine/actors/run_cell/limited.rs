@@ -8,15 +8,15 @@ use tokio::sync::Notify;
 use super::super::pots::{LimitSeat, Pots};
 use super::super::session::Life;
 use super::{Exchanged, Guarded, RunCell, Superseded};
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLogLine;
+use crate::ports::provision::LimitOf;
 use windrow_core::execution::{Effects, Event, Now, Reports};
 use windrow_core::ids::{Generation, Moment};
 use windrow_core::limit::joint::Joint;
 use windrow_core::limit::key::JOINED_MAX;
 use windrow_core::limit::pot::Used;
 use windrow_core::settings::RateLimit;
-use crate::ports::clock::Clock;
-use crate::ports::data_log::DataLogLine;
-use crate::ports::provision::LimitOf;
 
 /// What held a run back last, where nothing did yet.
 const NOBODY: usize = usize::MAX;

@@ -16,15 +16,15 @@ pub(crate) use parts::{CellParts, Refused, RunAbout};
 
 use super::reply_lines::{Drafted, ReplyLines};
 use super::row_feed::RowFeed;
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLogLine;
+use crate::ports::gate::Gate;
+use crate::ports::handler::Handler;
 use windrow_core::counters::Counters;
 use windrow_core::execution::{Effects, Event, Execution, Now, Progress, Reports};
 use windrow_core::handler_journal::Journal;
 use windrow_core::ids::{Generation, Moment, ShardId, WallMs};
 use windrow_core::settings::RateLimit;
-use crate::ports::clock::Clock;
-use crate::ports::data_log::DataLogLine;
-use crate::ports::gate::Gate;
-use crate::ports::handler::Handler;
 
 /// A lane belongs to an executor that is no more; it must end without reporting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

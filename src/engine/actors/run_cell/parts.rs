@@ -7,12 +7,12 @@ use tokio::sync::Notify;
 use super::{LimitSeats, LogSink};
 use crate::actors::reply_lines::ReplyLines;
 use crate::actors::row_feed::RowFeed;
-use windrow_core::execution::Execution;
-use windrow_core::ids::{Moment, RunNo, ShardId};
-use windrow_core::settings::RateLimit;
 use crate::ports::clock::Clock;
 use crate::ports::gate::Gate;
 use crate::ports::handler::Handler;
+use windrow_core::execution::Execution;
+use windrow_core::ids::{Moment, RunNo, ShardId};
+use windrow_core::settings::RateLimit;
 
 /// A part of the rate that a run's node has no room for.
 #[derive(Clone, Debug)]

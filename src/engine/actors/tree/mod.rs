@@ -14,8 +14,8 @@ use futures_util::FutureExt;
 use ractor::{ActorRef, Message};
 
 use super::policy::Kind;
-use windrow_core::ids::Moment;
 use crate::ports::clock::Clock;
+use windrow_core::ids::Moment;
 
 /// What an actor is up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
-use windrow_core::tuning_patch::TuningPatch;
 use crate::http::body::reason;
 use crate::http::schema::{HooksSettings, LimitsSettings, TuningSettings};
 use crate::http::time::rfc3339;
+use crate::service::businesses::{BusinessBody, Revision};
+use windrow_core::business::{BusinessLimits, Hooks, POOL_DEFAULT};
+use windrow_core::tuning_patch::TuningPatch;
 use windrow_engine::ports::business_store::Business;
 use windrow_engine::ports::hook::{CheckLine, CheckResult};
-use crate::service::businesses::{BusinessBody, Revision};
 
 /// A business as it is registered. `name` and one of `url` and `command` are needed.
 #[derive(Deserialize, ToSchema)]

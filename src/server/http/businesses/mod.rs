@@ -20,8 +20,8 @@ use super::dry_run::{self, DryRunQuery};
 use super::problem::Problem;
 use super::schema::BusinessPatch;
 use super::{App, etag, page};
-use windrow_engine::ports::business_store::Business;
 use crate::service::ServiceError;
+use windrow_engine::ports::business_store::Business;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<App> {

@@ -11,13 +11,13 @@ use super::handler::HandlerNews;
 use super::node::node_pictures;
 use super::task::{numbers, status, written};
 use super::topic::{Kind, Watcher};
-use windrow_core::ids::TaskId;
-use windrow_core::lifecycle::Status;
 use crate::http::{App, tasks};
-use windrow_engine::ports::task_list::TaskFilter;
-use windrow_engine::ports::task_store::TaskView;
 use crate::service::ServiceError;
 use crate::service::task_show::TaskPicture;
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::Status;
+use windrow_engine::ports::task_list::TaskFilter;
+use windrow_engine::ports::task_store::TaskView;
 
 /// The newest tasks that are told.
 const NEWEST: u32 = 50;

@@ -7,10 +7,10 @@ use super::list;
 use super::node::{NodeWatcher, node_picture};
 use super::task::{TaskWatcher, task_picture};
 use super::topic::{Look, Topic, Watcher};
-use windrow_core::access::Role;
 use crate::http::App;
 use crate::http::access::Caller;
 use crate::service::ServiceError;
+use windrow_core::access::Role;
 
 /// Whether a caller may hear of a topic.
 ///

@@ -10,16 +10,16 @@ use tokio::time::Instant;
 
 use super::handler::{HandlerNews, members};
 use super::topic::{Kind, Watcher};
-use windrow_core::ids::TaskId;
 use crate::http::time::rfc3339;
 use crate::http::{App, tasks};
+use crate::service::ServiceError;
+use crate::service::task_show::TaskPicture;
+use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::data_log::{LogOrigin, LogQuery};
 use windrow_engine::ports::handler::LogLevel;
 use windrow_engine::ports::task_list::AuditFilter;
 use windrow_engine::ports::task_store::{FailureGroup, TaskView};
-use crate::service::ServiceError;
-use crate::service::task_show::TaskPicture;
 
 /// Between two reads of the store; live numbers come at the listeners' pace.
 const STORE_EVERY: Duration = Duration::from_secs(1);

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use windrow_core::ids::TaskId;
 use crate::service::ServiceError;
+use windrow_core::ids::TaskId;
 
 /// What a stream can be about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

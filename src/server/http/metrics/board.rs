@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::calls::Calls;
+use crate::service::stats::RunView;
 use windrow_core::counters::Counters;
 use windrow_core::histogram::Histogram;
 use windrow_core::ids::{Moment, ShardId, TaskId};
 use windrow_core::lifecycle::Status;
 use windrow_core::stall::StallReason;
 use windrow_core::tally::FailedAttempts;
-use crate::service::stats::RunView;
 
 /// Tasks with series of their own.
 pub(super) const TASKS_MAX: usize = 200;

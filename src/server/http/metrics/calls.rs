@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::board::{Board, Entry, OTHER, TASKS_MAX};
 use super::text::{Kind, Page, Span};
+use crate::service::stats::RunView;
 use windrow_core::failed_calls::FailedCalls;
 use windrow_core::histogram::Histogram;
 use windrow_core::ids::{RunNo, ShardId};
 use windrow_core::tally::{FailedAttempts, Tally};
-use crate::service::stats::RunView;
 
 /// Calls: 1 ms to 69 s.
 const CALLS: Span = Span { first: 20, last: 36 };

@@ -30,11 +30,11 @@ use self::board::{Board, Entry, OTHER};
 use self::text::{Kind, Page};
 use super::App;
 use super::problem::{Problem, Slug};
+use crate::service::actors::ActorView;
 use windrow_core::lifecycle::Status;
 use windrow_core::stall::StallReason;
 use windrow_engine::ports::task_list::TaskFilter;
 use windrow_engine::ports::task_store::TaskView;
-use crate::service::actors::ActorView;
 
 /// Between two looks at the live runs.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);

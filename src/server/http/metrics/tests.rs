@@ -110,7 +110,8 @@ fn alerts_ask_for_metrics_that_there_are() {
         include_str!("uploads.rs"),
     ];
     let code = files.concat();
-    for line in include_str!("../../../deploy/alerts.yml").lines().filter(|line| !line.contains("alert:")) {
+    for line in include_str!("../../../../deploy/alerts.yml").lines().filter(|line| !line.contains("alert:"))
+    {
         for name in line
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
             .filter(|word| word.starts_with("windrow_"))

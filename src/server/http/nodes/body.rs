@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use windrow_core::ids::ShardId;
 use crate::http::App;
 use crate::http::time::rfc3339;
-use windrow_engine::ports::peers::{NodeFace, Silent};
 use crate::service::cluster::nodes::NodeRow;
+use windrow_core::ids::ShardId;
+use windrow_engine::ports::peers::{NodeFace, Silent};
 
 /// A node.
 #[derive(Debug, Serialize, ToSchema)]

@@ -20,11 +20,11 @@ use super::body::{Body, Params, reason};
 use super::dry_run::{self, DryRunQuery};
 use super::page::Page;
 use super::problem::Problem;
+use crate::service::ServiceError;
+use crate::telemetry::Filter;
 use windrow_core::settings::RateLimit;
 use windrow_engine::ports::peers::NodeWish;
 use windrow_engine::ports::task_store::Actor;
-use crate::service::ServiceError;
-use crate::telemetry::Filter;
 
 /// The longest filter of the log. Unit: characters.
 const FILTER_MAX: usize = 1024;

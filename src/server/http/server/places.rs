@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::Limits;
-use windrow_core::network::Network;
 use crate::http::shares::{Shares, Taken};
+use windrow_core::network::Network;
 
 /// Connections beside the others, for health.
 const HEALTH_CONNECTIONS: u64 = 64;

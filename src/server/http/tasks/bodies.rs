@@ -10,12 +10,12 @@ use utoipa::ToSchema;
 
 use super::settings::with_settings;
 use super::source::SourceBody;
-use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
-use windrow_core::task::Canary;
 use crate::http::body::{reason, some};
 use crate::service::task_change::TaskChange;
 use crate::service::task_create::TaskPlan;
 use crate::service::{FieldFault, ServiceError};
+use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use windrow_core::task::Canary;
 
 /// The first items, run and settled before any other leaves.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]

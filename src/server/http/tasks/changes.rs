@@ -15,10 +15,10 @@ use crate::http::idempotency::TakenKey;
 use crate::http::problem::Problem;
 use crate::http::uploads::judge_source;
 use crate::http::{App, etag};
-use windrow_engine::ports::task_store::TaskView;
 use crate::service::ServiceError;
 use crate::service::task_change::TaskChange;
 use crate::service::task_create::{TaskPlan, TaskRequest};
+use windrow_engine::ports::task_store::TaskView;
 
 /// A task that was made now, or would be.
 pub(super) async fn made(app: &App, is_dry: bool, task: TaskView) -> Result<Response, ServiceError> {

@@ -12,13 +12,13 @@ use utoipa_axum::routes;
 use super::bodies::time;
 use super::warnings::PlanQuery;
 use super::{Answer, Steer, TaskJson, shown, would};
-use windrow_core::ids::{ItemCount, ItemIndex};
 use crate::http::App;
 use crate::http::body::{Body, Params, reason};
 use crate::http::dry_run::DryRunQuery;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
 use crate::service::tasks::{ReadyChange, StartHow, StopHow, Told};
+use windrow_core::ids::{ItemCount, ItemIndex};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -13,18 +13,18 @@ use super::handler::{HandlerDownJson, LastErrorJson};
 use super::shards::PlaceJson;
 use super::shown::{NextJson, next};
 use super::{Answer, Steer};
-use windrow_core::explain::{Advice, Cause, CauseKind, Explanation};
-use windrow_core::limit::key::LimitKey;
-use windrow_core::tuning_patch::TuningPatch;
 use crate::http::App;
 use crate::http::body::Params;
 use crate::http::limits::LimitPartJson;
 use crate::http::problem::Problem;
 use crate::http::silent::{SilentJson, silent};
 use crate::http::time::rfc3339;
-use windrow_engine::ports::task_store::TaskView;
 use crate::service::ServiceError;
 use crate::service::explain::{Explained, HeldBy, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
+use windrow_core::explain::{Advice, Cause, CauseKind, Explanation};
+use windrow_core::limit::key::LimitKey;
+use windrow_core::tuning_patch::TuningPatch;
+use windrow_engine::ports::task_store::TaskView;
 
 /// Of what time.
 #[derive(Debug, Deserialize, IntoParams)]

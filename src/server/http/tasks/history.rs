@@ -10,13 +10,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{Answer, Steer};
-use windrow_core::ids::{RunNo, ShardId, WallMs};
 use crate::http::body::Params;
 use crate::http::problem::Problem;
 use crate::http::time::rfc3339;
 use crate::http::{App, page};
-use windrow_engine::ports::task_list::{AuditFilter, AuditRow, RunRecord};
 use crate::service::ServiceError;
+use windrow_core::ids::{RunNo, ShardId, WallMs};
+use windrow_engine::ports::task_list::{AuditFilter, AuditRow, RunRecord};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(runs)).routes(routes!(run)).routes(routes!(revisions))

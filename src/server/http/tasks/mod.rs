@@ -39,10 +39,10 @@ use super::access::Caller;
 use super::body::Params;
 use super::problem::Problem;
 use super::{App, dry_run, etag, page};
-use windrow_engine::ports::task_store::{TaskView, TokenStart};
 use crate::service::ServiceError;
 use crate::service::task_show::TaskPicture;
 use crate::service::tokens::START_TOKEN_PREFIX;
+use windrow_engine::ports::task_store::{TaskView, TokenStart};
 
 /// How far tasks of one status are counted: a number for people, never a walk over all tasks.
 const COUNTED_UP_TO: u32 = 10_000;

@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 
 use super::Steer;
 use super::warnings::WarningJson;
-use windrow_core::ids::ItemIndex;
 use crate::http::App;
 use crate::http::body::{Body, reason};
 use crate::http::problem::Problem;
 use crate::service::ServiceError;
 use crate::service::task_preview::{ITEMS_MAX, PreviewedItem};
+use windrow_core::ids::ItemIndex;
 
 /// Items of a preview that names none.
 const ITEMS_DEFAULT: u64 = 3;

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::bodies::time_option;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::TaskId;
 use windrow_core::lifecycle::Status;
 use windrow_core::settings_text::parse_span;
 use windrow_engine::ports::task_list::TaskFilter;
-use crate::service::{FieldFault, ServiceError};
 
 /// The longest wait for a change. (Proxies cut what takes longer.)
 const WAIT_MAX: Duration = Duration::from_secs(60);

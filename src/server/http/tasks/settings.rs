@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::http::schema;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow_core::settings_serde::span;
 use windrow_core::task::Tuning;
-use crate::http::schema;
 
 /// Attempts of items.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]

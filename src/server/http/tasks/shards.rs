@@ -3,11 +3,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::time::rfc3339;
+use crate::service::explain::ExplainedShard;
 use windrow_core::ids::ShardId;
 use windrow_core::lifecycle::ShardState;
-use crate::http::time::rfc3339;
 use windrow_engine::ports::task_store::{ShardView, TaskView};
-use crate::service::explain::ExplainedShard;
 
 /// One part of a task, that one node owns at a time.
 #[derive(Debug, Serialize, ToSchema)]

@@ -12,15 +12,15 @@ use super::settings::SettingsJson;
 use super::shards::ShardJson;
 use super::source::SourceJson;
 use super::warnings::WarningJson;
+use crate::http::silent::{SilentJson, silent as all_silent};
+use crate::http::time::rfc3339;
+use crate::service::task_show::{Live, TaskPicture};
 use windrow_core::ids::WallMs;
 use windrow_core::lifecycle::Status;
 use windrow_core::settings::Auto;
 use windrow_core::task::{Canary, CanaryThen};
-use crate::http::silent::{SilentJson, silent as all_silent};
-use crate::http::time::rfc3339;
 use windrow_engine::ports::peers::Silent;
 use windrow_engine::ports::task_store::TaskView;
-use crate::service::task_show::{Live, TaskPicture};
 
 /// A task.
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,9 +5,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
 use windrow_engine::ports::source_desk::{INLINE_BYTES_MAX, RowFormat, SourceRequest};
-use crate::service::{FieldFault, ServiceError};
 
 /// The kinds of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]

@@ -10,10 +10,6 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::bodies::time_option;
 use super::{Answer, Steer};
-use windrow_core::histogram::Histogram;
-use windrow_core::permits::Permits;
-use windrow_core::settings_text::parse_span;
-use windrow_core::stall::StallReason;
 use crate::http::App;
 use crate::http::body::Params;
 use crate::http::problem::Problem;
@@ -21,6 +17,10 @@ use crate::http::silent::{SilentJson, silent};
 use crate::http::time::rfc3339;
 use crate::service::ServiceError;
 use crate::service::task_stats::{StatsRange, TaskPoint, TaskStats};
+use windrow_core::histogram::Histogram;
+use windrow_core::permits::Permits;
+use windrow_core::settings_text::parse_span;
+use windrow_core::stall::StallReason;
 
 /// Of what time, and how fine.
 #[derive(Debug, Deserialize, IntoParams)]

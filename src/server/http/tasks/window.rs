@@ -13,9 +13,9 @@ use crate::http::App;
 use crate::http::body::Params;
 use crate::http::problem::Problem;
 use crate::http::silent::{SilentJson, silent};
-use windrow_engine::ports::peers::Silent;
 use crate::service::ServiceError;
 use crate::service::task_window::{Cell, Head, Seen, ShardWindow};
+use windrow_engine::ports::peers::Silent;
 
 /// Cells of a shard when nothing is said: the width of the usual window.
 const CELLS_DEFAULT: u32 = 4096;

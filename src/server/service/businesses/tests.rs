@@ -3,11 +3,11 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use windrow_host::clock::SystemClock;
-use windrow_handlers::http::{HookClient, Transports};
-use windrow_host::vault::KeyVault;
 use windrow_config::Config;
 use windrow_engine::ports::hook::HandlerDesk;
+use windrow_handlers::http::{HookClient, Transports};
+use windrow_host::clock::SystemClock;
+use windrow_host::vault::KeyVault;
 
 fn desk() -> impl HandlerDesk {
     HookClient {

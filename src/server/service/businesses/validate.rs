@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::written::BusinessBody;
+use crate::service::FieldFault;
 use windrow_config::Config;
 use windrow_core::business::{HandlerSpec, HookKind, is_slug};
 use windrow_core::business_secrets::BusinessSecrets;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::tuning_check;
 use windrow_engine::ports::hook::HandlerDesk;
-use crate::service::FieldFault;
 
 /// The longest display name. Unit: characters. (The column's width.)
 pub const DISPLAY_NAME_MAX: usize = 190;

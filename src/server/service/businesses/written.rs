@@ -6,11 +6,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::service::ServiceError;
 use windrow_core::business::{
     BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec, POOL_DEFAULT,
 };
 use windrow_core::tuning_patch::TuningPatch;
-use crate::service::ServiceError;
 
 /// What is shown instead of a secret; sent back, it leaves the secret as it is.
 pub const MASK: &str = "***";

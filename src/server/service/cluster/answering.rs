@@ -3,12 +3,12 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::service::Service;
+use crate::service::task_stats::POINTS_MAX;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
 use windrow_engine::ports::peers::{Answer, LiveTask, PastSlice, Question};
-use crate::service::Service;
-use crate::service::task_stats::POINTS_MAX;
 
 impl Service {
     /// The answer to a question; none for those that are about the process and not about tasks.

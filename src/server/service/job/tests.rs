@@ -1,8 +1,8 @@
 use std::num::NonZeroU32;
 
 use super::*;
-use windrow_memory::MemoryStore;
 use windrow_config::TaskDefaults;
+use windrow_memory::MemoryStore;
 
 fn job(name: &str, meaning: u64) -> Job {
     Job {

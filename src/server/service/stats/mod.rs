@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Service;
-use windrow_engine::actors::run_view::RunSample;
-pub use windrow_engine::actors::run_view::RunView;
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
 use windrow_core::series::{Gauges, Point, Series, Slice, Span};
 use windrow_core::settings::RateLimit;
+use windrow_engine::actors::run_view::RunSample;
+pub use windrow_engine::actors::run_view::RunView;
 use windrow_engine::ports::clock::Clock;
 
 /// Between two samples.
@@ -208,5 +208,4 @@ fn join(fresh: &mut BTreeMap<TaskId, Slice>, task: TaskId, slice: Slice) {
 }
 
 #[cfg(test)]
-#[path = "stats/tests.rs"]
 mod tests;

@@ -231,5 +231,4 @@ impl Service {
 }
 
 #[cfg(test)]
-#[path = "task_show/tests.rs"]
 mod tests;

@@ -62,9 +62,7 @@ async fn in_mysql(single: &DatabaseConnection) -> Result<(), StoreError> {
 
 /// Whether a step of this program isn't in the database; an error when the database has one that this program
 /// doesn't know.
-pub(in crate::sql) async fn is_step_missing<C: ConnectionTrait>(
-    db: &C,
-) -> Result<bool, StoreError> {
+pub(in crate::sql) async fn is_step_missing<C: ConnectionTrait>(db: &C) -> Result<bool, StoreError> {
     let done = steps_done(db).await?;
     let known: BTreeSet<String> = steps_known().into_iter().collect();
     match done.difference(&known).next() {
@@ -79,9 +77,7 @@ pub(in crate::sql) fn steps_known() -> Vec<String> {
 }
 
 /// The steps that a database has.
-pub(in crate::sql) async fn steps_done<C: ConnectionTrait>(
-    db: &C,
-) -> Result<BTreeSet<String>, StoreError> {
+pub(in crate::sql) async fn steps_done<C: ConnectionTrait>(db: &C) -> Result<BTreeSet<String>, StoreError> {
     let backend = db.get_database_backend();
     let table = match backend {
         DbBackend::Postgres => format!(

@@ -105,9 +105,7 @@ pub(in crate::sql) async fn open(address: &ServerAddress) -> Result<Pools, Store
 }
 
 /// One connection that has all the time it needs: for migrations and for people who look.
-pub(in crate::sql) async fn open_one(
-    address: &ServerAddress,
-) -> Result<DatabaseConnection, StoreError> {
+pub(in crate::sql) async fn open_one(address: &ServerAddress) -> Result<DatabaseConnection, StoreError> {
     reach(address, CONNECT_TIMEOUT).await?;
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
 }

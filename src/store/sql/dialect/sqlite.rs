@@ -48,10 +48,7 @@ fn make_file(path: &Path) -> std::io::Result<()> {
 ///
 /// SQLite's busy handler does not cover the switch to WAL, which fails at once while another process makes the same
 /// file; so a locked database is asked again here, for as long as that handler would have waited.
-pub(in crate::sql) async fn connect(
-    path: &Path,
-    connections: u32,
-) -> Result<DatabaseConnection, StoreError> {
+pub(in crate::sql) async fn connect(path: &Path, connections: u32) -> Result<DatabaseConnection, StoreError> {
     let mut tries = 0;
     loop {
         match connect_once(path, connections).await {

@@ -269,5 +269,4 @@ impl Drop for Listed<'_> {
 }
 
 #[cfg(test)]
-#[path = "origin_tests.rs"]
 mod tests;

@@ -225,5 +225,4 @@ fn of_head(head: &Head) -> Said {
 }
 
 #[cfg(test)]
-#[path = "protocol_tests.rs"]
 mod tests;
