@@ -9,7 +9,7 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::remote::{Link, Remote};
 use super::table::clean;
-use crate::client::Request;
+use windrow_client::Request;
 
 /// How it is used.
 pub(super) const EXAMPLES: &str = "\

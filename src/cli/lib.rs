@@ -43,7 +43,6 @@ pub mod args;
 pub mod biz;
 mod checks;
 pub mod choice;
-pub mod client;
 pub mod cluster;
 mod completion;
 pub mod ctx;

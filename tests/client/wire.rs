@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use windrow_cli::client::{Client, ClientError, Options, Request, Tap};
+use windrow_client::{Client, ClientError, Options, Request, Tap};
 
 use crate::business::{Act, Business};
 use crate::support::Node;

@@ -10,7 +10,7 @@ use super::edit::{self, told};
 use super::path;
 use super::register;
 use super::settings::read;
-use crate::client::ClientError;
+use windrow_client::ClientError;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::change::differences;

@@ -2,7 +2,7 @@
 
 use super::args::NameArgs;
 use super::path;
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};

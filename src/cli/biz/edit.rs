@@ -7,7 +7,7 @@ use super::list::BUSINESSES;
 use super::path;
 use super::show::card;
 use crate::Shell;
-use crate::client::{Answer, Request};
+use windrow_client::{Answer, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::change::differences;

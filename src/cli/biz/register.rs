@@ -6,7 +6,7 @@ use super::args::{ChangeArgs, RegisterArgs};
 use super::list::BUSINESSES;
 use super::path;
 use super::show::card;
-use crate::client::{Answer, ClientError, Problem, Request};
+use windrow_client::{Answer, ClientError, Problem, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link, Write};

@@ -6,7 +6,7 @@ use super::args::{NameArgs, RevisionsArgs};
 use super::list::BUSINESSES;
 use super::path;
 use crate::Shell;
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

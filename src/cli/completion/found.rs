@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Kind, cache};
-use crate::client::{Client, Depth, Options, Request, Tap};
+use windrow_client::{Client, Depth, Options, Request, Tap};
 use crate::help::EXIT_CODES;
 use crate::remote::Remote;
 use crate::remote::contexts::Contexts;

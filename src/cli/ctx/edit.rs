@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::AddArgs;
 use crate::Shell;
-use crate::client::{Client, Options, Tap};
+use windrow_client::{Client, Options, Tap};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::contexts::{Context, Contexts};

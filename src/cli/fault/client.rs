@@ -1,6 +1,6 @@
 //! What a node refused, and why there was no answer, as people see it.
 
-use crate::client::{ClientError, Problem, ProblemField};
+use windrow_client::{ClientError, Problem, ProblemField};
 use crate::exit::Exit;
 use crate::fault::Fault;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use super::args::{CreateArgs, DeleteArgs, SetArgs};
 use super::path;
 use super::show::{LIMITS, card};
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::change::differences;

@@ -8,7 +8,7 @@ use self::args::{LimitArgs, Verb};
 use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;
-use crate::client::segment;
+use windrow_client::segment;
 
 /// Does what the verb says; without one it lists.
 ///

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::args::{ListArgs, ShowArgs};
 use super::path;
 use crate::Shell;
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

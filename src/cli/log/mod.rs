@@ -18,7 +18,7 @@ use super::fault::Fault;
 use super::moment::{self, Lean};
 use super::remote::{Form, Link, Paging, Remote};
 use super::screen;
-use crate::client::{Request, segment};
+use windrow_client::{Request, segment};
 
 /// How it is used.
 pub(super) const EXAMPLES: &str = "\

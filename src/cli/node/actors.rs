@@ -4,7 +4,7 @@ use console::Term;
 
 use super::args::ActorsArgs;
 use super::{named, path};
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};

@@ -8,7 +8,7 @@ use super::args::{ChangeArgs, DrainArgs, SetArgs};
 use super::list::NODES;
 use super::path;
 use super::show::card;
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::change::Difference;

@@ -11,7 +11,7 @@ use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;
 use super::remote::Link;
-use crate::client::segment;
+use windrow_client::segment;
 
 /// Does what the verb says; without one it lists.
 ///

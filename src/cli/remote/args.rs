@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 use serde_json::{Map, Value};
 
-use crate::client::Request;
+use windrow_client::Request;
 use crate::table::times::TimeStyle;
 use windrow_core::settings_text::parse_span;
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::args::Write;
 use super::link::Link;
-use crate::client::{Answer, Request};
+use windrow_client::{Answer, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
 

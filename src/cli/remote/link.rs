@@ -9,7 +9,7 @@ use super::ask::{self, Danger};
 use super::look::Look;
 use super::pages::Listed;
 use super::reach;
-use crate::client::{Answer, Client, Depth, Options, Request, Tap};
+use windrow_client::{Answer, Client, Depth, Options, Request, Tap};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::screen::Meter;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::args::Paging;
 use super::link::Link;
-use crate::client::{Answer, Request};
+use windrow_client::{Answer, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
 

@@ -14,7 +14,7 @@ use super::set::difference;
 use super::which::{Told, each};
 use super::{until, words};
 use crate::Shell;
-use crate::client::{Answer, Request};
+use windrow_client::{Answer, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

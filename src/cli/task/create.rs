@@ -9,7 +9,7 @@ use super::rows::{self, Upload};
 use super::which::is_business;
 use super::words;
 use crate::Shell;
-use crate::client::{Request, segment};
+use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

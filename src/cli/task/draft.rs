@@ -10,7 +10,7 @@ use super::args::make::{CanaryArgs, Content, Known, Strict, Then};
 use super::args::settings::Settings;
 use super::set::difference_but;
 use super::{show, until, warnings};
-use crate::client::{Answer, ClientError, Request, segment};
+use windrow_client::{Answer, ClientError, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::moment::{self, Lean};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::look::{ExportArgs, Exported};
 use crate::Shell;
-use crate::client::{Request, segment};
+use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::args::look::{FailuresArgs, PreviewArgs};
 use super::draft::{Draft, Operation};
 use crate::Shell;
-use crate::client::{Request, segment};
+use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

@@ -7,7 +7,7 @@ use super::ending;
 use super::steer::tell;
 use super::until::{self, Seen};
 use super::{warnings, words};
-use crate::client::{Answer, Request, segment};
+use windrow_client::{Answer, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};

@@ -6,7 +6,7 @@ use super::args::look::PagesArgs;
 use super::failures::{column, number};
 use super::set::difference_but;
 use crate::Shell;
-use crate::client::{Request, segment};
+use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

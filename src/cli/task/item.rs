@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::args::look::ItemArgs;
 use super::failures::{column, number};
 use crate::Shell;
-use crate::client::segment;
+use windrow_client::segment;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

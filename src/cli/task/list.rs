@@ -8,7 +8,7 @@ use super::args::ListArgs;
 use super::columns::TASKS;
 use super::which::is_business;
 use crate::Shell;
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};

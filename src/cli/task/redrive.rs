@@ -8,7 +8,7 @@ use super::follow::{Made, follow};
 use super::steer::tell;
 use super::words;
 use crate::Shell;
-use crate::client::segment;
+use windrow_client::segment;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

@@ -8,7 +8,7 @@ use super::steer::tell;
 use super::until;
 use super::which::{Told, each};
 use crate::Shell;
-use crate::client::Answer;
+use windrow_client::Answer;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

@@ -6,7 +6,7 @@ use super::args::look::{ReportArgs, ReportForm};
 use super::until::seconds;
 use super::words;
 use crate::Shell;
-use crate::client::{Request, segment};
+use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};

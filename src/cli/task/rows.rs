@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::args::make::CreateArgs;
 use crate::args::Items;
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

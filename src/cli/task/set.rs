@@ -10,7 +10,7 @@ use super::steer::LIVING;
 use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
 use crate::Shell;
-use crate::client::Answer;
+use windrow_client::Answer;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Danger, Link};

@@ -6,7 +6,7 @@ use super::args::ShowArgs;
 use super::columns::TASKS;
 use super::{warnings, words};
 use crate::Shell;
-use crate::client::segment;
+use windrow_client::segment;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::words;
-use crate::client::{Answer, Request, segment};
+use windrow_client::{Answer, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::args::steer::Which;
 use super::words;
-use crate::client::{Answer, Request, segment};
+use windrow_client::{Answer, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Danger, Form, Link, Paging};

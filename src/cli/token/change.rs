@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 
 use super::args::{CreateArgs, RevokeArgs};
 use super::list::TOKENS;
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::moment::{self, Lean};

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::args::ListArgs;
 use crate::Shell;
-use crate::client::Request;
+use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;

@@ -9,7 +9,7 @@ use crate::{AuthMode, StopDrain, StoreUrl, read};
 use windrow_core::settings::RateLimit;
 
 fn documented() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config.toml")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../config.toml")
 }
 
 fn env(vars: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {

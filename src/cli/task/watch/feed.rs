@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::keys::Order;
 use super::state::News;
-use crate::client::{ClientError, Heard, Request};
+use windrow_client::{ClientError, Heard, Request};
 use crate::fault::Fault;
 use crate::remote::Link;
 use windrow_core::settings::RateLimit;

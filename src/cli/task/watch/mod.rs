@@ -20,7 +20,7 @@ use clap::Args;
 use self::feed::{Changes, Feed, NodeTime};
 use self::state::State;
 use super::ending::{ended, line};
-use crate::client::segment;
+use windrow_client::segment;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link, Remote};

@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::feed::Feed;
 use super::keys::Order;
 use super::state::{News, State};
-use crate::client::Event;
+use windrow_client::Event;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Form;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::keys::Key;
 use super::super::state::{News, Panel, State};
 use super::{Sheet, frame};
-use crate::client::Event;
+use windrow_client::Event;
 use crate::table::times::TimeStyle;
 
 /// 2026-11-20T17:02:30Z.
@@ -78,7 +78,7 @@ fn in_status(members: Value) -> State {
 /// Compares a picture with the golden one; a new one that is right is copied over it.
 #[track_caller]
 fn check(name: &str, state: &State, sheet: Sheet) {
-    let root = env!("CARGO_MANIFEST_DIR");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let text = frame(state, &sheet).join("\n") + "\n";
     let golden = std::fs::read_to_string(format!("{root}/tests/golden/watch/{name}.txt")).unwrap_or_default();
     if text != golden {
