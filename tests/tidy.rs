@@ -69,7 +69,7 @@ fn read(file: &str) -> Option<String> {
 }
 
 fn faults() -> Vec<Fault> {
-    let crates = layers::dependencies(&read("Cargo.toml").expect("Cargo.toml can be read"));
+    let crates = layers::libraries(&read("Cargo.toml").expect("Cargo.toml can be read"));
     let files = files();
     let mut faults = Vec::new();
     for file in &files {
@@ -98,7 +98,7 @@ fn the_tree_is_tidy() {
 
 #[test]
 fn documentation_is_demanded_where_it_must_be_complete() {
-    for module in ["src/domain/mod.rs", "src/ports/mod.rs", "src/config/mod.rs"] {
+    for module in ["src/core/lib.rs", "src/engine/ports/mod.rs", "src/config/lib.rs"] {
         let text = read(module).expect(module);
         assert!(
             text.contains("#![warn(missing_docs)]"),
@@ -117,73 +117,76 @@ fn broken(file: &str, text: &str) -> Vec<&'static str> {
 }
 
 #[test]
+fn each_crate_depends_on_what_stands_below_it() {
+    let crates: Vec<&str> = layers::CRATES.iter().map(|(name, _)| *name).collect();
+    for (name, allowed) in layers::CRATES {
+        let manifest = read(&format!("src/{name}/Cargo.toml")).expect(name);
+        for dependency in layers::dependencies(&manifest) {
+            assert!(allowed.contains(&&*dependency), "{name} may not depend on {dependency}");
+        }
+    }
+    let folders =
+        files().into_iter().filter_map(|file| Some(file.strip_prefix("src/")?.split_once('/')?.0.to_owned()));
+    let unknown: BTreeSet<String> = folders.filter(|folder| !crates.contains(&&**folder)).collect();
+    assert!(unknown.is_empty(), "crates without a place in tests/tidy/layers.rs: {unknown:?}");
+}
+
+#[test]
 fn imports_against_the_arrows_are_seen_however_they_are_written() {
     for (file, text) in [
-        ("src/domain/pace.rs", "use crate::ports::clock::Clock;"),
-        ("src/domain/pace.rs", "use super::super::ports::clock::Clock;"),
-        ("src/domain/pace.rs", "use crate::{domain::ids::Epoch, config};"),
-        ("src/ports/clock.rs", "fn f() { crate::adapters::clock::now(); }"),
-        ("src/ports/mod.rs", "fn f() { super::actors::go(); }"),
-        ("src/adapters/sql/mod.rs", "use crate::actors::supervisor::SupervisorHandle;"),
-        ("src/actors/mod.rs", "fn f() { assert!(crate::adapters::memory::ok()); }"),
-        ("src/actors/launcher.rs", "mod inner { use super::super::super::service::X; }"),
-        ("src/config/mod.rs", "use crate::ports::StoreError;"),
-        ("src/service.rs", "use crate::adapters::memory::Memory;"),
-        ("src/http/tasks.rs", "fn f(x: crate::node::Node) {}"),
-        ("src/cli/run.rs", "use crate::adapters::sql;"),
-        ("src/node.rs", "use crate::cli::Args;"),
-        ("src/client/mod.rs", "use crate::http::problem::Problem;"),
-        ("src/node.rs", "use crate::client::Client;"),
-        ("src/main.rs", "use windrow_memory;"),
-        ("src/domain/pace.rs", "use super::window::Window;"),
+        ("src/engine/ports/clock.rs", "fn f() { crate::actors::go(); }"),
+        ("src/engine/ports/mod.rs", "fn f() { super::actors::go(); }"),
+        ("src/engine/ports/clock.rs", "mod inner { use super::super::super::actors::X; }"),
+        ("src/store/sql/mod.rs", "use crate::redis::Leases;"),
+        ("src/store/redis/mod.rs", "fn f() { assert!(crate::sql::ok()); }"),
+        ("src/server/service/mod.rs", "use crate::http::problem::Problem;"),
+        ("src/server/service/tasks.rs", "use crate::{service::X, http::Y};"),
+        ("src/core/pace.rs", "use super::window::Window;"),
     ] {
         assert_eq!(broken(file, text), ["import"], "{file}: {text}");
     }
     for (file, text) in [
-        ("src/domain/pace.rs", "use super::ids::Moment; use crate::domain::settings::Rate;"),
-        ("src/domain/execution/grant.rs", "use crate::domain::window::Window; use super::types::X;"),
-        ("src/domain/checkpoint.rs", "mod bytes; use bytes::Reader;"),
-        ("src/adapters/sql/mod.rs", "use crate::ports::StoreError; use crate::config::Store;"),
-        ("src/node.rs", "use crate::adapters::sql; use crate::actors::supervisor; use crate::service::S;"),
-        ("src/actors/mod.rs", "#[cfg(test)] mod tests { use crate::adapters::memory::Memory; }"),
-        ("src/cli/task/list.rs", "use crate::client::Client;"),
-        ("tests/cli/main.rs", "use windrow_memory;"),
+        ("src/core/pace.rs", "use super::ids::Moment; use crate::settings::Rate;"),
+        ("src/core/execution/grant.rs", "use crate::window::Window; use super::types::X;"),
+        ("src/core/checkpoint.rs", "mod bytes; use bytes::Reader;"),
+        ("src/engine/actors/mod.rs", "use crate::ports::clock::Clock;"),
+        ("src/server/http/tasks.rs", "use crate::service::Service;"),
     ] {
         assert_eq!(broken(file, text), [] as [&str; 0], "{file}: {text}");
     }
 }
 
 #[test]
-fn crates_stay_where_they_belong() {
+fn libraries_stay_where_they_belong() {
     for (file, text) in [
-        ("src/ports/task_store.rs", "use sea_orm::DbErr;"),
-        ("src/adapters/memory.rs", "fn f() -> sea_orm::DbErr {}"),
-        ("src/service.rs", "use ractor::ActorRef;"),
-        ("src/adapters/source/mod.rs", "use hyper::Client;"),
-        ("src/node.rs", "use anyhow::Result;"),
-        ("src/actors/mod.rs", "fn f() { clap::Parser::parse(); }"),
+        ("src/engine/ports/task_store.rs", "use sea_orm::DbErr;"),
+        ("src/store/redis/mod.rs", "fn f() -> sea_orm::DbErr {}"),
+        ("src/server/service/mod.rs", "use ractor::ActorRef;"),
+        ("src/sources/lib.rs", "use hyper::Client;"),
+        ("src/node/lib.rs", "use anyhow::Result;"),
+        ("src/engine/actors/mod.rs", "fn f() { clap::Parser::parse(); }"),
     ] {
         assert_eq!(broken(file, text), ["crate"], "{file}: {text}");
     }
     for text in
         ["use tokio::sync::mpsc;", "fn f() { tracing::info!(\"x\"); }", "use std::fs;", "async fn f() {}"]
     {
-        assert_eq!(broken("src/domain/pace.rs", text), ["pure"], "{text}");
+        assert_eq!(broken("src/core/pace.rs", text), ["pure"], "{text}");
     }
-    assert!(broken("src/adapters/sql/mod.rs", "use sea_orm::DbErr;").is_empty());
+    assert!(broken("src/store/sql/mod.rs", "use sea_orm::DbErr;").is_empty());
     assert!(broken("migration/src/lib.rs", "use sea_orm_migration::prelude::*;").is_empty());
 }
 
 #[test]
 fn sizes_are_counted_outside_tests() {
     let long = format!("fn f() {{\n{}}}\n", "    g();\n".repeat(49));
-    assert_eq!(broken("src/node.rs", &long), ["fn-size"]);
+    assert_eq!(broken("src/node/lib.rs", &long), ["fn-size"]);
     let fits = format!("fn f() {{\n{}}}\n", "    g();\n".repeat(48));
-    assert!(broken("src/node.rs", &fits).is_empty());
-    assert_eq!(broken("src/node.rs", &"const A: u8 = 1;\n".repeat(401)), ["file-size"]);
+    assert!(broken("src/node/lib.rs", &fits).is_empty());
+    assert_eq!(broken("src/node/lib.rs", &"const A: u8 = 1;\n".repeat(401)), ["file-size"]);
     let tested =
         format!("const A: u8 = 1;\n#[cfg(test)]\nmod tests {{\n{}}}\n", "    const B: u8 = 1;\n".repeat(500));
-    assert!(broken("src/node.rs", &tested).is_empty());
+    assert!(broken("src/node/lib.rs", &tested).is_empty());
     assert!(broken("tests/big.rs", &"const A: u8 = 1;\n".repeat(900)).is_empty());
 }
 
@@ -204,20 +207,21 @@ fn banned_words_are_seen_and_tests_may_use_theirs() {
         ("macro_rules! m { () => { x.unwrap() } }", "unwrap"),
         ("fn f() { assert!(x.unwrap()); }", "unwrap"),
     ] {
-        assert_eq!(broken("src/node.rs", text), [rule], "{text}");
+        assert_eq!(broken("src/node/lib.rs", text), [rule], "{text}");
     }
     assert!(
-        broken("src/node.rs", "#[cfg(test)] mod tests { fn f() { g().unwrap(); let _ = h(); } }").is_empty()
+        broken("src/node/lib.rs", "#[cfg(test)] mod tests { fn f() { g().unwrap(); let _ = h(); } }")
+            .is_empty()
     );
     assert!(broken("tests/cli/main.rs", "fn f() { g().unwrap(); }").is_empty());
     assert_eq!(broken("tests/cli/main.rs", "fn f() { todo!() }"), ["unfinished"]);
-    assert!(broken("src/adapters/clock.rs", "fn f() { Instant::now(); }").is_empty());
+    assert!(broken("src/host/clock.rs", "fn f() { Instant::now(); }").is_empty());
     let timer = "use tokio::time::Instant; fn f() { Instant::now(); }";
     assert!(
-        broken("src/adapters/handler/http.rs", timer).is_empty(),
+        broken("src/handlers/http/mod.rs", timer).is_empty(),
         "the start of a timer is no reading of a clock"
     );
-    assert!(broken("src/config/load.rs", "fn f() { std::env::var(\"X\"); }").is_empty());
+    assert!(broken("src/config/load/mod.rs", "fn f() { std::env::var(\"X\"); }").is_empty());
 }
 
 #[test]

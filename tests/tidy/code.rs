@@ -14,8 +14,8 @@ const FILE_LINES_MAX: usize = 400;
 const FN_LINES_MAX: usize = 50;
 
 /// The one place that reads clocks, and the one that reads the environment.
-const CLOCK_HOME: &str = "src/adapters/clock.rs";
-const ENV_HOME: &str = "src/config/load.rs";
+const CLOCK_HOME: &str = "src/host/clock.rs";
+const ENV_HOME: &str = "src/config/load/mod.rs";
 
 /// All faults of a text, were it this file.
 pub(crate) fn faults(file: &str, text: &str, crates: &BTreeSet<String>) -> Vec<Fault> {
@@ -61,8 +61,8 @@ fn is_test_only(attrs: &[syn::Attribute]) -> bool {
 struct Judge<'a> {
     file: &'a str,
     crates: &'a BTreeSet<String>,
-    /// The module that is being walked, from the root of the crate; none where the import rule doesn't hold.
-    module: Option<Vec<String>>,
+    /// The crate, and the module of it that is being walked; none where the import rule doesn't hold.
+    module: Option<(&'a str, Vec<String>)>,
     /// Modules that the file declares: their names hide crates.
     local_modules: BTreeSet<String>,
     in_tests: bool,
@@ -96,7 +96,7 @@ impl<'a> Judge<'a> {
     }
 
     fn is_pure(&self) -> bool {
-        !self.in_tests && self.file.starts_with("src/domain/")
+        !self.in_tests && self.file.starts_with("src/core/")
     }
 
     /// A path as it is written, `crate::a::b`, `super::c`, `tokio::d`.
@@ -107,7 +107,8 @@ impl<'a> Judge<'a> {
             return;
         }
         if let Some(target) = self.resolve(path) {
-            let fault = self.module.as_ref().and_then(|from| layers::import_fault(from, &target));
+            let from = self.module.as_ref();
+            let fault = from.and_then(|(krate, from)| layers::import_fault(krate, from, &target));
             if let Some(text) = fault {
                 self.add(span, "import", text);
             }
@@ -128,10 +129,10 @@ impl<'a> Judge<'a> {
     /// The path from the root of the crate; none for a path that leaves it or can't be told.
     fn resolve(&self, path: &[String]) -> Option<Vec<String>> {
         let mut base = match path.first()?.as_str() {
-            "crate" | "windrow" => Vec::new(),
-            "self" => self.module.clone()?,
+            "crate" => Vec::new(),
+            "self" => self.module.clone()?.1,
             "super" => {
-                let mut parent = self.module.clone()?;
+                let (_, mut parent) = self.module.clone()?;
                 parent.pop();
                 parent
             }
@@ -247,7 +248,7 @@ impl<'a> Judge<'a> {
             self.add(signature.span(), "fn-size", text);
         }
         if signature.asyncness.is_some() && self.is_pure() {
-            self.add(signature.span(), "pure", "domain is pure: no async".to_owned());
+            self.add(signature.span(), "pure", "core is pure: no async".to_owned());
         }
     }
 }
@@ -265,11 +266,11 @@ impl<'ast> Visit<'ast> for Judge<'_> {
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
         let was_in_tests = self.in_tests;
         self.in_tests |= is_test_only(&module.attrs);
-        if let Some(path) = &mut self.module {
+        if let Some((_, path)) = &mut self.module {
             path.push(module.ident.to_string());
         }
         visit::visit_item_mod(self, module);
-        if let Some(path) = &mut self.module {
+        if let Some((_, path)) = &mut self.module {
             path.pop();
         }
         self.in_tests = was_in_tests;

@@ -1,27 +1,37 @@
-//! The import rule of `docs/architecture.md` as data: which layer may name which, and where each crate belongs.
+//! The import rule of `docs/architecture.md` as data: which crate may depend on which, and what belongs in a part of one.
 
 use std::collections::BTreeSet;
 
-/// A layer, and the layers that it may name. `lib.rs` only declares modules and has no layer.
-const LAYERS: &[(&str, &[&str])] = &[
-    ("domain", &["domain"]),
-    ("ports", &["domain", "ports"]),
-    ("config", &["domain", "config"]),
-    ("telemetry", &["domain", "config", "telemetry"]),
-    ("adapters", &["domain", "ports", "config", "telemetry", "adapters"]),
-    ("actors", &["domain", "ports", "config", "telemetry", "actors"]),
-    ("service", &["domain", "ports", "config", "telemetry", "actors", "service"]),
-    ("http", &["domain", "ports", "config", "telemetry", "service", "http"]),
-    ("client", &["domain", "client"]),
-    ("node", &["domain", "ports", "config", "telemetry", "adapters", "actors", "service", "http", "node"]),
-    ("cli", &["domain", "ports", "config", "telemetry", "service", "http", "client", "node", "cli"]),
-    ("main", &["config", "telemetry", "node", "cli"]),
+/// The crates of the product below `src/`, and which of them each may depend on. Cargo keeps the rest: nothing can be
+/// named that no manifest depends on.
+pub(crate) const CRATES: &[(&str, &[&str])] = &[
+    ("core", &[]),
+    ("config", &["core"]),
+    ("engine", &["core"]),
+    ("host", &["core", "engine"]),
+    ("net", &["core", "config", "engine"]),
+    ("store", &["core", "config", "engine", "host"]),
+    ("handlers", &["core", "config", "engine", "net"]),
+    ("sources", &["core", "engine", "net"]),
+    ("server", &["core", "config", "engine"]),
+    ("node", &["core", "config", "engine", "host", "net", "store", "handlers", "sources", "server"]),
+    ("client", &[]),
+    ("cli", &["core", "config", "engine", "server", "node", "client"]),
 ];
 
-/// The modules of `domain` that put its mechanisms together: a run, and a task's life over its runs.
+/// Inside a crate: a module, and the modules beside it that it may not name.
+const ROOMS: &[(&str, &str, &[&str])] = &[
+    ("engine", "ports", &["actors"]),
+    ("store", "sql", &["redis"]),
+    ("store", "redis", &["sql"]),
+    ("server", "service", &["http", "telemetry"]),
+    ("server", "telemetry", &["http", "service"]),
+];
+
+/// The modules of `core` that put its mechanisms together: a run, and a task's life over its runs.
 const COMPOSERS: &[&str] = &["execution", "life"];
 
-/// What every module of `domain` may import: words. Only those that compose import mechanisms.
+/// What every module of `core` may import: words. Only those that compose import mechanisms.
 const VOCABULARY: &[&str] = &[
     "ids",
     "run",
@@ -48,34 +58,22 @@ const VOCABULARY: &[&str] = &[
     "shards",
 ];
 
-/// A crate and the only places that may name it.
+/// A library and the only places that may name it, where they are less than what a manifest opens to it.
 const HOMES: &[(&str, &[&str])] = &[
-    ("sea_orm", &["src/adapters/sql", "migration/src"]),
-    ("sqlx", &["src/adapters/sql", "migration/src"]),
-    ("sea_orm_migration", &["src/adapters/sql", "migration/src"]),
-    ("migration", &["src/adapters/sql", "migration/src"]),
-    ("ractor", &["src/actors"]),
-    ("redis", &["src/adapters/redis"]),
-    ("hyper", &["src/adapters/handler", "src/adapters/peers", "src/http", "src/client"]),
-    ("hyper_util", &["src/adapters/handler", "src/adapters/peers", "src/http", "src/client"]),
-    ("hyper_rustls", &["src/adapters/handler", "src/adapters/peers", "src/client"]),
-    ("http_body_util", &["src/adapters/handler", "src/adapters/peers", "src/http", "src/client"]),
-    ("rustls", &["src/adapters/handler", "src/adapters/peers", "src/http", "src/client"]),
-    ("csv", &["src/adapters/source", "src/cli"]),
-    ("axum", &["src/http"]),
-    ("tower", &["src/http"]),
-    ("tower_http", &["src/http"]),
-    ("utoipa", &["src/http"]),
-    ("utoipa_axum", &["src/http"]),
-    ("tokio_rustls", &["src/http"]),
-    ("chacha20poly1305", &["src/adapters/vault.rs"]),
-    ("sd_notify", &["src/node"]),
-    ("clap", &["src/cli", "src/main.rs"]),
-    ("indicatif", &["src/cli", "src/main.rs"]),
+    ("sea_orm", &["src/store/sql", "migration/src"]),
+    ("migration", &["src/store/sql", "migration/src"]),
+    ("redis", &["src/store/redis"]),
+    ("ractor", &["src/engine/actors"]),
+    ("tokio_rustls", &["src/server/http"]),
+    ("axum", &["src/server/http"]),
+    ("utoipa", &["src/server/http"]),
+    ("hyper", &["src/net", "src/handlers/http", "src/server/http", "src/client"]),
+    ("csv", &["src/sources", "src/cli"]),
+    ("clap", &["src/cli"]),
     ("console", &["src/cli"]),
-    ("chrono", &["src/cli"]),
-    ("anyhow", &["src/cli", "src/main.rs"]),
-    ("tracing_subscriber", &["src/telemetry"]),
+    ("anyhow", &["src/cli"]),
+    ("chacha20poly1305", &["src/host/vault.rs"]),
+    ("tracing_subscriber", &["src/server/telemetry"]),
 ];
 
 /// The crates that the pure core may use: types, derives and arithmetic.
@@ -84,44 +82,49 @@ const PURE_CRATES: &[&str] = &["serde", "serde_json", "thiserror", "uuid", "huma
 /// The parts of `std` that do something.
 const IMPURE_STD: &[&str] = &["fs", "env", "process", "thread", "io", "os"];
 
-/// The names under which the dependencies of a manifest are used.
-pub(crate) fn dependencies(manifest: &str) -> BTreeSet<String> {
+/// The names under which the libraries of the workspace are used.
+pub(crate) fn libraries(manifest: &str) -> BTreeSet<String> {
     let table: toml::Table = manifest.parse().expect("Cargo.toml is TOML");
-    let tables = ["dependencies", "dev-dependencies"].iter().filter_map(|name| table.get(*name)?.as_table());
-    tables.flat_map(|table| table.keys()).map(|name| name.replace('-', "_")).collect()
+    let libraries = table["workspace"]["dependencies"].as_table().expect("they are a table");
+    libraries.keys().map(|name| name.replace('-', "_")).collect()
 }
 
-/// The modules of a file: `src/domain/lifecycle/transitions.rs` is `domain::lifecycle::transitions`.
-/// None outside `src`, and for `lib.rs`.
-pub(crate) fn modules_of(file: &str) -> Option<Vec<String>> {
+/// The crates of the product that a manifest depends on, but for its tests, without their prefix.
+pub(crate) fn dependencies(manifest: &str) -> Vec<String> {
+    let table: toml::Table = manifest.parse().expect("Cargo.toml is TOML");
+    let table = table.get("dependencies").and_then(toml::Value::as_table);
+    let names = table.into_iter().flat_map(toml::Table::keys);
+    names.filter_map(|name| name.strip_prefix("windrow-")).map(str::to_owned).collect()
+}
+
+/// The crate and the modules of a file: `src/core/lifecycle/transitions.rs` is `lifecycle::transitions` of `core`. None
+/// outside the crates of the product.
+pub(crate) fn modules_of(file: &str) -> Option<(&str, Vec<String>)> {
     let path = file.strip_prefix("src/")?.strip_suffix(".rs")?;
+    let (krate, path) = path.split_once('/')?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
-    (path != "lib").then(|| path.split('/').map(str::to_owned).collect())
+    let modules = if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() };
+    Some((krate, modules))
 }
 
-/// Why a module may not name another one, both from the root of the crate; none when it may.
-pub(crate) fn import_fault(from: &[String], to: &[String]) -> Option<String> {
-    let (layer, target) = (from.first()?, to.first()?);
-    let allowed = LAYERS.iter().find(|(name, _)| name == layer).map(|(_, allowed)| *allowed);
-    let is_layer = LAYERS.iter().any(|(name, _)| name == target);
-    match allowed {
-        None => Some(format!("{layer} is not a layer; place it in tests/tidy/layers.rs")),
-        Some(allowed) if is_layer && !allowed.contains(&target.as_str()) => {
-            Some(format!("{layer} may not name {target}; it may name {}", allowed.join(", ")))
-        }
-        Some(_) if layer == "domain" && target == "domain" => mechanism_fault(from, to),
-        Some(_) => None,
+/// Why a module may not name another one of its crate; none when it may.
+pub(crate) fn import_fault(krate: &str, from: &[String], to: &[String]) -> Option<String> {
+    let (module, target) = (from.first()?, to.first()?);
+    let shut =
+        ROOMS.iter().find(|(of, name, shut)| *of == krate && name == module && shut.contains(&&**target));
+    match shut {
+        Some(_) => Some(format!("inside {krate}, {module} may not name {target}")),
+        None if krate == "core" => mechanism_fault(module, target),
+        None => None,
     }
 }
 
-fn mechanism_fault(from: &[String], to: &[String]) -> Option<String> {
-    let (module, target) = (from.get(1)?, to.get(1)?);
-    let is_free =
-        COMPOSERS.contains(&module.as_str()) || module == target || VOCABULARY.contains(&target.as_str());
-    // A type or function that `domain/mod.rs` re-exports is no module.
+fn mechanism_fault(module: &str, target: &str) -> Option<String> {
+    let is_free = COMPOSERS.contains(&module) || module == target || VOCABULARY.contains(&target);
+    // A type or function that `core/lib.rs` re-exports is no module.
     let is_module = target.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     (!is_free && is_module)
-        .then(|| format!("inside domain only execution and life compose; {module} may not name {target}"))
+        .then(|| format!("inside core only execution and life compose; {module} may not name {target}"))
 }
 
 /// Why a file may not name a crate; none when it may.
@@ -137,9 +140,9 @@ pub(crate) fn crate_fault(file: &str, name: &str) -> Option<String> {
 pub(crate) fn purity_fault(path: &[String]) -> Option<String> {
     let (krate, part) = (path.first()?.as_str(), path.get(1).map_or("", String::as_str));
     match krate {
-        "std" if IMPURE_STD.contains(&part) => Some(format!("domain is pure: no std::{part}")),
+        "std" if IMPURE_STD.contains(&part) => Some(format!("core is pure: no std::{part}")),
         "std" | "core" | "alloc" => None,
         pure if PURE_CRATES.contains(&pure) => None,
-        other => Some(format!("domain is pure: no {other}")),
+        other => Some(format!("core is pure: no {other}")),
     }
 }

@@ -10,12 +10,12 @@ use super::edit::{self, told};
 use super::path;
 use super::register;
 use super::settings::read;
-use windrow_client::ClientError;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::change::differences;
 use crate::remote::{Form, Link};
 use crate::{Shell, screen};
+use windrow_client::ClientError;
 
 /// Members that the node keeps itself; what it shows can be given back to it.
 const KEPT: [&str; 5] = ["revision", "created_at", "updated_at", "archived_at", "secret"];

@@ -2,11 +2,11 @@
 
 use super::args::NameArgs;
 use super::path;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};
 use crate::{Shell, checks};
+use windrow_client::Request;
 
 /// Checks its handler.
 ///

@@ -7,12 +7,12 @@ use super::list::BUSINESSES;
 use super::path;
 use super::show::card;
 use crate::Shell;
-use windrow_client::{Answer, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::change::differences;
 use crate::remote::{Form, Link, Write};
 use crate::screen;
+use windrow_client::{Answer, Request};
 
 /// Changes a business.
 ///

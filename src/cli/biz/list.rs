@@ -2,11 +2,11 @@
 
 use super::args::ListArgs;
 use crate::Shell;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::{Cell, Column, Keep, Listing, Side, Tone};
+use windrow_client::Request;
 
 /// Businesses.
 pub(super) const BUSINESSES: Listing = Listing {

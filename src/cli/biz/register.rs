@@ -6,11 +6,11 @@ use super::args::{ChangeArgs, RegisterArgs};
 use super::list::BUSINESSES;
 use super::path;
 use super::show::card;
-use windrow_client::{Answer, ClientError, Problem, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link, Write};
 use crate::{Shell, checks, screen};
+use windrow_client::{Answer, ClientError, Problem, Request};
 
 /// Registers a business.
 ///

@@ -6,12 +6,12 @@ use super::args::{NameArgs, RevisionsArgs};
 use super::list::BUSINESSES;
 use super::path;
 use crate::Shell;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::times::Times;
 use crate::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use windrow_client::Request;
 
 /// Changes of a business.
 const REVISIONS: Listing = Listing {

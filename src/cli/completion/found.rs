@@ -6,7 +6,6 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Kind, cache};
-use windrow_client::{Client, Depth, Options, Request, Tap};
 use crate::help::EXIT_CODES;
 use crate::remote::Remote;
 use crate::remote::contexts::Contexts;
@@ -14,6 +13,7 @@ use crate::remote::reach::{Reach, reach};
 use crate::table::clean;
 use crate::task::words;
 use crate::{Shell, args, place};
+use windrow_client::{Client, Depth, Options, Request, Tap};
 
 /// How long somebody who presses Tab waits for a node.
 const BUDGET: Duration = Duration::from_millis(300);

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::args::AddArgs;
 use crate::Shell;
-use windrow_client::{Client, Options, Tap};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::contexts::{Context, Contexts};
+use windrow_client::{Client, Options, Tap};
 
 /// Makes a context the current one.
 pub(super) fn use_(name: &str, shell: &Shell) -> Result<Exit, Fault> {

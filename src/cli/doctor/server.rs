@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use super::told;
 use crate::checks::{Outcome, line};
-use windrow_client::{Answer, ClientError, Request, segment};
 use crate::fault::Fault;
 use crate::remote::{Link, Paging};
+use windrow_client::{Answer, ClientError, Request, segment};
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 

@@ -1,8 +1,8 @@
 //! What a node refused, and why there was no answer, as people see it.
 
-use windrow_client::{ClientError, Problem, ProblemField};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use windrow_client::{ClientError, Problem, ProblemField};
 
 /// What to try when nobody answers.
 const REACH_HINT: &str = "is the node running, and is this its address? --server URL, WINDROW_SERVER or `windrow ctx use NAME` name another";

@@ -5,12 +5,12 @@ use serde_json::{Map, json};
 use super::args::{CreateArgs, DeleteArgs, SetArgs};
 use super::path;
 use super::show::{LIMITS, card};
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::change::differences;
 use crate::remote::{Danger, Form, Link};
 use crate::{Shell, screen};
+use windrow_client::Request;
 
 /// Makes a limit.
 ///

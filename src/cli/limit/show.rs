@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::args::{ListArgs, ShowArgs};
 use super::path;
 use crate::Shell;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::times::Times;
 use crate::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
+use windrow_client::Request;
 
 /// Limits.
 pub(super) const LIMITS: Listing = Listing {

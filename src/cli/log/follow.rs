@@ -11,11 +11,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{lines, number, written};
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Link, Paging};
 use crate::screen;
+use windrow_client::Request;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -4,11 +4,11 @@ use console::Term;
 
 use super::args::ActorsArgs;
 use super::{named, path};
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};
 use crate::{Shell, screen};
+use windrow_client::Request;
 
 /// Shows the tree.
 ///

@@ -8,12 +8,12 @@ use super::args::{ChangeArgs, DrainArgs, SetArgs};
 use super::list::NODES;
 use super::path;
 use super::show::card;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::change::Difference;
 use crate::remote::{Form, Link};
 use crate::{Shell, screen};
+use windrow_client::Request;
 
 /// Between two looks at a node that drains.
 const LOOK_EVERY: Duration = Duration::from_millis(300);

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::args::ListArgs;
 use crate::Shell;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+use windrow_client::Request;
 
 /// Nodes.
 pub(crate) const NODES: Listing = Listing {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 use serde_json::{Map, Value};
 
-use windrow_client::Request;
 use crate::table::times::TimeStyle;
+use windrow_client::Request;
 use windrow_core::settings_text::parse_span;
 
 /// How an answer is printed.

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::args::Write;
 use super::link::Link;
-use windrow_client::{Answer, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use windrow_client::{Answer, Request};
 
 /// Members that grow with every change and say nothing of what was changed.
 const COUNTED: [&str; 2] = ["revision", "updated_at"];

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 use super::args::Paging;
 use super::link::Link;
-use windrow_client::{Answer, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use windrow_client::{Answer, Request};
 
 /// Things of the largest page.
 const PAGE_MAX: usize = 500;

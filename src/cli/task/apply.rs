@@ -14,10 +14,10 @@ use super::set::difference;
 use super::which::{Told, each};
 use super::{until, words};
 use crate::Shell;
-use windrow_client::{Answer, Request};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
+use windrow_client::{Answer, Request};
 use windrow_core::tuning_patch::TuningPatch;
 
 /// Members that only the making of a task knows; they say nothing of one that is there.

@@ -9,11 +9,11 @@ use super::rows::{self, Upload};
 use super::which::is_business;
 use super::words;
 use crate::Shell;
-use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::human;
+use windrow_client::{Request, segment};
 
 /// Makes a task.
 ///

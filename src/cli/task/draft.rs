@@ -10,12 +10,12 @@ use super::args::make::{CanaryArgs, Content, Known, Strict, Then};
 use super::args::settings::Settings;
 use super::set::difference_but;
 use super::{show, until, warnings};
-use windrow_client::{Answer, ClientError, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::moment::{self, Lean};
 use crate::remote::{Form, Link, Write};
 use crate::screen;
+use windrow_client::{Answer, ClientError, Request, segment};
 
 /// Members of `retry` in the API; settings of their own everywhere else.
 const RETRY: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];

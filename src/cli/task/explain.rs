@@ -3,13 +3,13 @@
 use clap::Args;
 use serde_json::{Map, Value};
 
-use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Danger, Form, Link, Remote, Write};
 use crate::table::times::{TimeStyle, Times};
 use crate::table::{Cell, Column, Keep, Listing, Side, Tone, clean};
 use crate::{Shell, screen};
+use windrow_client::{Request, segment};
 use windrow_core::explain::rate_text;
 
 /// Examples under `--help`.

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::args::look::{ExportArgs, Exported};
 use crate::Shell;
-use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::screen;
 use crate::table::human;
+use windrow_client::{Request, segment};
 
 /// Exports.
 ///

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::args::look::{FailuresArgs, PreviewArgs};
 use super::draft::{Draft, Operation};
 use crate::Shell;
-use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::times::Times;
 use crate::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+use windrow_client::{Request, segment};
 
 /// Failures by code.
 const GROUPS: Listing = Listing {

@@ -7,12 +7,12 @@ use super::ending;
 use super::steer::tell;
 use super::until::{self, Seen};
 use super::{warnings, words};
-use windrow_client::{Answer, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};
 use crate::screen;
 use crate::table::{clean, human};
+use windrow_client::{Answer, Request, segment};
 
 /// Failures that are shown when a person asks for them.
 const FAILURES_SHOWN: u32 = 20;

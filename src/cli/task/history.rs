@@ -6,12 +6,12 @@ use super::args::look::PagesArgs;
 use super::failures::{column, number};
 use super::set::difference_but;
 use crate::Shell;
-use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::times::Times;
 use crate::table::{Cell, Keep, Listing, Side, Tone};
+use windrow_client::{Request, segment};
 
 /// Runs.
 const RUNS: Listing = Listing {

@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::args::look::ItemArgs;
 use super::failures::{column, number};
 use crate::Shell;
-use windrow_client::segment;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::times::Times;
 use crate::table::{Card, Cell, Keep, Listing, Side, Tone, human};
+use windrow_client::segment;
 
 /// An item, for scripts.
 const ITEM: Listing = Listing {

@@ -8,10 +8,10 @@ use super::args::ListArgs;
 use super::columns::TASKS;
 use super::which::is_business;
 use crate::Shell;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};
+use windrow_client::Request;
 
 /// Lists tasks.
 ///

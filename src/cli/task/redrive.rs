@@ -8,11 +8,11 @@ use super::follow::{Made, follow};
 use super::steer::tell;
 use super::words;
 use crate::Shell;
-use windrow_client::segment;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::human;
+use windrow_client::segment;
 
 /// Does failures again.
 ///

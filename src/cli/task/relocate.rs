@@ -8,10 +8,10 @@ use super::steer::tell;
 use super::until;
 use super::which::{Told, each};
 use crate::Shell;
-use windrow_client::Answer;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
+use windrow_client::Answer;
 
 /// Moves a task to another node.
 ///

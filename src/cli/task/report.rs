@@ -6,13 +6,13 @@ use super::args::look::{ReportArgs, ReportForm};
 use super::until::seconds;
 use super::words;
 use crate::Shell;
-use windrow_client::{Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link};
 use crate::screen;
 use crate::table::times::Times;
 use crate::table::{Card, Tone, human};
+use windrow_client::{Request, segment};
 
 /// The terms that add up to the total.
 const TERMS: [&str; 8] =

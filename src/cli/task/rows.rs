@@ -11,12 +11,12 @@ use tokio::time::Instant;
 
 use super::args::make::CreateArgs;
 use crate::args::Items;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::run::first_row;
 use crate::table::{clean, human};
+use windrow_client::Request;
 
 /// Cells of the bar.
 const BAR_CELLS: usize = 22;

@@ -10,10 +10,10 @@ use super::steer::LIVING;
 use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
 use crate::Shell;
-use windrow_client::Answer;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Danger, Link};
+use windrow_client::Answer;
 
 /// Members that change by themselves, or say what the others say.
 const MOVING: [&str; 14] = [

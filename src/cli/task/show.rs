@@ -6,12 +6,12 @@ use super::args::ShowArgs;
 use super::columns::TASKS;
 use super::{warnings, words};
 use crate::Shell;
-use windrow_client::segment;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::times::Times;
 use crate::table::{Card, Tone, human};
+use windrow_client::segment;
 
 /// The terms that add up to the total, in the order in which they are read.
 pub(super) const TERMS: [&str; 7] =

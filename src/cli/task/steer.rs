@@ -10,12 +10,12 @@ use super::until::{self, Seen};
 use super::which::{Deed, Told, chosen, each};
 use super::words;
 use crate::Shell;
-use windrow_client::Answer;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Danger, Form, Link};
 use crate::screen;
 use crate::table::{clean, human};
+use windrow_client::Answer;
 
 /// Statuses of tasks that haven't ended.
 pub(super) const LIVING: &str = "created,queued,awaiting_business,running,recovering,stopping,stopped";

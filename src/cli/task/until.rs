@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::words;
-use windrow_client::{Answer, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::human;
+use windrow_client::{Answer, Request, segment};
 
 /// How long a node is asked to hold an answer back; less than a request may take.
 const HOLD_MAX: Duration = Duration::from_secs(15);

@@ -9,12 +9,12 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::ending::{Goal, line, worse};
-use windrow_client::{Answer, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link, Remote};
 use crate::signals::Signals;
 use crate::{Shell, screen};
+use windrow_client::{Answer, Request, segment};
 use windrow_core::settings_text::parse_span;
 
 /// Examples under `--help`.

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::args::steer::Which;
 use super::words;
-use windrow_client::{Answer, Request, segment};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Danger, Form, Link, Paging};
 use crate::screen;
 use crate::table::{clean, human};
+use windrow_client::{Answer, Request, segment};
 
 /// Tasks that are named in a question.
 const NAMED_MAX: usize = 5;

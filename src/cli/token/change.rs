@@ -8,13 +8,13 @@ use serde_json::{Map, json};
 
 use super::args::{CreateArgs, RevokeArgs};
 use super::list::TOKENS;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::moment::{self, Lean};
 use crate::remote::{Danger, Form, Link};
 use crate::table::Card;
 use crate::{Shell, screen};
+use windrow_client::Request;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 

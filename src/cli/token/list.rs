@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::args::ListArgs;
 use crate::Shell;
-use windrow_client::Request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::table::times::Times;
 use crate::table::{Cell, Column, Keep, Listing, Side, Tone};
+use windrow_client::Request;
 
 /// Tokens.
 pub(super) const TOKENS: Listing = Listing {

@@ -11,9 +11,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::keys::Order;
 use super::state::News;
-use windrow_client::{ClientError, Heard, Request};
 use crate::fault::Fault;
 use crate::remote::Link;
+use windrow_client::{ClientError, Heard, Request};
 use windrow_core::settings::RateLimit;
 
 /// Batches of events a second.

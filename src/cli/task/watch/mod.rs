@@ -20,12 +20,12 @@ use clap::Args;
 use self::feed::{Changes, Feed, NodeTime};
 use self::state::State;
 use super::ending::{ended, line};
-use windrow_client::segment;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::{Form, Link, Remote};
 use crate::signals::Signals;
 use crate::{Shell, screen};
+use windrow_client::segment;
 use windrow_core::settings_text::parse_span;
 
 /// Examples under `--help`.

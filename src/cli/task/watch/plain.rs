@@ -9,13 +9,13 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::feed::Feed;
 use super::keys::Order;
 use super::state::{News, State};
-use windrow_client::Event;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Form;
 use crate::screen;
 use crate::task::ending::{ended, line};
 use crate::task::words;
+use windrow_client::Event;
 
 /// News that wait to be taken in.
 const NEWS_MAX: usize = 64;

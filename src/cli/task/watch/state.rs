@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use serde_json::{Map, Value, json};
 
 use super::tail::{Told, told};
-use windrow_client::Event;
 use crate::table::times::TimeStyle;
+use windrow_client::Event;
 use windrow_core::settings::RateLimit;
 
 /// Lines of what happened that are kept; a high terminal shows no more.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::super::keys::Key;
 use super::super::state::{News, Panel, State};
 use super::{Sheet, frame};
-use windrow_client::Event;
 use crate::table::times::TimeStyle;
+use windrow_client::Event;
 
 /// 2026-11-20T17:02:30Z.
 const NOW_MS: i64 = 1_795_194_150_000;
