@@ -12,7 +12,7 @@ use windrow_core::capacity::Capacity;
 use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::lifecycle::Status;
 use windrow_core::settings::{Auto, Rate, RateLimit};
-use windrow_engine::actors::context::Times;
+use windrow_engine::actors::runtime::context::Times;
 use windrow_engine::ports::handler::{Call, Handler, HandlerFactory, OpenError, Reply, RunContext};
 use windrow_engine::ports::provision::{Provider, Provision, ProvisionError};
 use windrow_engine::ports::task_store::{Actor, NewTask, TaskCommand, TaskView};

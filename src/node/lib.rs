@@ -25,13 +25,13 @@ use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::execution::Progress;
 use windrow_core::ids::{ShardId, TaskId};
 use windrow_core::settings::Rate;
-use windrow_engine::actors::context::{
+use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving,
 };
-pub use windrow_engine::actors::handle::NotStarted;
-use windrow_engine::actors::handle::SupervisorHandle;
-use windrow_engine::actors::new_ids::NewIds;
-use windrow_engine::actors::tree::{Printed, Tree};
+pub use windrow_engine::actors::runtime::handle::NotStarted;
+use windrow_engine::actors::runtime::handle::SupervisorHandle;
+use windrow_engine::actors::runtime::new_ids::NewIds;
+use windrow_engine::actors::runtime::tree::{Printed, Tree};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::data_log::DataLog;
@@ -40,7 +40,7 @@ use windrow_engine::ports::run_store::RunStore;
 use windrow_engine::ports::task_store::TaskStore;
 use windrow_engine::ports::uploads::UploadStore;
 
-pub use windrow_engine::actors::context::Times;
+pub use windrow_engine::actors::runtime::context::Times;
 pub use windrow_host::clock::SystemClock;
 pub use windrow_host::state_dir::{LockError, StateDir};
 pub use windrow_store::sql::{ServerAddress, ServerKind, Store};

@@ -8,12 +8,12 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::settings::Rate;
-use windrow_engine::actors::context::{
+use windrow_engine::actors::runtime::context::{
     Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
-use windrow_engine::actors::handle::SupervisorHandle;
-use windrow_engine::actors::new_ids::NewIds;
-use windrow_engine::actors::tree::Tree;
+use windrow_engine::actors::runtime::handle::SupervisorHandle;
+use windrow_engine::actors::runtime::new_ids::NewIds;
+use windrow_engine::actors::runtime::tree::Tree;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::hints::Hints;
 use windrow_engine::ports::lease_store::LeaseStore;

@@ -13,12 +13,12 @@ use windrow_core::lifecycle::Status;
 use windrow_core::settings::{Auto, Rate};
 use windrow_core::task::Tuning;
 use windrow_core::verdict::{Failure, FailureClass};
-use windrow_engine::actors::context::{
+use windrow_engine::actors::runtime::context::{
     Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
-use windrow_engine::actors::handle::{NotStarted, SupervisorHandle};
-use windrow_engine::actors::new_ids::NewIds;
-use windrow_engine::actors::tree::Tree;
+use windrow_engine::actors::runtime::handle::{NotStarted, SupervisorHandle};
+use windrow_engine::actors::runtime::new_ids::NewIds;
+use windrow_engine::actors::runtime::tree::Tree;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handler::Reply;
 use windrow_engine::ports::lease_store::LeaseStore;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use windrow_core::business::{BusinessSpec, Hook, HookKind, Hooks};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::lifecycle::{Status, StopReason};
-use windrow_engine::actors::context::HookParts;
+use windrow_engine::actors::runtime::context::HookParts;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::business_store::{
     Business, BusinessChange, BusinessError, BusinessRevision, BusinessStore,

@@ -8,7 +8,7 @@ use windrow_core::ids::TaskId;
 use windrow_core::lifecycle::{Status, StopReason};
 use windrow_core::settings::{Rate, RateLimit};
 use windrow_core::shards::Share;
-use windrow_engine::actors::context::ServingNow;
+use windrow_engine::actors::runtime::context::ServingNow;
 use windrow_engine::ports::session_store::{SessionFace, SessionStore, SessionView};
 use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::lifecycle::{Status, StopReason};
-use windrow_engine::actors::context::{Keep, ServingNow};
+use windrow_engine::actors::runtime::context::{Keep, ServingNow};
 use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
 
 use super::{TOTAL, fifty, ok, slow};

@@ -10,12 +10,12 @@ use windrow_core::ids::{Attempt, ItemIndex, TaskId, WallMs};
 use windrow_core::lifecycle::Status;
 use windrow_core::settings::Rate;
 use windrow_core::task::{Canary, Tuning};
-use windrow_engine::actors::context::{
+use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
-use windrow_engine::actors::handle::SupervisorHandle;
-use windrow_engine::actors::new_ids::NewIds;
-use windrow_engine::actors::tree::Tree;
+use windrow_engine::actors::runtime::handle::SupervisorHandle;
+use windrow_engine::actors::runtime::new_ids::NewIds;
+use windrow_engine::actors::runtime::tree::Tree;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::source::Source;
 use windrow_engine::ports::task_store::{NewTask, TaskCommand, TaskStore, TaskView};

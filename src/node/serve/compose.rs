@@ -9,8 +9,8 @@ use crate::provider::{HookClient, KeyVault, Leftovers, ServiceProvider, Transpor
 use crate::sources::{Desk, Fetcher, Guard, StoredSources};
 use crate::{Beside, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use windrow_config::Config;
-use windrow_engine::actors::context::{HookParts, Keep, NodePlace, Serving, Times};
-use windrow_engine::actors::tree::Printed;
+use windrow_engine::actors::runtime::context::{HookParts, Keep, NodePlace, Serving, Times};
+use windrow_engine::actors::runtime::tree::Printed;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::data_log::DataLog;
 use windrow_engine::ports::hook::HookCaller;

@@ -24,7 +24,7 @@ use super::{Node, Runtimes, StateDir, agreement, database};
 use windrow_config::{AuthMode, Config};
 use windrow_core::capacity::Capacity;
 use windrow_core::settings::{Auto, RateLimit};
-use windrow_engine::actors::context::ServingNow;
+use windrow_engine::actors::runtime::context::ServingNow;
 use windrow_server::http::metrics::watch;
 use windrow_server::http::server::{self, Limits, Server};
 use windrow_server::http::{App, Front, facade};

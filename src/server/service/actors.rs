@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Service;
 use windrow_core::ids::{Moment, TaskId};
-pub use windrow_engine::actors::tree::ActorView;
-use windrow_engine::actors::tree::table;
+pub use windrow_engine::actors::runtime::tree::ActorView;
+use windrow_engine::actors::runtime::tree::table;
 
 /// An actor and those below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +71,8 @@ pub fn text(roots: &[ActorNode]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_engine::actors::policy::Kind;
-    use windrow_engine::actors::tree::Activity;
+    use windrow_engine::actors::runtime::policy::Kind;
+    use windrow_engine::actors::runtime::tree::Activity;
 
     #[test]
     fn children_hang_below_their_parents_as_deep_as_was_asked() {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Service;
 use windrow_core::ids::TaskId;
-use windrow_engine::actors::policy::Kind;
-use windrow_engine::actors::tree::Activity;
+use windrow_engine::actors::runtime::policy::Kind;
+use windrow_engine::actors::runtime::tree::Activity;
 
 /// How long the store may take to answer a question about nothing.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);

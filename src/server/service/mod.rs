@@ -47,7 +47,7 @@ pub use job::{Found, Job, JobError, begin, start_if_stopped, stop};
 
 use windrow_config::Config;
 use windrow_core::ids::WallMs;
-use windrow_engine::actors::handle::SupervisorHandle;
+use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::ports::business_store::BusinessStore;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::data_log::DataLog;

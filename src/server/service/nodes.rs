@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{FieldFault, Service, ServiceError};
 use windrow_core::capacity::Capacity;
 use windrow_core::settings::RateLimit;
-use windrow_engine::actors::context::ServingNow;
+use windrow_engine::actors::runtime::context::ServingNow;
 use windrow_engine::ports::hints::Hint;
 use windrow_engine::ports::node_audit::NodeChange;
 use windrow_engine::ports::task_store::Actor;

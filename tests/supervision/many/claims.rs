@@ -8,7 +8,7 @@ use windrow_core::counters::Counters;
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, SessionId, ShardId, TaskId};
 use windrow_core::lifecycle::Status;
 use windrow_core::shards::Told;
-use windrow_engine::actors::context::ServingNow;
+use windrow_engine::actors::runtime::context::ServingNow;
 use windrow_engine::ports::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };

@@ -11,8 +11,8 @@ use super::Service;
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
 use windrow_core::series::{Gauges, Point, Series, Slice, Span};
 use windrow_core::settings::RateLimit;
-use windrow_engine::actors::run_view::RunSample;
-pub use windrow_engine::actors::run_view::RunView;
+use windrow_engine::actors::executor::run_view::RunSample;
+pub use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::ports::clock::Clock;
 
 /// Between two samples.

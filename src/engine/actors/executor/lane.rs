@@ -1,0 +1,399 @@
+//! A lane: the loop that moves items between the core and the handler. All its decisions are the core's.
+//!
+//! One exchange reports what ended and asks for more, for many items at once. A call is polled once before it is
+//! stored, so a handler that is ready at once costs no queue. A lane must run `unconstrained`: under tokio's
+//! cooperative budget 100,000 sleeping calls poll each other to death; it yields by itself.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+
+use crate::actors::executor::lane_reply::{ReplyTime, Reporter, give_back};
+use crate::actors::executor::run_cell::{Ask, Exchanged, RunCell, Superseded};
+use crate::ports::handler::{Call, CallItems, CallRows, Reply};
+use crate::ports::source::{RowChunk, SourceError};
+use windrow_core::execution::{Effects, Reports, Wait};
+use windrow_core::ids::{Generation, Moment, WallMs};
+use windrow_core::pace::STALE_AFTER;
+use windrow_core::run::IndexRun;
+use windrow_core::verdict::{Dispatch, HandlerCommand, Signal};
+
+/// Items asked for at once, at most: the mutex is held for microseconds.
+const CHUNK_MAX: u32 = 1024;
+/// Completions taken in before the next exchange, at most.
+const DRAIN_MAX: usize = 512;
+/// Below this a round is short and the next may be bigger; above the other it must be smaller.
+const ROUND_SHORT: Duration = Duration::from_micros(50);
+const ROUND_LONG: Duration = Duration::from_micros(200);
+/// Rounds between two yields to the other tasks of the thread.
+const ROUNDS_PER_YIELD: u32 = 16;
+/// The wait before rows that can't be read are asked for again.
+pub(crate) const REREAD_AFTER: Duration = Duration::from_secs(1);
+/// While the gate is shut, how often to look whether trust came back.
+const GATE_RECHECK: Duration = Duration::from_millis(50);
+
+/// What a lane tells its executor while it runs.
+#[derive(Debug)]
+pub(crate) enum LaneNote {
+    /// What an exchange asks for.
+    Ask(Ask),
+    /// The rows of a call can't be read; its items went back.
+    RowFault(SourceError),
+}
+
+/// How a lane ended in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneEnd {
+    /// The run is over.
+    Drained,
+    /// Fewer lanes are wanted, and it had nothing out.
+    Retired,
+}
+
+/// What a lane needs.
+pub(crate) struct Lane {
+    pub(crate) cell: Arc<RunCell>,
+    pub(crate) generation: Generation,
+    /// Which one, from 0.
+    pub(crate) no: usize,
+    pub(crate) note: Arc<dyn Fn(LaneNote) + Send + Sync>,
+}
+
+/// A call that is out, and what it was for.
+struct Flight<'a> {
+    items: Option<CallItems>,
+    departed: Moment,
+    call: Out<'a>,
+}
+
+/// A call that is out: almost always the handler's own future, without another box around it.
+enum Out<'a> {
+    Handler(BoxFuture<'a, Reply>),
+    Fetching(BoxFuture<'a, Answer>),
+}
+
+enum Answer {
+    Reply(Reply),
+    NoRows(SourceError),
+}
+
+impl Future for Flight<'_> {
+    type Output = (CallItems, Moment, Answer);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = match &mut self.call {
+            Out::Handler(call) => call.as_mut().poll(cx).map(Answer::Reply),
+            Out::Fetching(call) => call.as_mut().poll(cx),
+        };
+        let Poll::Ready(answer) = polled else { return Poll::Pending };
+        let items = self.items.take().unwrap_or_else(|| CallItems::Many(Vec::new()));
+        Poll::Ready((items, self.departed, answer))
+    }
+}
+
+/// Buffers that are reused from round to round.
+struct Round {
+    reports: Reports,
+    fx: Effects,
+    reporter: Reporter,
+    chunk: u32,
+    last: Moment,
+    rows: Option<Arc<RowChunk>>,
+    rounds: u32,
+}
+
+impl Round {
+    /// Plain success needs no time of day; all else is told with it.
+    #[inline]
+    fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
+        let plain = ReplyTime { departed, ..ReplyTime::default() };
+        let time = if matches!(reply, Reply::AllOk) { plain } else { time(cell, departed) };
+        self.reporter.report(items, reply, time, &mut self.reports);
+    }
+}
+
+/// Now, and how long it is since a call departed.
+#[cold]
+fn time(cell: &RunCell, departed: Moment) -> ReplyTime {
+    let now = cell.clock.now();
+    ReplyTime { departed, wall: WallMs(cell.clock.wall_micros(now) / 1000), took: now.since(departed) }
+}
+
+/// Runs a lane to the end of its run.
+///
+/// # Errors
+/// `Superseded` when its executor is no more.
+pub(crate) async fn run_lane(lane: Lane) -> Result<LaneEnd, Superseded> {
+    let cell: &RunCell = &lane.cell;
+    let mut flight: FuturesUnordered<Flight<'_>> = FuturesUnordered::new();
+    let mut round = Round {
+        reports: Reports::default(),
+        fx: Effects::default(),
+        reporter: Reporter::new(cell.shard, cell.logs.clone()),
+        chunk: 64,
+        last: cell.clock.now(),
+        rows: None,
+        rounds: 0,
+    };
+    loop {
+        if lane.no >= cell.lanes_wanted() && flight.is_empty() && round.reports.is_empty() {
+            return Ok(LaneEnd::Retired);
+        }
+        let exchanged = exchange(&lane, &mut round)?;
+        if !round.fx.dispatch.is_empty() {
+            start(&lane, &mut round, &mut flight, exchanged.moment).await;
+        } else if round.fx.wait == Wait::Ended {
+            return Ok(LaneEnd::Drained);
+        } else if round.reports.is_empty() {
+            park(&lane, &mut round, &mut flight).await?;
+        }
+        drain_ready(&lane, &mut round, &mut flight).await;
+        round.rounds += 1;
+        if round.rounds >= ROUNDS_PER_YIELD {
+            round.rounds = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
+    // Less than a batch would leave only after the linger.
+    let want = round.chunk.max(lane.cell.batch.load(Ordering::Relaxed) as u32);
+    let said = (&mut round.reports, &mut round.reporter.lines);
+    let exchanged = lane.cell.exchange(lane.generation, said, want, &mut round.fx)?;
+    exchanged.ask.into_iter().for_each(|ask| (lane.note)(LaneNote::Ask(ask)));
+    let took = exchanged.moment.since(round.last);
+    round.last = exchanged.moment;
+    if took < ROUND_SHORT {
+        // This lane's share at most: one that takes all there is leaves the others to park and wake.
+        let lanes = u32::try_from(lane.cell.lanes_wanted()).unwrap_or(u32::MAX);
+        let share = (round.fx.concurrency / lanes).clamp(1, CHUNK_MAX);
+        round.chunk = (round.chunk * 2).min(share);
+    } else if took > ROUND_LONG {
+        round.chunk = (round.chunk / 2).max(1);
+    }
+    Ok(exchanged)
+}
+
+/// Starts what was granted. Paced items read the clock one by one: what waited too long behind a slow call goes
+/// back, so that the burst that was promised holds. One poll for the whole grant: a task context for each call would
+/// cost more than the call.
+async fn start<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    flight: &mut FuturesUnordered<Flight<'a>>,
+    granted_at: Moment,
+) {
+    std::future::poll_fn(|cx| {
+        let batch = lane.cell.batch.load(Ordering::Relaxed) as u32;
+        let dispatch = std::mem::take(&mut round.fx.dispatch);
+        let paced = round.fx.paced;
+        let mut departed = granted_at;
+        for call in Calls::new(&dispatch, batch) {
+            if paced {
+                departed = lane.cell.clock.now();
+                if departed.since(granted_at) > STALE_AFTER {
+                    give_back(&call, &mut round.reports);
+                    continue;
+                }
+            }
+            if let Some(out) = start_one(lane, round, call, departed, cx) {
+                // Not `push`: it shares the queue, and then the lane could not change threads.
+                flight.extend([out]);
+            }
+        }
+        // The buffer goes back, so that the next exchange needs no new one.
+        round.fx.dispatch = dispatch;
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// Begins one call; what isn't ready at once is out.
+#[inline]
+fn start_one<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    items: CallItems,
+    departed: Moment,
+    cx: &mut Context<'_>,
+) -> Option<Flight<'a>> {
+    let cell = &lane.cell;
+    let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
+    let call = match rows_of(cell, &items, &mut round.rows) {
+        Some(rows) => {
+            let mut call =
+                cell.handler.process(Call { items: items.clone(), rows, gate_time: departed, timeout });
+            // The first poll happens here: a handler that is ready at once never enters the queue.
+            match call.as_mut().poll(cx) {
+                Poll::Ready(reply) => {
+                    round.take_in(cell, &items, reply, departed);
+                    return None;
+                }
+                Poll::Pending => Out::Handler(call),
+            }
+        }
+        None => Out::Fetching(Box::pin(fetch_and_call(cell, items.clone(), departed, timeout))),
+    };
+    Some(Flight { items: Some(items), departed, call })
+}
+
+/// The data of a call's items, if every block of it is ready.
+#[inline]
+fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
+    let Some(feed) = &cell.rows else { return Some(CallRows::default()) };
+    let mut chunks: Vec<Arc<RowChunk>> = Vec::with_capacity(1);
+    for (index, _) in items.iter() {
+        let holds = |chunk: &Arc<RowChunk>| chunk.first() <= index && index < chunk.end();
+        if chunks.iter().any(holds) {
+            continue;
+        }
+        if !cached.as_ref().is_some_and(holds) {
+            *cached = feed.ready(index);
+        }
+        chunks.push(cached.clone().filter(|chunk| holds(chunk))?);
+    }
+    Some(CallRows { chunks, positions: None })
+}
+
+/// A call whose rows must be read again first: a retry far behind, or a resumed one.
+async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, timeout: Duration) -> Answer {
+    let mut chunks: Vec<Arc<RowChunk>> = Vec::new();
+    if let Some(feed) = &cell.rows {
+        for (index, _) in items.iter() {
+            if chunks.iter().any(|chunk| chunk.first() <= index && index < chunk.end()) {
+                continue;
+            }
+            match feed.fetch(index).await {
+                Ok(chunk) => chunks.push(chunk),
+                Err(error) => return Answer::NoRows(error),
+            }
+        }
+    }
+    let rows = CallRows { chunks, positions: None };
+    Answer::Reply(cell.handler.process(Call { items, rows, gate_time: departed, timeout }).await)
+}
+
+/// Waits for a completion, a wake-up or the time that the core named. The second exchange happens after the wait
+/// was registered: without it a wake-up in between would be lost.
+async fn park<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    flight: &mut FuturesUnordered<Flight<'a>>,
+) -> Result<(), Superseded> {
+    let notified = lane.cell.wake().notified();
+    tokio::pin!(notified);
+    notified.as_mut().enable();
+    let exchanged = exchange(lane, round)?;
+    if !round.fx.dispatch.is_empty() {
+        start(lane, round, flight, exchanged.moment).await;
+        return Ok(());
+    }
+    lane.cell.rows.iter().for_each(|rows| rows.look());
+    let until = match &round.fx.wait {
+        Wait::Now | Wait::Ended => return Ok(()),
+        Wait::Until(moment) => Some(*moment),
+        Wait::Completion => (!exchanged.gate_open).then(|| exchanged.moment.plus(GATE_RECHECK)),
+    };
+    let alarm = async {
+        match until.into_iter().chain(exchanged.ask_at).min() {
+            Some(moment) => lane.cell.clock.sleep_until(moment).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        Some(done) = flight.next(), if !flight.is_empty() => land(lane, round, done),
+        () = &mut notified => {}
+        () = alarm => {}
+    }
+    Ok(())
+}
+
+/// Takes in what is ready without waiting.
+async fn drain_ready<'a>(lane: &'a Lane, round: &mut Round, flight: &mut FuturesUnordered<Flight<'a>>) {
+    if flight.is_empty() {
+        return;
+    }
+    std::future::poll_fn(|cx| {
+        for _ in 0..DRAIN_MAX {
+            match flight.poll_next_unpin(cx) {
+                Poll::Ready(Some(done)) => land(lane, round, done),
+                Poll::Ready(None) | Poll::Pending => break,
+            }
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, Moment, Answer)) {
+    let cell = &lane.cell;
+    let now = cell.clock.now();
+    round.reports.latencies.record(now.since(departed));
+    match answer {
+        Answer::Reply(reply) => round.take_in(cell, &items, reply, departed),
+        Answer::NoRows(error) => {
+            give_back(&items, &mut round.reports);
+            // Or the items would come and go back without a pause for as long as the source can't be read.
+            round.reports.signals.push(Signal::Command(HandlerCommand::PauseFor(REREAD_AFTER)));
+            (lane.note)(LaneNote::RowFault(error));
+        }
+    }
+}
+
+/// Cuts granted runs into calls of at most `batch` items.
+struct Calls<'a> {
+    dispatches: &'a [Dispatch],
+    at: usize,
+    /// What is left of the dispatch at `at`.
+    rest: Option<IndexRun>,
+    batch: u32,
+}
+
+impl<'a> Calls<'a> {
+    fn new(dispatches: &'a [Dispatch], batch: u32) -> Calls<'a> {
+        Calls { dispatches, at: 0, rest: dispatches.first().map(|d| d.run), batch: batch.max(1) }
+    }
+
+    /// The next at most `most` neighbours with one attempt.
+    #[inline]
+    fn piece(&mut self, most: u32) -> Option<Dispatch> {
+        let run = self.rest?;
+        let attempt = self.dispatches[self.at].attempt;
+        let most = std::num::NonZeroU32::new(most)?;
+        let (piece, rest) = run.split(most);
+        self.rest = rest;
+        if rest.is_none() {
+            self.at += 1;
+            self.rest = self.dispatches.get(self.at).map(|d| d.run);
+        }
+        Some(Dispatch { run: piece, attempt })
+    }
+}
+
+impl Iterator for Calls<'_> {
+    type Item = CallItems;
+
+    #[inline]
+    fn next(&mut self) -> Option<CallItems> {
+        let first = self.piece(self.batch)?;
+        if first.run.len() == self.batch || self.rest.is_none() {
+            return Some(CallItems::One(first));
+        }
+        let mut pieces = vec![first];
+        let mut count = first.run.len();
+        while count < self.batch {
+            let Some(piece) = self.piece(self.batch - count) else { break };
+            count += piece.run.len();
+            pieces.push(piece);
+        }
+        Some(CallItems::Many(pieces))
+    }
+}

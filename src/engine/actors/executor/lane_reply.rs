@@ -1,0 +1,154 @@
+//! Turns what a call came to into reports for the core: one table for all handlers.
+
+use std::time::Duration;
+
+use crate::actors::executor::run_cell::LogSink;
+use crate::ports::data_log::{DataLogLine, LogOrigin};
+use crate::ports::handler::{CallFailure, CallItems, ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
+use windrow_core::execution::Reports;
+use windrow_core::ids::{ItemCount, ItemIndex, Moment, ShardId, WallMs};
+use windrow_core::run::IndexRun;
+use windrow_core::verdict::{
+    Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
+};
+
+/// When a call departed, when its reply came, and how long it took. Plain success needs the first only.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReplyTime {
+    pub(crate) departed: Moment,
+    pub(crate) wall: WallMs,
+    pub(crate) took: Duration,
+}
+
+/// Puts replies into words for the core.
+pub(crate) struct Reporter {
+    shard: ShardId,
+    logs: LogSink,
+    /// Lines of replies: they go in with the reports.
+    pub(crate) lines: Vec<DataLogLine>,
+}
+
+impl Reporter {
+    pub(crate) fn new(shard: ShardId, logs: LogSink) -> Reporter {
+        Reporter { shard, logs, lines: Vec::new() }
+    }
+
+    /// Adds what a call came to.
+    #[inline]
+    pub(crate) fn report(&mut self, items: &CallItems, reply: Reply, at: ReplyTime, reports: &mut Reports) {
+        match reply {
+            Reply::AllOk => {
+                reports.answered.add(at.departed);
+                for dispatch in items.dispatches() {
+                    reports.settle(Settled {
+                        run: dispatch.run,
+                        attempt: dispatch.attempt,
+                        outcome: Outcome::Succeeded,
+                    });
+                }
+            }
+            Reply::Items(replies) => self.items(items, *replies, at, reports),
+            Reply::Failed(failure) => self.failed(items, *failure, at, reports),
+        }
+    }
+
+    fn items(&mut self, items: &CallItems, replies: ItemReplies, at: ReplyTime, reports: &mut Reports) {
+        reports.answered.add(at.departed);
+        let ItemReplies { verdicts, commands, logs } = replies;
+        debug_assert_eq!(verdicts.len(), items.len(), "a handler owes one verdict per item");
+        for ((index, attempt), (answered, verdict)) in items.iter().zip(verdicts) {
+            debug_assert_eq!(index, answered, "verdicts come in the call's order");
+            let (class, failure, wish) = match verdict {
+                ItemVerdict::Settled(outcome) => {
+                    reports.settle(Settled { run: IndexRun::one(index), attempt, outcome });
+                    continue;
+                }
+                ItemVerdict::Unclear(failure) => {
+                    (FailureClass::Unclear, failure, Wish::Retry { after: None })
+                }
+                ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish),
+            };
+            let (departed, took) = (at.departed, at.took);
+            reports.failed.push(Failed { index, attempt, failure, wish, class, departed, took });
+        }
+        let highest = items.iter().map(|(index, _)| index).max();
+        for command in commands {
+            reports.signals.push(Signal::Command(with_total(command, highest)));
+        }
+        let (shard, at) = (self.shard, at.wall);
+        let own = |line| DataLogLine { shard, at, origin: LogOrigin::Business, code: None, line };
+        self.lines.extend(logs.into_iter().map(own));
+    }
+
+    fn failed(&mut self, items: &CallItems, failure: CallFailure, at: ReplyTime, reports: &mut Reports) {
+        let again = |after| Wish::Retry { after };
+        match failure {
+            CallFailure::Failed { class, failure, after } => {
+                // A time that the handler names with "not now" is a wish for all.
+                if let (FailureClass::Unavailable, Some(_)) = (class, after) {
+                    reports.signals.push(Signal::BackPressure { after });
+                }
+                charge(items, (class, failure), again(after), at, reports);
+            }
+            CallFailure::Abandoned(failure) => {
+                charge(items, (FailureClass::Answered, failure), Wish::Abandon, at, reports);
+            }
+            CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => {
+                charge(items, (FailureClass::Rejected, failure), again(None), at, reports);
+            }
+            CallFailure::Gone(failure) => {
+                give_back(items, reports);
+                reports.signals.push(Signal::Gone(failure));
+            }
+            CallFailure::BackPressure { after, failure } => {
+                reports.refused.extend_from_slice(items.dispatches());
+                reports.signals.push(Signal::BackPressure { after });
+                let message = format!("{}: {}", failure.code, failure.message);
+                let line = LogLine { index: None, level: LogLevel::Warn, message, extra: None };
+                self.log("BACK_PRESSURE", line, at.wall);
+            }
+            CallFailure::Fenced => {
+                give_back(items, reports);
+                reports.signals.push(Signal::Fenced);
+            }
+            CallFailure::NotSent => give_back(items, reports),
+        }
+    }
+
+    fn log(&self, code: &str, line: LogLine, at: WallMs) {
+        let code = Some(code.to_owned());
+        (self.logs)(DataLogLine { shard: self.shard, at, origin: LogOrigin::System, code, line });
+    }
+}
+
+/// `finish` without a total means: nothing beyond the highest index of this call.
+fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCommand {
+    match command {
+        HandlerCommand::Finish { total: None } => {
+            HandlerCommand::Finish { total: highest.map(|index| ItemCount(index.0 + 1)) }
+        }
+        command => command,
+    }
+}
+
+/// A call that failed as a whole: evidence once, a failed attempt for each of its items.
+fn charge(
+    items: &CallItems,
+    (class, failure): (FailureClass, Failure),
+    wish: Wish,
+    at: ReplyTime,
+    reports: &mut Reports,
+) {
+    let ReplyTime { departed, took, .. } = at;
+    for (index, attempt) in items.iter() {
+        reports.failed.push(Failed { index, attempt, failure: failure.clone(), wish, class, departed, took });
+    }
+    let Some((index, _)) = items.iter().next() else { return };
+    let before = std::mem::take(&mut reports.answered);
+    let after = if let Wish::Retry { after } = wish { after } else { None };
+    reports.calls.push(FailedCall { before, class, index, departed, failure, after });
+}
+
+pub(crate) fn give_back(items: &CallItems, reports: &mut Reports) {
+    reports.returned.extend_from_slice(items.dispatches());
+}

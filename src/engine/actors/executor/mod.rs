@@ -1,0 +1,382 @@
+//! Owns the lanes of one run: starts them, hears when they end, asks the core for checkpoints, passes commands on.
+//!
+//! It never sees an item. It ends by failing (a lane panicked) or by reporting the run's last draft; its parent
+//! restarts it on the same `RunCell`, after the old lanes are gone.
+
+pub mod lane;
+pub mod lane_reply;
+pub mod reply_lines;
+pub mod row_feed;
+pub mod run_cell;
+pub mod run_directory;
+pub mod run_view;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+
+use crate::actors::executor::lane::{Lane, LaneEnd, LaneNote, REREAD_AFTER, run_lane};
+use crate::actors::executor::reply_lines::Drafted;
+use crate::actors::executor::run_cell::{Ask, CoreBroken, RunCell, Superseded};
+use crate::actors::runtime::tree::{Activity, Address, Leaf};
+use crate::ports::ErrorClass;
+use crate::ports::source::SourceError;
+use windrow_core::execution::{Command, Effects, Event, RunEnd};
+use windrow_core::handler_journal::Journal;
+use windrow_core::ids::Generation;
+use windrow_core::lifecycle::StopReason;
+
+/// The first checkpoint comes soon, so that a run that is killed early has progressed; then ever later.
+const FIRST_TICK: Duration = Duration::from_millis(50);
+/// While there is nothing to save, only every so many intervals it is looked: thousands of runs may have a call every
+/// ten seconds.
+const QUIET_INTERVALS: u32 = 10;
+
+/// What it hears.
+pub(crate) enum Msg {
+    /// Time for a checkpoint; only the newest series of ticks counts.
+    Tick(u64),
+    CheckpointDue,
+    /// There is something to save again.
+    Stirred,
+    Stored(u64),
+    /// Of this generation, the lane of this number.
+    LaneEnded(Generation, usize, Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>),
+    /// The settings were changed: so often a checkpoint, so many lanes.
+    Paced(Duration, usize),
+    /// Reading ahead ended with a block that can't be read.
+    SourceFault(SourceError),
+    /// The rows of one call can't be read.
+    RowFault(SourceError),
+    Reread,
+    Slots(Option<u32>),
+    /// Abort the calls in flight; the run ends as the core was commanded.
+    Abort,
+}
+
+/// Where drafts go.
+pub(crate) type DraftSink = Arc<dyn Fn(Drafted) + Send + Sync>;
+/// Who hears that the handler has seen a newer run.
+pub(crate) type StaleSink = Arc<dyn Fn() + Send + Sync>;
+
+pub(crate) struct Arguments {
+    pub(crate) cell: Arc<RunCell>,
+    pub(crate) leaf: Leaf,
+    pub(crate) work: Handle,
+    pub(crate) lanes: usize,
+    pub(crate) interval: Duration,
+    pub(crate) drafts: DraftSink,
+    pub(crate) on_stale: StaleSink,
+}
+
+pub(crate) struct State {
+    arguments: Arguments,
+    leaf: Leaf,
+    me: Address<Msg>,
+    generation: Generation,
+    tasks: Vec<AbortHandle>,
+    lanes_open: BTreeSet<usize>,
+    /// The series of ticks that counts.
+    ticks: u64,
+    wait: Duration,
+    /// What the log was told of the handler.
+    journal: Journal,
+    fx: Effects,
+    ended: bool,
+}
+
+pub(crate) struct WindowExecutor;
+
+impl Actor for WindowExecutor {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = Arguments;
+
+    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
+        let leaf = arguments.leaf.clone();
+        let me = Address::new(me, leaf.clone());
+        let mut fx = Effects::default();
+        let generation = arguments.cell.begin_generation(&mut fx).map_err(broken)?;
+        // Before a lane asks for the first time: a handler whose workers are still starting has no slots.
+        let slots = *arguments.cell.handler.slots().borrow();
+        arguments.cell.tell(Event::HandlerSlots(slots), &mut fx).map_err(broken)?;
+        let mut state = State {
+            arguments,
+            leaf,
+            me,
+            generation,
+            tasks: Vec::new(),
+            lanes_open: BTreeSet::new(),
+            ticks: 0,
+            wait: FIRST_TICK,
+            journal: Journal::default(),
+            fx,
+            ended: false,
+        };
+        state.start_lanes();
+        state.watch_slots();
+        state.read_ahead();
+        state.me.tell_after(state.wait, Msg::Tick(state.ticks));
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Tick(series) if series == state.ticks => state.on_tick(),
+            Msg::Tick(_) => Ok(()),
+            Msg::CheckpointDue => {
+                state.tick_after(state.wait);
+                state.draft()
+            }
+            Msg::Stirred => {
+                state.tick_after(state.wait);
+                Ok(())
+            }
+            Msg::Stored(no) => state.on_stored(no),
+            Msg::LaneEnded(generation, no, end) => state.on_lane_ended(generation, no, end),
+            Msg::Paced(interval, lanes) => {
+                state.on_paced(interval, lanes);
+                Ok(())
+            }
+            Msg::SourceFault(error) => {
+                if error.class() == ErrorClass::Transient {
+                    state.me.tell_after(REREAD_AFTER, Msg::Reread);
+                }
+                state.on_source_fault(error)
+            }
+            Msg::RowFault(error) => state.on_source_fault(error),
+            Msg::Reread => {
+                state.read_ahead();
+                Ok(())
+            }
+            Msg::Slots(slots) => state.tell(Event::HandlerSlots(slots)),
+            Msg::Abort => state.on_abort(),
+        }
+        .map_err(broken)
+    }
+
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+fn broken(_: CoreBroken) -> ActorProcessingErr {
+    ActorProcessingErr::from("the core broke inside a step")
+}
+
+impl State {
+    /// Starts the lanes that are missing.
+    fn start_lanes(&mut self) {
+        let wanted = self.arguments.lanes.max(1);
+        self.arguments.cell.want_lanes(wanted);
+        for no in 0..wanted {
+            if !self.lanes_open.contains(&no) {
+                self.start_lane(no);
+            }
+        }
+    }
+
+    fn start_lane(&mut self, no: usize) {
+        let me = self.me.clone();
+        let note = Arc::new(move |note: LaneNote| {
+            me.tell(match note {
+                LaneNote::Ask(Ask::Checkpoint) => Msg::CheckpointDue,
+                LaneNote::Ask(Ask::Tick) => Msg::Stirred,
+                LaneNote::RowFault(error) => Msg::RowFault(error),
+            });
+        });
+        let cell = self.arguments.cell.clone();
+        let guard = cell.count_lane();
+        let lane = Lane { cell, generation: self.generation, no, note };
+        let running = self.arguments.work.spawn(async move {
+            let _counted = guard;
+            tokio::task::unconstrained(run_lane(lane)).await
+        });
+        self.tasks.retain(|task| !task.is_finished());
+        self.tasks.push(running.abort_handle());
+        self.lanes_open.insert(no);
+        let (me, generation) = (self.me.clone(), self.generation);
+        tokio::spawn(async move {
+            me.tell(Msg::LaneEnded(generation, no, running.await));
+        });
+    }
+
+    /// The next checkpoint comes after the new interval at the latest, however long the old one was.
+    fn on_paced(&mut self, interval: Duration, lanes: usize) {
+        if self.ended {
+            return;
+        }
+        if interval != self.arguments.interval {
+            self.arguments.interval = interval;
+            self.wait = self.wait.min(interval);
+            self.tick_after(self.wait);
+        }
+        if lanes != self.arguments.lanes {
+            self.arguments.lanes = lanes;
+            self.start_lanes();
+        }
+    }
+
+    /// Follows the handler's slots; those at the start are known before the first exchange.
+    fn watch_slots(&mut self) {
+        let mut slots = self.arguments.cell.handler.slots();
+        let me = self.me.clone();
+        let watching = tokio::spawn(async move {
+            loop {
+                let now = *slots.borrow_and_update();
+                if !me.tell(Msg::Slots(now)) || slots.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+        self.tasks.push(watching.abort_handle());
+    }
+
+    fn read_ahead(&mut self) {
+        let Some(feed) = self.arguments.cell.rows.clone() else { return };
+        let (cell, me) = (self.arguments.cell.clone(), self.me.clone());
+        let reading = self.arguments.work.spawn(self.me.guard(async move {
+            let mut fx = Effects::default();
+            let places = || cell.peek(|execution| (execution.low_water(), execution.cursor()));
+            let on_ready = |upto| {
+                if cell.tell(Event::SourceReady(upto), &mut fx).is_err() {
+                    tracing::error!(shard = %cell.shard, "rows were read for a run whose core broke");
+                }
+            };
+            if let Err(error) = feed.read_ahead(places, on_ready).await {
+                me.tell(Msg::SourceFault(error));
+            }
+        }));
+        self.tasks.push(reading.abort_handle());
+    }
+
+    fn tell(&mut self, event: Event<'_>) -> Result<(), CoreBroken> {
+        self.arguments.cell.tell(event, &mut self.fx)
+    }
+
+    fn on_tick(&mut self) -> Result<(), CoreBroken> {
+        self.wait = (self.wait * 2).min(self.arguments.interval);
+        let progress = self.arguments.cell.progress();
+        let draining = self.arguments.cell.peek(|execution| execution.ending().is_some());
+        let activity = if draining { Activity::Draining } else { Activity::Ok };
+        let text = format!(
+            "in flight {}/{}  low water {}",
+            progress.counters.in_flight, progress.concurrency, progress.low_water.0
+        );
+        self.leaf.say(activity, text);
+        self.arguments.cell.tell_of_handler(&mut self.journal);
+        self.draft()?;
+        let is_quiet = !self.ended && self.arguments.cell.fall_quiet();
+        self.tick_after(if is_quiet { self.arguments.interval * QUIET_INTERVALS } else { self.wait });
+        Ok(())
+    }
+
+    /// The next tick comes after this time; one that was to come before no longer counts.
+    fn tick_after(&mut self, wait: Duration) {
+        self.ticks += 1;
+        self.me.tell_after(wait, Msg::Tick(self.ticks));
+    }
+
+    fn draft(&mut self) -> Result<(), CoreBroken> {
+        let drafted = self.arguments.cell.draft(&mut self.fx)?;
+        if self.arguments.cell.violations() > 0 {
+            // What the core says is no longer to be believed: nothing of it is saved, the run is restored.
+            return Err(CoreBroken);
+        }
+        if self.arguments.cell.peek(|execution| execution.ending() == Some(&RunEnd::Fenced)) {
+            // It has no last draft, so nobody would hear of its end.
+            (self.arguments.on_stale)();
+            return Ok(());
+        }
+        if let Some(drafted) = drafted {
+            self.ended |= drafted.draft.end.is_some();
+            if self.ended {
+                self.arguments.cell.tell_of_handler(&mut self.journal);
+            }
+            (self.arguments.drafts)(drafted);
+        }
+        Ok(())
+    }
+
+    /// The last draft may have had to wait for the one before it.
+    fn on_stored(&mut self, no: u64) -> Result<(), CoreBroken> {
+        self.tell(Event::CheckpointStored(no))?;
+        if self.lanes_open.is_empty() && !self.ended { self.draft() } else { Ok(()) }
+    }
+
+    fn on_lane_ended(
+        &mut self,
+        generation: Generation,
+        no: usize,
+        end: Result<Result<LaneEnd, Superseded>, tokio::task::JoinError>,
+    ) -> Result<(), CoreBroken> {
+        if generation != self.generation {
+            return Ok(());
+        }
+        self.lanes_open.remove(&no);
+        match end {
+            Ok(Ok(LaneEnd::Drained)) if self.lanes_open.is_empty() => self.draft(),
+            Ok(Ok(LaneEnd::Drained)) => Ok(()),
+            Ok(Ok(LaneEnd::Retired)) => self.on_lane_retired(no),
+            // Its core was poisoned, or it panicked: this executor is over, its parent decides.
+            Ok(Err(Superseded)) => Err(CoreBroken),
+            Err(error) => {
+                tracing::error!(actor = self.leaf.path(), %error, "lane panicked");
+                Err(CoreBroken)
+            }
+        }
+    }
+
+    /// More lanes may be wanted again by now; and the others may have drained before.
+    fn on_lane_retired(&mut self, no: usize) -> Result<(), CoreBroken> {
+        if no < self.arguments.lanes {
+            self.start_lane(no);
+            return Ok(());
+        }
+        if self.lanes_open.is_empty() { self.draft() } else { Ok(()) }
+    }
+
+    fn on_source_fault(&mut self, error: SourceError) -> Result<(), CoreBroken> {
+        match error {
+            SourceError::Unreadable(text) => {
+                tracing::warn!(actor = self.leaf.path(), text, "source unreadable; trying again");
+                Ok(())
+            }
+            SourceError::Changed(text) | SourceError::BadRow(text) => {
+                let end = RunEnd::Stopped { reason: StopReason::SourceChanged, text };
+                self.tell(Event::Command(Command::Stop(end)))
+            }
+        }
+    }
+
+    /// The calls are dropped; the core hears that their lanes are lost, and that ends a stopping run.
+    fn on_abort(&mut self) -> Result<(), CoreBroken> {
+        if self.ended {
+            return Ok(());
+        }
+        self.tasks.drain(..).for_each(|task| task.abort());
+        self.generation = self.arguments.cell.begin_generation(&mut self.fx)?;
+        self.lanes_open.clear();
+        self.draft()
+    }
+}
+
+impl Drop for State {
+    /// Also when the actor is killed: its lanes get no grant and report nothing from here on.
+    fn drop(&mut self) {
+        self.arguments.cell.silence();
+        self.tasks.iter().for_each(AbortHandle::abort);
+        self.leaf.leave();
+    }
+}

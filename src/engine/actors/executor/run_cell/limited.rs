@@ -1,0 +1,128 @@
+//! The exchange of a run that shares limits with others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+
+use super::{Exchanged, Guarded, RunCell, Superseded};
+use crate::actors::membership::pots::{LimitSeat, Pots};
+use crate::actors::membership::session::Life;
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLogLine;
+use crate::ports::provision::LimitOf;
+use windrow_core::execution::{Effects, Event, Now, Reports};
+use windrow_core::ids::{Generation, Moment};
+use windrow_core::limit::joint::Joint;
+use windrow_core::limit::key::JOINED_MAX;
+use windrow_core::limit::pot::Used;
+use windrow_core::settings::RateLimit;
+
+/// What held a run back last, where nothing did yet.
+const NOBODY: usize = usize::MAX;
+
+/// A run's places under its limits. All runs visit theirs in the order of the limits' keys, and hold the mutex of one pot
+/// at a time.
+pub(crate) struct LimitSeats {
+    seats: Vec<LimitSeat>,
+    /// The place in `seats` of the limit that held the run back last, or [`NOBODY`].
+    held_by: AtomicUsize,
+}
+
+impl LimitSeats {
+    /// Takes a place under each of the limits.
+    pub(crate) fn join(
+        pots: &Pots,
+        (life, limits): (&Life, &[LimitOf]),
+        settings: (RateLimit, u32),
+        clock: &Arc<dyn Clock>,
+        wake: &Arc<Notify>,
+    ) -> LimitSeats {
+        assert!(limits.len() <= JOINED_MAX, "a run is under {} limits", limits.len());
+        let join = |limit: &LimitOf| pots.join((life, limit), settings, clock, wake.clone());
+        let mut seats: Vec<LimitSeat> = limits.iter().map(join).collect();
+        seats.sort_by(|one, other| one.key().cmp(other.key()));
+        LimitSeats { seats, held_by: AtomicUsize::new(NOBODY) }
+    }
+
+    /// Whether any of them limits anything now.
+    #[inline]
+    pub(super) fn is_limited(&self) -> bool {
+        self.seats.iter().any(LimitSeat::is_limited)
+    }
+
+    /// The run's settings were changed.
+    pub(crate) fn tune(&self, rate: RateLimit, batch: u32) {
+        self.seats.iter().for_each(|seat| seat.tune(rate, batch));
+    }
+
+    /// The key of the limit that held the run back last.
+    pub(crate) fn held_by(&self) -> Option<&str> {
+        self.seats.get(self.held_by.load(Ordering::Relaxed)).map(LimitSeat::key)
+    }
+
+    /// Takes up to so many items from each limit; to be settled.
+    fn reserve(&self, want: u32, now: Moment) -> Joint<JOINED_MAX> {
+        let mut joint = Joint::new(want);
+        for (at, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.is_limited()) {
+            joint.take(at, seat.reserve(joint.asks(), now));
+        }
+        joint
+    }
+
+    /// Says to each what became of them.
+    fn settle(&self, joint: &Joint<JOINED_MAX>, used: Used, now: Moment) {
+        if let Some(at) = joint.cut_by().filter(|_| used.wants_more) {
+            self.held_by.store(at, Ordering::Relaxed);
+        }
+        for (at, seat) in self.seats.iter().enumerate() {
+            if let Some((reserved, used)) = joint.settled(at, used) {
+                seat.settle(reserved, used, now);
+            }
+        }
+    }
+}
+
+impl RunCell {
+    /// The same under shared limits: first so many items are reserved as all of them give, then the core is asked for no
+    /// more than those, and what it didn't use goes back.
+    pub(super) fn exchange_limited(
+        &self,
+        (generation, gate_open): (Generation, bool),
+        (reports, lines): (&mut Reports, &mut Vec<DataLogLine>),
+        want: u32,
+        now: Now,
+        fx: &mut Effects,
+    ) -> Result<Exchanged, Superseded> {
+        let limits = &self.limits;
+        let joint = limits.reserve(want, now.moment);
+        let Ok(mut core) = self.core.lock() else {
+            limits.settle(&joint, Used::default(), now.moment);
+            return Err(Superseded);
+        };
+        if core.generation != generation {
+            let in_flight = core.execution.in_flight();
+            limits.settle(&joint, Used { in_flight, ..Used::default() }, now.moment);
+            return Err(Superseded);
+        }
+        let is_held = joint.cut_by().is_some();
+        if core.is_held != is_held {
+            core.hold(is_held, now, fx);
+        }
+        core.execution.step(Event::Exchange { reports, want: joint.items() }, now, fx);
+        let left = fx.dispatch.iter().map(|dispatch| dispatch.run.len()).sum();
+        let used = Used { left, wants_more: fx.held_by_limit, in_flight: core.execution.in_flight() };
+        // Under the core's lock: the last one to say what is in flight knows best.
+        limits.settle(&joint, used, now.moment);
+        fx.paced |= left > 0;
+        let ask_at = joint.ask_at().filter(|_| fx.held_by_limit);
+        Ok(Exchanged { ask_at, ..self.exchanged(core, lines, (now, gate_open), fx) })
+    }
+}
+
+impl Guarded {
+    pub(super) fn hold(&mut self, is_held: bool, now: Now, fx: &mut Effects) {
+        self.is_held = is_held;
+        self.execution.step(Event::Held(is_held), now, fx);
+    }
+}

@@ -1,0 +1,384 @@
+//! What the lanes of one run share with their executor and launcher: the core behind a mutex, and what it drives.
+//!
+//! A lane locks the core once per exchange, never across an await. The generation is compared under that lock: a
+//! lane of an executor that died gets no grant and its reports are dropped.
+
+mod limited;
+mod parts;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+pub(crate) use limited::LimitSeats;
+pub(crate) use parts::{CellParts, Refused, RunAbout};
+
+use crate::actors::executor::reply_lines::{Drafted, ReplyLines};
+use crate::actors::executor::row_feed::RowFeed;
+use crate::ports::clock::Clock;
+use crate::ports::data_log::DataLogLine;
+use crate::ports::gate::Gate;
+use crate::ports::handler::Handler;
+use windrow_core::counters::Counters;
+use windrow_core::execution::{Effects, Event, Execution, Now, Progress, Reports};
+use windrow_core::handler_journal::Journal;
+use windrow_core::ids::{Generation, Moment, ShardId, WallMs};
+use windrow_core::settings::RateLimit;
+
+/// A lane belongs to an executor that is no more; it must end without reporting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superseded;
+
+/// The core panicked inside a step: its state can't be trusted, the run must be restored from the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CoreBroken;
+
+/// Where lanes put log lines of the system; full means that lines are dropped and counted.
+pub(crate) type LogSink = Arc<dyn Fn(DataLogLine) + Send + Sync>;
+
+struct Guarded {
+    execution: Execution,
+    lines: ReplyLines,
+    generation: Generation,
+    /// The core was told that a shared limit keeps it from having all that it asked for.
+    is_held: bool,
+}
+
+impl Guarded {
+    /// Whether a checkpoint would hold nothing, and none is on its way.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.execution.is_quiet() && self.lines.is_empty()
+    }
+}
+
+/// See the module.
+pub(crate) struct RunCell {
+    pub(crate) shard: ShardId,
+    pub(crate) about: RunAbout,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) rows: Option<Arc<RowFeed>>,
+    pub(crate) logs: LogSink,
+    /// Unit: nanoseconds; changes live.
+    pub(crate) timeout_ns: AtomicU64,
+    /// Items of one call; changes live.
+    pub(crate) batch: AtomicUsize,
+    /// Lanes that there should be: those of higher numbers retire. At least one.
+    lanes_wanted: AtomicUsize,
+    core: Mutex<Guarded>,
+    wake: Arc<Notify>,
+    /// Its places under limits that it shares with other runs.
+    limits: LimitSeats,
+    lanes: AtomicUsize,
+    lanes_gone: Notify,
+    checkpoint_asked: AtomicBool,
+    /// The executor has nothing to save and looks rarely: it wants to hear of the next change.
+    quiet: AtomicBool,
+    violations: AtomicU64,
+    /// What the store said when the run began.
+    pub(crate) began: Counters,
+    /// When it began.
+    pub(crate) began_at: Moment,
+    /// When progress was last saved. Unit: nanoseconds of the clock.
+    saved_at: AtomicU64,
+    /// Its part of the rate is larger than what its node has room for.
+    held_back: Mutex<Option<Refused>>,
+}
+
+impl RunCell {
+    pub(crate) fn new(parts: CellParts) -> RunCell {
+        let now = parts.clock.now();
+        let at = Now { moment: now, wall: WallMs(parts.clock.wall_micros(now) / 1000) };
+        RunCell {
+            began: parts.execution.progress(at).counters,
+            began_at: now,
+            saved_at: AtomicU64::new(now.0),
+            held_back: Mutex::new(None),
+            shard: parts.shard,
+            about: parts.about,
+            gate: parts.gate,
+            handler: parts.handler,
+            clock: parts.clock,
+            rows: parts.rows,
+            logs: parts.logs,
+            timeout_ns: AtomicU64::new(u64::try_from(parts.timeout.as_nanos()).unwrap_or(u64::MAX)),
+            batch: AtomicUsize::new(parts.batch as usize),
+            lanes_wanted: AtomicUsize::new(1),
+            core: Mutex::new(Guarded {
+                execution: parts.execution,
+                lines: parts.lines,
+                generation: Generation(0),
+                is_held: false,
+            }),
+            wake: parts.wake,
+            limits: parts.limits,
+            lanes: AtomicUsize::new(0),
+            lanes_gone: Notify::new(),
+            checkpoint_asked: AtomicBool::new(false),
+            quiet: AtomicBool::new(false),
+            violations: AtomicU64::new(0),
+        }
+    }
+
+    /// The node has no room for this part of the rate: `rate` is what holds instead.
+    pub(crate) fn hold_back(&self, rate: RateLimit, wanted: RateLimit, why: String) {
+        let mut held_back = self.held_back.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = held_back.as_ref().map_or_else(|| self.clock.now(), |refused| refused.since);
+        *held_back = Some(Refused { rate, wanted, why, since });
+    }
+
+    /// It has what it should have.
+    pub(crate) fn let_grow(&self) {
+        *self.held_back.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// See [`RunCell::hold_back`].
+    pub(crate) fn held_back(&self) -> Option<Refused> {
+        self.held_back.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The time, both ways.
+    pub(crate) fn now(&self) -> Now {
+        self.at(self.clock.now())
+    }
+
+    fn at(&self, moment: Moment) -> Now {
+        Now { moment, wall: WallMs(self.clock.wall_micros(moment) / 1000) }
+    }
+
+    /// Reports what came back, with the log lines that came with it, and asks for up to `want` items. Says whether a
+    /// checkpoint should be asked for now.
+    pub(crate) fn exchange(
+        &self,
+        generation: Generation,
+        (reports, lines): (&mut Reports, &mut Vec<DataLogLine>),
+        want: u32,
+        fx: &mut Effects,
+    ) -> Result<Exchanged, Superseded> {
+        fx.clear();
+        let now = self.at(self.clock.now());
+        let gate_open = self.gate.is_open(now.moment);
+        let want = if gate_open { want } else { 0 };
+        if self.limits.is_limited() {
+            return self.exchange_limited((generation, gate_open), (reports, lines), want, now, fx);
+        }
+        let mut core = self.core.lock().map_err(|_| Superseded)?;
+        if core.generation != generation {
+            return Err(Superseded);
+        }
+        if core.is_held {
+            core.hold(false, now, fx);
+        }
+        core.execution.step(Event::Exchange { reports, want }, now, fx);
+        Ok(self.exchanged(core, lines, (now, gate_open), fx))
+    }
+
+    fn exchanged(
+        &self,
+        mut core: MutexGuard<'_, Guarded>,
+        lines: &mut Vec<DataLogLine>,
+        (now, gate_open): (Now, bool),
+        fx: &mut Effects,
+    ) -> Exchanged {
+        if !lines.is_empty() {
+            core.lines.take_in(lines);
+            fx.checkpoint_due |= core.lines.is_checkpoint_due();
+        }
+        let stirs = self.quiet.load(Ordering::Relaxed) && !core.is_quiet();
+        drop(core);
+        if !fx.violations.is_empty() {
+            self.on_violations(fx);
+        }
+        if fx.wake_lanes {
+            self.wake.notify_waiters();
+        }
+        let is_due = fx.checkpoint_due && !self.checkpoint_asked.swap(true, Ordering::AcqRel);
+        let stirs = stirs && self.quiet.swap(false, Ordering::AcqRel);
+        let ask = if is_due { Some(Ask::Checkpoint) } else { stirs.then_some(Ask::Tick) };
+        Exchanged { moment: now.moment, gate_open, ask, ask_at: None }
+    }
+
+    /// The limits that it shares with other runs.
+    pub(crate) fn limits(&self) -> &LimitSeats {
+        &self.limits
+    }
+
+    /// One event from outside the lanes; wakes them, since it may change what they may do.
+    pub(crate) fn tell(&self, event: Event<'_>, fx: &mut Effects) -> Result<(), CoreBroken> {
+        fx.clear();
+        let now = self.now();
+        self.core.lock().map_err(|_| CoreBroken)?.execution.step(event, now, fx);
+        self.on_violations(fx);
+        self.wake.notify_waiters();
+        Ok(())
+    }
+
+    /// A draft, if there is something to save: the reports that came in, and the log lines that came with them.
+    pub(crate) fn draft(&self, fx: &mut Effects) -> Result<Option<Drafted>, CoreBroken> {
+        fx.clear();
+        self.checkpoint_asked.store(false, Ordering::Release);
+        let now = self.now();
+        let mut core = self.core.lock().map_err(|_| CoreBroken)?;
+        core.execution.step(Event::DraftCheckpoint, now, fx);
+        let drafted = fx.checkpoint.take().map(|draft| {
+            let lines = core.lines.take_for(draft.no);
+            Drafted { draft, lines }
+        });
+        drop(core);
+        self.on_violations(fx);
+        // A draft gives room only by what it takes away.
+        if drafted.is_some() {
+            self.wake.notify_waiters();
+        }
+        Ok(drafted)
+    }
+
+    /// Whether there is nothing to save. From then on, an exchange that changes that says so, once.
+    pub(crate) fn fall_quiet(&self) -> bool {
+        let core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_quiet = core.is_quiet();
+        self.quiet.store(is_quiet, Ordering::Relaxed);
+        is_quiet
+    }
+
+    /// Silences every lane of earlier generations and tells the core that they are lost.
+    pub(crate) fn begin_generation(&self, fx: &mut Effects) -> Result<Generation, CoreBroken> {
+        fx.clear();
+        let now = self.now();
+        let mut core = self.core.lock().map_err(|_| CoreBroken)?;
+        core.generation = Generation(core.generation.0 + 1);
+        let generation = core.generation;
+        core.execution.step(Event::LanesLost, now, fx);
+        drop(core);
+        self.on_violations(fx);
+        Ok(generation)
+    }
+
+    /// Silences every lane without starting new ones.
+    pub(crate) fn silence(&self) {
+        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        core.generation = Generation(core.generation.0 + 1);
+        drop(core);
+        self.wake.notify_waiters();
+    }
+
+    /// The picture now; after a panic inside the core still the last one, for people only.
+    pub(crate) fn progress(&self) -> Progress {
+        let now = self.now();
+        self.peek(|execution| execution.progress(now))
+    }
+
+    /// Writes into the data log what is new of the handler.
+    pub(crate) fn tell_of_handler(&self, journal: &mut Journal) {
+        let now = self.now();
+        let look =
+            |execution: &Execution| journal.look(&execution.handler(now), execution.errors(), now.wall);
+        for entry in self.peek(look) {
+            (self.logs)(DataLogLine::of_handler(self.shard, now.wall, entry));
+        }
+    }
+
+    /// Progress was saved, up to the draft of this number.
+    pub(crate) fn on_saved(&self, draft_no: u64) {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner).lines.on_stored(draft_no);
+        self.saved_at.store(self.clock.now().0, Ordering::Relaxed);
+    }
+
+    /// Since when progress has not been saved.
+    pub(crate) fn saved_at(&self) -> Moment {
+        Moment(self.saved_at.load(Ordering::Relaxed))
+    }
+
+    /// Looks at the core.
+    pub(crate) fn peek<T>(&self, look: impl FnOnce(&Execution) -> T) -> T {
+        let core: MutexGuard<'_, Guarded> = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        look(&core.execution)
+    }
+
+    /// How many lanes there should be.
+    #[inline]
+    pub(crate) fn lanes_wanted(&self) -> usize {
+        self.lanes_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Changes how many lanes there should be; those above it retire once they have nothing out.
+    pub(crate) fn want_lanes(&self, lanes: usize) {
+        self.lanes_wanted.store(lanes.max(1), Ordering::Relaxed);
+        self.wake.notify_waiters();
+    }
+
+    /// Wakes parked lanes.
+    pub(crate) fn wake(&self) -> &Notify {
+        &self.wake
+    }
+
+    /// How many invariants were found broken so far.
+    pub(crate) fn violations(&self) -> u64 {
+        self.violations.load(Ordering::Relaxed)
+    }
+
+    /// Whether the core panicked or broke an invariant: an executor on it can't be restarted.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.violations() > 0 || self.core.is_poisoned()
+    }
+
+    fn on_violations(&self, fx: &Effects) {
+        for invariant in &fx.violations {
+            self.violations.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(shard = %self.shard, invariant = invariant.id(), "invariant broken");
+        }
+    }
+
+    /// Counts a lane until the guard is dropped.
+    pub(crate) fn count_lane(self: &Arc<RunCell>) -> LaneGuard {
+        self.lanes.fetch_add(1, Ordering::AcqRel);
+        LaneGuard(self.clone())
+    }
+
+    /// Ends when no lane is left. Cancel safe.
+    pub(crate) async fn lanes_gone(&self) {
+        loop {
+            let gone = self.lanes_gone.notified();
+            if self.lanes.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            gone.await;
+        }
+    }
+}
+
+/// What an exchange tells beside its effects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchanged {
+    /// The time that it was made at.
+    pub(crate) moment: Moment,
+    /// Whether this node may still believe that it owns the shard.
+    pub(crate) gate_open: bool,
+    /// What the executor should be told, each once.
+    pub(crate) ask: Option<Ask>,
+    /// When a shared limit may let more leave.
+    pub(crate) ask_at: Option<Moment>,
+}
+
+/// What an exchange asks its executor for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// A checkpoint before its time.
+    Checkpoint,
+    /// To look at its usual intervals again: there is something to save.
+    Tick,
+}
+
+/// Counts a lane for as long as it lives, also when it is aborted or panics.
+pub(crate) struct LaneGuard(Arc<RunCell>);
+
+impl Drop for LaneGuard {
+    fn drop(&mut self) {
+        if self.0.lanes.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.lanes_gone.notify_waiters();
+        }
+    }
+}

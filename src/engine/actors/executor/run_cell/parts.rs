@@ -1,0 +1,56 @@
+//! What a run is made of, and what is known of it beside its progress.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::{LimitSeats, LogSink};
+use crate::actors::executor::reply_lines::ReplyLines;
+use crate::actors::executor::row_feed::RowFeed;
+use crate::ports::clock::Clock;
+use crate::ports::gate::Gate;
+use crate::ports::handler::Handler;
+use windrow_core::execution::Execution;
+use windrow_core::ids::{Moment, RunNo, ShardId};
+use windrow_core::settings::RateLimit;
+
+/// A part of the rate that a run's node has no room for.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    /// How fast the run goes.
+    pub(crate) rate: RateLimit,
+    /// How fast it should go.
+    pub(crate) wanted: RateLimit,
+    /// What was said when it was last asked for.
+    pub(crate) why: String,
+    /// When it was first refused.
+    pub(crate) since: Moment,
+}
+
+/// What people want to know of a run beside its progress.
+#[derive(Clone, Debug)]
+pub(crate) struct RunAbout {
+    pub(crate) run: RunNo,
+    pub(crate) business: String,
+    pub(crate) task_name: Option<String>,
+    /// `http`, `command` or `rust`.
+    pub(crate) kind: &'static str,
+}
+
+/// What a run drives.
+pub(crate) struct CellParts {
+    pub(crate) shard: ShardId,
+    pub(crate) about: RunAbout,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) rows: Option<Arc<RowFeed>>,
+    pub(crate) logs: LogSink,
+    pub(crate) lines: ReplyLines,
+    pub(crate) execution: Execution,
+    pub(crate) timeout: std::time::Duration,
+    pub(crate) batch: u32,
+    pub(crate) limits: LimitSeats,
+    /// What wakes its parked lanes.
+    pub(crate) wake: Arc<Notify>,
+}

@@ -1,0 +1,138 @@
+//! The live runs of a node, and those that ended of late.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::actors::executor::run_cell::RunCell;
+use crate::actors::executor::run_view::{RunSample, RunView};
+use windrow_core::execution::{Progress, WindowPicture};
+use windrow_core::ids::{ShardId, TaskId};
+
+/// Runs that have ended and that nobody has looked at yet; the oldest go.
+const ENDED_MAX: usize = 1024;
+/// Samples that are taken before other work has its turn: well under a millisecond.
+const SAMPLES_AT_ONCE: usize = 256;
+
+/// The live runs of a node, for people who look at them: no actor is asked.
+#[derive(Clone, Default)]
+pub struct RunDirectory(
+    Arc<Mutex<BTreeMap<ShardId, Arc<RunCell>>>>,
+    Arc<Mutex<VecDeque<RunView>>>,
+    Arc<Mutex<VecDeque<RunSample>>>,
+);
+
+impl RunDirectory {
+    /// Every live run.
+    pub fn runs(&self) -> Vec<RunView> {
+        self.cells().iter().map(|cell| RunView::of(cell)).collect()
+    }
+
+    /// The live runs of a task.
+    pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
+        let cells = self.cells();
+        cells.iter().filter(|cell| cell.shard.task == task).map(|cell| RunView::of(cell)).collect()
+    }
+
+    /// The live runs whose handler has been down for at least so long, all of it in their own time; each with its business.
+    pub(crate) fn down_for(&self, span: Duration) -> Vec<(ShardId, String)> {
+        let is_down = |cell: &Arc<RunCell>| {
+            let now = cell.now();
+            let outage = cell.peek(|execution| execution.handler(now).outage);
+            let down_for =
+                outage.map(|outage| now.wall.since(outage.since).min(now.moment.since(cell.began_at)));
+            down_for.is_some_and(|down_for| down_for >= span)
+        };
+        let down = self.cells().into_iter().filter(is_down);
+        down.map(|cell| (cell.shard, cell.about.business.clone())).collect()
+    }
+
+    /// What every live run has counted; gives way to other work in between.
+    pub async fn samples(&self) -> Vec<RunSample> {
+        let mut samples = Vec::new();
+        for some in self.cells().chunks(SAMPLES_AT_ONCE) {
+            samples.extend(some.iter().map(|cell| RunSample::of(cell)));
+            tokio::task::yield_now().await;
+        }
+        samples
+    }
+
+    /// What the runs had counted that have ended since this was asked last.
+    pub fn take_ended_samples(&self) -> Vec<RunSample> {
+        self.2.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    fn cells(&self) -> Vec<Arc<RunCell>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The runs that have ended since this was asked last, as they ended.
+    pub fn take_ended(&self) -> Vec<RunView> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    /// The progress of each live shard of a task.
+    pub fn progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+        self.of_task(task).into_iter().map(|cell| (cell.shard, cell.progress())).collect()
+    }
+
+    /// The same, without the shards that another node may own by now: what is known here of them is old.
+    pub fn trusted_progress(&self, task: TaskId) -> Vec<(ShardId, Progress)> {
+        let cells = self.of_task(task).into_iter().filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
+        cells.map(|cell| (cell.shard, cell.progress())).collect()
+    }
+
+    fn of_task(&self, task: TaskId) -> Vec<Arc<RunCell>> {
+        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cells.values().filter(|cell| cell.shard.task == task).cloned().collect()
+    }
+
+    /// The window of each live shard of a task that surely is owned here, in at most so many cells.
+    pub fn windows(&self, task: TaskId, cells_max: NonZeroU32) -> Vec<(ShardId, WindowPicture)> {
+        let cells = self.of_task(task);
+        let of_task = cells.iter().filter(|cell| !cell.gate.has_lapsed(cell.clock.now()));
+        let picture = |cell: &RunCell| {
+            let now = cell.clock.now();
+            cell.peek(|execution| execution.window_picture(cells_max, now))
+        };
+        of_task.map(|cell| (cell.shard, picture(cell))).collect()
+    }
+
+    /// How many runs are live.
+    pub fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether no run is live.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Invariants found broken by the live runs.
+    pub fn violations(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|cell| cell.violations()).sum()
+    }
+
+    pub(crate) fn enter(&self, cell: Arc<RunCell>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cell.shard, cell);
+    }
+
+    pub(crate) fn leave(&self, cell: &Arc<RunCell>) {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cells.get(&cell.shard).is_some_and(|known| Arc::ptr_eq(known, cell)) {
+            cells.remove(&cell.shard);
+            drop(cells);
+            keep(&self.1, RunView::of(cell));
+            keep(&self.2, RunSample::of(cell));
+        }
+    }
+}
+
+fn keep<T>(queue: &Mutex<VecDeque<T>>, ended: T) {
+    let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    if queue.len() >= ENDED_MAX {
+        queue.pop_front();
+    }
+    queue.push_back(ended);
+}

@@ -1,0 +1,121 @@
+//! Guards the trust of one run: renews its lease, extends its gate, and ends the run when the lease is lost.
+//!
+//! Trust itself decays in the gate, by time alone: if this actor dies, dispatch stops when trust runs out.
+
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::actors::writers::lease_keeper::{self, LeaseAnswer, Wanted};
+use crate::ports::gate::{Gate, SessionTrust};
+use crate::ports::lease_store::{LeaseKey, LeaseReply};
+use windrow_core::trust::Term;
+
+pub(crate) enum Msg {
+    Renew,
+    Answered(LeaseAnswer),
+}
+
+pub(crate) struct Arguments {
+    pub(crate) node: Arc<NodeContext>,
+    pub(crate) leaf: Leaf,
+    pub(crate) key: LeaseKey,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) session: Arc<SessionTrust>,
+    pub(crate) keeper: Line<lease_keeper::Msg>,
+    /// Called once, when the lease is someone else's.
+    pub(crate) on_lost: Arc<dyn Fn() + Send + Sync>,
+}
+
+pub(crate) struct State {
+    arguments: Arguments,
+    me: Address<Msg>,
+    leaf: Leaf,
+}
+
+pub(crate) struct LeaseRenewer;
+
+impl Actor for LeaseRenewer {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = Arguments;
+
+    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
+        let leaf = arguments.leaf.clone();
+        let me = Address::new(me, leaf.clone());
+        me.tell(Msg::Renew);
+        Ok(State { arguments, me, leaf })
+    }
+
+    async fn handle(
+        &self,
+        me: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Renew => state.renew(),
+            Msg::Answered(answer) => {
+                if state.on_answer(&answer) {
+                    me.stop(Some("lease lost".into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    fn renew(&mut self) {
+        let Arguments { node, key, session, keeper, gate, .. } = &self.arguments;
+        let now = node.clock.now();
+        let left = gate.trusted_until().since(now);
+        self.leaf.say(Activity::Ok, format!("{:.1} s left", left.as_secs_f64()));
+        let me = self.me.clone();
+        let answer = Box::new(move |answer| {
+            me.tell(Msg::Answered(answer));
+        });
+        // Whoever may do nothing any more keeps nobody else from it. A heartbeat sets the lease anew, unless it is gone.
+        let wanted = if left.is_zero() { Wanted::Release } else { Wanted::Renew(session.clone()) };
+        keeper.tell(lease_keeper::Msg::Ask { key: *key, wanted, answer });
+        self.me.tell_after(node.times.lease_renew, Msg::Renew);
+    }
+
+    /// Says whether the lease is lost.
+    fn on_answer(&mut self, answer: &LeaseAnswer) -> bool {
+        let Arguments { node, gate, on_lost, .. } = &self.arguments;
+        match answer {
+            LeaseAnswer::Said(LeaseReply::Held, sent) => {
+                let until = Term::new(node.times.lease_ttl).trusted_until(*sent);
+                if !gate.extend_lease(until, node.clock.now()) {
+                    self.leaf.say(Activity::Backoff, "trust is over; only a heartbeat revives it");
+                }
+                false
+            }
+            LeaseAnswer::Said(LeaseReply::Lost, _) => {
+                gate.close();
+                on_lost();
+                true
+            }
+            LeaseAnswer::Said(LeaseReply::Absent, _) | LeaseAnswer::SessionOnly => false,
+            LeaseAnswer::Unknown(error) => {
+                tracing::warn!(actor = self.leaf.path(), %error, "lease not renewed; trust decays");
+                false
+            }
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.leaf.leave();
+    }
+}

@@ -1,0 +1,349 @@
+//! Owns one shard on this node: claims it, starts its renewer and executor, numbers its checkpoints, ends its run.
+//!
+//! It holds the newest checkpoint until it is stored, so that neither a crash of the executor nor one of the writer
+//! loses a completion that was handed over. It is not restarted in place: when it fails, its parent gives the
+//! reservation back and releases the shard, which is then offered anew.
+
+pub mod claim;
+pub mod lease_renewer;
+pub mod opening;
+pub mod run;
+pub mod share;
+pub mod start;
+pub mod takeover;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::sync::Semaphore;
+
+use crate::actors::executor::reply_lines::Drafted;
+use crate::actors::launcher::opening::{Claimed, NotClaimed};
+use crate::actors::launcher::run::Run;
+use crate::actors::launcher::share::{BookSink, Part};
+use crate::actors::membership::seen_revision::Sight;
+use crate::actors::membership::session::Life;
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::lines::Lines;
+use crate::actors::runtime::tree::{Address, Leaf};
+use crate::actors::writers::checkpoint_writer;
+use crate::actors::writers::data_log_writer;
+use crate::ports::run_store::{CheckpointAck, Control, RunClose};
+use crate::ports::session_store::OwnedShard;
+use windrow_core::capacity::Refusal;
+use windrow_core::execution::{Command, RunEnd};
+use windrow_core::ids::{CheckpointSeq, Moment, ShardId};
+
+/// Nothing was heard of a checkpoint for this long: it is sent again, with the same number.
+const RESEND_AFTER: Duration = Duration::from_secs(2);
+
+/// Why a node leaves a shard alone that has no live owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bar {
+    /// Its owner is silent, but may live on a lease, and the lease store can't be reached.
+    NoWitness,
+    /// Its checkpoint has this version, which only a newer program reads.
+    Newer(u8),
+}
+
+/// How a launcher ended, for its parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LauncherEnd {
+    /// The shard was never owned.
+    NotOwned,
+    /// The same, since it may not be had for now.
+    Barred(Bar),
+    /// The run is over and its shard was given back in the store.
+    Closed(RunClose),
+    /// Someone else owns the shard.
+    Fenced,
+    /// The run is over but the store still says that this session owns the shard.
+    StillOwned(String),
+}
+
+impl fmt::Display for LauncherEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LauncherEnd::NotOwned => f.write_str("not had: another node was quicker"),
+            LauncherEnd::Barred(Bar::NoWitness) => f.write_str("not had: its owner may live on its lease"),
+            LauncherEnd::Barred(Bar::Newer(version)) => {
+                write!(f, "not had: its checkpoint has version {version}, which a newer program reads")
+            }
+            LauncherEnd::Closed(close) => write!(f, "{close}"),
+            LauncherEnd::Fenced => f.write_str("dropped: another node owns it"),
+            LauncherEnd::StillOwned(why) => write!(f, "left as it was saved: {why}"),
+        }
+    }
+}
+
+pub(crate) enum Msg {
+    Claim,
+    Claimed(Box<Result<Claimed, NotClaimed>>),
+    Draft(Box<Drafted>),
+    Written(checkpoint_writer::Written),
+    /// Nothing may have been heard of the checkpoint of this number.
+    Resend(CheckpointSeq),
+    /// A heartbeat sent at this moment found this row of the shard.
+    Row(OwnedShard, Moment),
+    /// A heartbeat sent at this moment did not find the shard among the session's.
+    NotListed(Moment),
+    /// The wish or the settings may have changed.
+    Look,
+    Controlled(Box<Control>),
+    /// What came of a request to book this part.
+    Booked(Part, Result<(), Refusal>),
+    BookAgain,
+    /// The other shards may have abandoned more.
+    LookAgain,
+    /// Start the executor again, after its lanes are gone.
+    RestartExecutor,
+    RestartRenewer,
+    /// The lease is someone else's, or the session was fenced: stop at once, write nothing.
+    Drop,
+    /// The handler has seen a newer run: fail, so that the shard is dropped if that is so, and else claimed anew.
+    Stale,
+    /// Drain and give the shard to others.
+    HandOver,
+    /// The same, while this node goes on with the rest.
+    Leave,
+    /// The drain took too long: abort what is in flight.
+    Abort,
+    /// The node ends, and the store doesn't answer: end without it.
+    GiveUp,
+    /// The handler is closed: the end.
+    Ended(LauncherEnd),
+}
+
+pub(crate) struct Arguments {
+    pub(crate) node: Arc<NodeContext>,
+    pub(crate) leaf: Leaf,
+    pub(crate) candidate: crate::ports::run_store::Candidate,
+    pub(crate) life: Life,
+    pub(crate) lines: Lines,
+    pub(crate) logs: data_log_writer::LogQueue,
+    /// Bounds the claims on their way.
+    pub(crate) claims: Arc<Semaphore>,
+    /// What its parent need not tell it.
+    pub(crate) sight: Arc<Sight>,
+    /// Books another part of the rate.
+    pub(crate) book: BookSink,
+}
+
+pub(crate) struct State {
+    pub(crate) arguments: Arguments,
+    pub(crate) me: Address<Msg>,
+    pub(crate) leaf: Leaf,
+    pub(crate) run: Option<Run>,
+    /// Whose it was, where its owner did not give it back.
+    pub(crate) taken_from: Option<String>,
+    /// Wishes that arrived before the run did.
+    pub(crate) early: Vec<Msg>,
+    /// Nobody wants the run any more: a claim that has not been made yet need not be.
+    pub(crate) called_off: Arc<AtomicBool>,
+    pub(crate) end: Option<LauncherEnd>,
+}
+
+pub(crate) struct Launcher;
+
+impl Actor for Launcher {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = Arguments;
+
+    async fn pre_start(&self, me: ActorRef<Msg>, arguments: Arguments) -> Result<State, ActorProcessingErr> {
+        let leaf = arguments.leaf.clone();
+        let me = Address::new(me, leaf.clone());
+        me.tell(Msg::Claim);
+        let owner = arguments.candidate.session;
+        let node = &arguments.node;
+        let taken_from = owner.and_then(|owner| node.heartbeats.told(owner, node.clock.now()));
+        let (run, early, called_off, end) = (None, Vec::new(), Arc::default(), None);
+        Ok(State { arguments, me, leaf, run, taken_from, early, called_off, end })
+    }
+
+    async fn handle(
+        &self,
+        me: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Claim => state.claim(),
+            Msg::Claimed(outcome) => return state.on_claimed(*outcome, &me).await,
+            Msg::Ended(end) => {
+                state.end = Some(end);
+                me.stop(None);
+            }
+            Msg::GiveUp => {
+                let why = "the store did not answer before the node's end";
+                state.finish(LauncherEnd::StillOwned(why.to_owned()));
+            }
+            Msg::Row(..) | Msg::NotListed(_) | Msg::Look | Msg::LookAgain if state.run.is_none() => {}
+            message if state.run.is_none() => state.keep_for_later(message),
+            Msg::Draft(draft) => state.with_run(|run, state| run.on_draft(*draft, state)),
+            Msg::Written(written) => return state.on_written(written),
+            Msg::Resend(seq) => state.with_run(|run, state| run.resend(seq, state)),
+            Msg::Row(row, sent) => state.on_row(row, sent),
+            Msg::NotListed(sent) => state.on_not_listed(sent),
+            Msg::Look => state.look(),
+            Msg::Controlled(control) => {
+                state.with_run(|run, state| {
+                    run.on_control(*control, state);
+                    state.arguments.sight.note(run.claim(), run.control());
+                });
+            }
+            Msg::Booked(part, outcome) => state.with_run(|run, state| run.on_booked(part, outcome, state)),
+            Msg::BookAgain => state.with_run(|run, state| run.book_again(state)),
+            Msg::LookAgain => state.look_again(),
+            Msg::RestartExecutor => return Run::start_executor(state, &me).await,
+            Msg::RestartRenewer => return Run::start_renewer(state, &me).await,
+            Msg::Drop => state.finish(LauncherEnd::Fenced),
+            Msg::Stale => {
+                return Err(ActorProcessingErr::from("the handler has seen a newer run of the shard"));
+            }
+            Msg::Leave => state.with_run(|run, state| run.leave(state)),
+            Msg::HandOver => state.steer(Command::Stop(RunEnd::HandedOver)),
+            Msg::Abort => state.with_run(|run, _| run.abort(RunEnd::HandedOver)),
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<Msg>,
+        event: SupervisionEvent,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(child, error) => {
+                state.on_child_lost(child.get_id(), &error.to_string())
+            }
+            SupervisionEvent::ActorTerminated(child, _, reason) => {
+                // A child that was stopped on purpose is no longer known to the run.
+                state.on_child_lost(child.get_id(), reason.as_deref().unwrap_or("ended"))
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => Ok(()),
+        }
+    }
+
+    async fn post_stop(&self, me: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        me.get_cell().stop_children_and_wait(None, Some(RESEND_AFTER)).await;
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    pub(crate) fn shard(&self) -> ShardId {
+        self.arguments.candidate.shard
+    }
+
+    fn keep_for_later(&mut self, message: Msg) {
+        if matches!(message, Msg::HandOver | Msg::Abort | Msg::Drop) {
+            self.called_off.store(true, Ordering::Relaxed);
+        }
+        self.early.push(message);
+    }
+
+    pub(crate) fn steer(&mut self, command: Command) {
+        self.with_run(|run, _| run.steer(command));
+    }
+
+    /// Runs with the run taken out, so that it and the rest of the state can both be changed.
+    pub(crate) fn with_run(&mut self, act: impl FnOnce(&mut Run, &mut State)) {
+        if let Some(mut run) = self.run.take() {
+            act(&mut run, self);
+            self.run = Some(run);
+        }
+    }
+
+    fn on_written(&mut self, written: checkpoint_writer::Written) -> Result<(), ActorProcessingErr> {
+        let mut end = None;
+        let mut refused = None;
+        self.with_run(|run, state| match written {
+            checkpoint_writer::Written::Ack(seq, CheckpointAck::Stored) => end = run.on_stored(seq, state),
+            checkpoint_writer::Written::Ack(_, CheckpointAck::Fenced) => end = Some(LauncherEnd::Fenced),
+            checkpoint_writer::Written::Refused(error) => refused = Some(error),
+        });
+        if let Some(error) = refused {
+            return Err(ActorProcessingErr::from(error));
+        }
+        if let Some(end) = end {
+            self.finish(end);
+        }
+        Ok(())
+    }
+
+    /// What the task wants, as the heartbeat found it; the settings are read only when they changed.
+    fn on_row(&mut self, row: OwnedShard, sent: Moment) {
+        let Some(run) = &self.run else { return };
+        if row.claim != run.claim() {
+            // An answer from before the claim names the claim before.
+            if run.is_missing_at(sent) {
+                self.finish(LauncherEnd::Fenced);
+            }
+            return;
+        }
+        if row.leaves {
+            self.with_run(|run, state| run.leave(state));
+            return;
+        }
+        if row.wish == run.control().wish && row.control_rev == run.control().rev {
+            return;
+        }
+        self.look();
+    }
+
+    /// Reads the control, which is obeyed when it comes.
+    pub(crate) fn look(&mut self) {
+        let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
+        self.arguments.node.work.spawn(self.me.guard(async move {
+            match node.runs.control(shard).await {
+                Ok(control) => {
+                    me.tell(Msg::Controlled(Box::new(control)));
+                }
+                // The next heartbeat shows the difference again.
+                Err(error) => tracing::warn!(%shard, %error, "control not read"),
+            }
+        }));
+    }
+
+    /// The row names another session by now, unless the run itself gave it back or had not claimed it yet.
+    fn on_not_listed(&mut self, sent: Moment) {
+        if self.run.as_ref().is_some_and(|run| run.is_missing_at(sent)) {
+            self.finish(LauncherEnd::Fenced);
+        }
+    }
+
+    fn on_child_lost(&mut self, child: ractor::ActorId, error: &str) -> Result<(), ActorProcessingErr> {
+        let mut outcome = Ok(());
+        self.with_run(|run, state| outcome = run.on_child_lost(child, error, state));
+        outcome
+    }
+
+    /// The run is over: no more dispatch, no more writes; the handler is closed, then the launcher ends.
+    pub(crate) fn finish(&mut self, end: LauncherEnd) {
+        let closing = self.run.take().map(|run| run.close(self));
+        let me = self.me.clone();
+        tokio::spawn(async move {
+            if let Some(closing) = closing {
+                closing.await;
+            }
+            me.tell(Msg::Ended(end));
+        });
+    }
+}
+
+impl Drop for State {
+    /// Also when the launcher fails or is killed: nothing of its run dispatches or is shown any more.
+    fn drop(&mut self) {
+        if let Some(run) = self.run.take() {
+            run.abandon(&self.arguments.node, &self.arguments.lines.lease_keeper);
+        }
+        self.leaf.leave();
+    }
+}

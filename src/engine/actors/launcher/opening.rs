@@ -1,0 +1,205 @@
+//! From an offered shard to everything its run needs: lease, claim, progress, settings, handler, source.
+//!
+//! Plain async steps, run as a task of the launcher; nothing here blocks a mailbox.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::actors::launcher::takeover;
+pub(crate) use crate::actors::launcher::takeover::give_lease_back;
+use crate::actors::membership::session::Life;
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::tree::Line;
+use crate::actors::writers::lease_keeper;
+use crate::ports::StoreError;
+use crate::ports::gate::Gate;
+use crate::ports::lease_store::LeaseKey;
+use crate::ports::provision::{Provision, ProvisionError};
+use crate::ports::run_store::{Candidate, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose};
+use crate::ports::task_store::TaskView;
+use windrow_core::checkpoint;
+use windrow_core::execution::{Now, Restored};
+use windrow_core::ids::{ClaimId, WallMs};
+use windrow_core::lifecycle::{StopReason, Wish};
+use windrow_core::verdict::ParkedItem;
+
+/// The wait between two tries of a step that failed for the moment.
+pub(crate) const STEP_RETRY: Duration = Duration::from_millis(200);
+/// How long a step is tried before the shard is given back and offered anew.
+pub(crate) const STEP_TRIES: u32 = 25;
+/// Parked rows read at once.
+const PARKED_PAGE: u32 = 2_000;
+/// The wait before a shard whose handler or source could not be had is tried again.
+const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
+
+/// A shard that this node owns, ready to run.
+pub(crate) struct Claimed {
+    pub(crate) shard: ClaimedShard,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) key: LeaseKey,
+    pub(crate) task: TaskView,
+    pub(crate) control: Control,
+    pub(crate) restored: Restored,
+    pub(crate) provision: Provision,
+}
+
+/// Why there is no run.
+pub(crate) enum NotClaimed {
+    /// Someone else has it, or will.
+    Lost,
+    /// Its silent owner may live on a lease that can't be seen now.
+    NoWitness,
+    /// Its checkpoint was written by a newer program, in this version.
+    Newer(u8),
+    /// Owned, but it can't run: give it back with this.
+    Unfit(Box<(ClaimedShard, RunClose)>),
+    /// Owned, or perhaps owned, but the store fails: the heartbeat's list will show it.
+    StoreFailed(StoreError),
+}
+
+/// Takes the lease, claims the shard and gathers what its run needs. The permit is given back when the store has
+/// been read: opening a source may take long.
+pub(crate) async fn claim(
+    node: &NodeContext,
+    candidate: &Candidate,
+    life: &Life,
+    keeper: &Line<lease_keeper::Msg>,
+    permit: Option<OwnedSemaphorePermit>,
+) -> Result<Claimed, NotClaimed> {
+    let key = LeaseKey { shard: candidate.shard, claim: ClaimId(node.new_ids.make()) };
+    let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(node.times.lease_alone()));
+    let hold = takeover::secure(node, candidate, key, &gate, keeper).await?;
+    let request = ClaimRequest {
+        shard: candidate.shard,
+        seen: candidate.epoch,
+        claim: key.claim,
+        session: life.id,
+        now: node.clock.wall(),
+    };
+    let not_claimed = match takeover::claim(node, request, hold).await {
+        Ok(ClaimOutcome::Claimed(shard)) => {
+            let prepared = prepare(node, *shard, gate, key, permit).await;
+            if prepared.is_err() {
+                give_lease_back(key, keeper);
+            }
+            return prepared;
+        }
+        Ok(ClaimOutcome::Lost) => NotClaimed::Lost,
+        Ok(ClaimOutcome::Newer(version)) => NotClaimed::Newer(version),
+        Err(error) => NotClaimed::StoreFailed(error),
+    };
+    give_lease_back(key, keeper);
+    Err(not_claimed)
+}
+
+async fn prepare(
+    node: &NodeContext,
+    shard: ClaimedShard,
+    gate: Arc<Gate>,
+    key: LeaseKey,
+    permit: Option<OwnedSemaphorePermit>,
+) -> Result<Claimed, NotClaimed> {
+    if shard.wish != Wish::Run {
+        // Claimed only to commit its end: what it would need to run may be gone.
+        return Err(NotClaimed::Unfit(Box::new((shard, RunClose::Released))));
+    }
+    // Side by side: where the store is far away, one after the other would take seconds.
+    let read = tokio::try_join!(
+        retrying(|| node.tasks.get(shard.shard.task)),
+        retrying(|| node.runs.control(shard.shard)),
+        read_parked(node, &shard),
+    );
+    let (task, control, parked) = read.map_err(NotClaimed::StoreFailed)?;
+    let Some(task) = task else { return Err(NotClaimed::Lost) };
+    let restored = match restore(&shard, parked) {
+        Ok(restored) => restored,
+        Err(text) => {
+            let close = RunClose::Stopped { reason: StopReason::CheckpointCorrupt, text };
+            return Err(NotClaimed::Unfit(Box::new((shard, close))));
+        }
+    };
+    drop(permit);
+    match node.provider.provide(&task).await {
+        Ok(provision) => Ok(Claimed { shard, gate, key, task, control, restored, provision }),
+        Err(error) => {
+            let close = close_for(error, node.clock.wall());
+            Err(NotClaimed::Unfit(Box::new((shard, close))))
+        }
+    }
+}
+
+fn close_for(error: ProvisionError, now: WallMs) -> RunClose {
+    match error {
+        ProvisionError::SourceChanged(text) => RunClose::Stopped { reason: StopReason::SourceChanged, text },
+        ProvisionError::HandlerUnusable(text) => {
+            RunClose::Stopped { reason: StopReason::HandlerRejected, text }
+        }
+        ProvisionError::Unavailable(text) => RunClose::Recovering {
+            not_before: now.plus(UNAVAILABLE_RETRY),
+            reason: "unavailable".to_owned(),
+            text,
+            nth: None,
+        },
+    }
+}
+
+async fn read_parked(node: &NodeContext, shard: &ClaimedShard) -> Result<Vec<ParkedItem>, StoreError> {
+    let mut parked: Vec<ParkedItem> = Vec::new();
+    loop {
+        let after = parked.last().map(|item| (item.due_at, item.index));
+        let page =
+            retrying(|| node.runs.parked_due(shard.shard, WallMs(i64::MAX), after, PARKED_PAGE)).await?;
+        let full = page.len() == PARKED_PAGE as usize;
+        parked.extend(page);
+        if !full {
+            return Ok(parked);
+        }
+    }
+}
+
+/// Reads the saved progress; what can't be read is never taken for "nothing was done".
+fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, String> {
+    let above = if shard.blob.is_empty() {
+        Vec::new()
+    } else {
+        let snapshot = checkpoint::decode(&shard.blob, shard.low_water).map_err(|error| error.to_string())?;
+        snapshot.words
+    };
+    Ok(Restored {
+        low_water: shard.low_water,
+        high_water: shard.high_water,
+        reach: shard.reach,
+        counters: shard.counters,
+        above,
+        retrying: shard.retrying.clone(),
+        parked,
+        excluded: shard.finish_at,
+        outage: shard.outage,
+    })
+}
+
+/// Tries a step again while the store is unavailable.
+pub(crate) async fn retrying<T, F>(mut step: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut tries = 0;
+    loop {
+        match step().await {
+            Err(error @ StoreError::Unavailable(_)) if tries < STEP_TRIES => {
+                tracing::debug!(%error, tries, "store unavailable; trying again");
+                tries += 1;
+                tokio::time::sleep(STEP_RETRY).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The time, both ways.
+pub(crate) fn now(node: &NodeContext) -> Now {
+    let moment = node.clock.now();
+    Now { moment, wall: WallMs(node.clock.wall_micros(moment) / 1000) }
+}

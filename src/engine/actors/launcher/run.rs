@@ -1,0 +1,325 @@
+//! The run of a launcher: its cell, its children, its numbered checkpoints.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use ractor::{ActorId, ActorProcessingErr};
+
+use crate::actors::executor::reply_lines::{DraftLines, Drafted};
+use crate::actors::executor::run_cell::RunCell;
+use crate::actors::executor;
+use crate::actors::launcher::lease_renewer;
+use crate::actors::launcher::opening;
+use crate::actors::launcher::share::InForce;
+use crate::actors::launcher::{LauncherEnd, Msg, State};
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::policy::{Kind, Restarts, policy};
+use crate::actors::runtime::tree::{Activity, Address, Line};
+use crate::actors::writers::checkpoint_writer;
+use crate::actors::writers::lease_keeper;
+use crate::ports::data_log::DropReason;
+use crate::ports::gate::Gate;
+use crate::ports::lease_store::LeaseKey;
+use crate::ports::run_store::{Control, ReplyLines, RunClose, ShardCheckpoint};
+use windrow_core::checkpoint;
+use windrow_core::execution::{Command, RunEnd};
+use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
+use windrow_core::lifecycle::{StopReason, Wish};
+
+/// How long a handler may take to close before its launcher ends without it.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
+/// Nothing was heard of a checkpoint for this long.
+const RESEND_AFTER: Duration = Duration::from_secs(2);
+
+/// The newest checkpoint, until it is stored.
+pub(crate) struct Pending {
+    checkpoint: ShardCheckpoint,
+    draft_no: u64,
+}
+
+pub(crate) struct Child<M: ractor::Message> {
+    pub(crate) address: Address<M>,
+    pub(crate) restarts: Restarts,
+}
+
+/// Counts the log lines of a checkpoint that is stored.
+fn count_lines(checkpoint: &ShardCheckpoint, node: &NodeContext) {
+    for replies in &checkpoint.lines {
+        replies.lines.iter().for_each(|line| node.meters.stored_lines(line.line.level, 1));
+        node.meters.dropped_lines(DropReason::Queue, replies.dropped);
+    }
+}
+
+/// See the module.
+pub(crate) struct Run {
+    pub(crate) cell: Arc<RunCell>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) key: LeaseKey,
+    pub(crate) epoch: Epoch,
+    pub(crate) control: Control,
+    pub(crate) in_force: InForce,
+    pub(crate) recoveries: u32,
+    pub(crate) claimed_at: Moment,
+    pub(crate) seq: CheckpointSeq,
+    pub(crate) pending: Option<Pending>,
+    /// People want it on another node, or its wish is one that only a newer program knows.
+    pub(crate) leaves: bool,
+    pub(crate) executor: Option<Child<executor::Msg>>,
+    pub(crate) renewer: Option<Child<lease_renewer::Msg>>,
+}
+
+impl Run {
+    pub(crate) fn claim(&self) -> ClaimId {
+        self.key.claim
+    }
+
+    /// Whether a heartbeat sent at `sent` must have found the shard, if it were still ours.
+    pub(crate) fn is_missing_at(&self, sent: Moment) -> bool {
+        let giving_back = self.pending.as_ref().is_some_and(|pending| pending.checkpoint.close.is_some());
+        self.claimed_at < sent && !giving_back
+    }
+
+    /// Whose items it calls.
+    pub(crate) fn business(&self) -> &str {
+        &self.cell.about.business
+    }
+
+    /// How it fares, for people who look at the tree.
+    pub(crate) fn doing(&self) -> String {
+        let progress = self.cell.progress();
+        let rate = progress.rate.map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
+        let settled = progress.counters.settled();
+        let text = format!("{}: {settled} of {} settled, {rate}", self.business(), progress.total.0);
+        match progress.handler.error {
+            Some(error) => format!("{text}; last error {} at item {}", error.code, error.index.0),
+            None => text,
+        }
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Numbers a draft, keeps it and sends it. A newer draft holds all that an unstored older one held.
+    pub(crate) fn on_draft(&mut self, drafted: Drafted, state: &mut State) {
+        let Drafted { draft, lines } = drafted;
+        let close = draft.end.as_ref().map(|end| self.close_of(end, &state.arguments.node));
+        if close.is_some() {
+            // Closed for good before the statement that releases the shard is sent.
+            self.gate.close();
+        }
+        self.seq = self.seq.next();
+        let lines = self.carried_lines(lines);
+        let version = state.arguments.node.heartbeats.checkpoint_version();
+        let checkpoint = ShardCheckpoint {
+            shard: self.cell.shard,
+            epoch: self.epoch,
+            claim: self.key.claim,
+            seq: self.seq,
+            low_water: draft.low_water,
+            high_water: draft.high_water,
+            reach: draft.reach,
+            counters: draft.counters,
+            blob: checkpoint::encode_as(version, draft.low_water, &draft.above, &[]),
+            side: draft.side,
+            finish_at: draft.finish_at,
+            canary_passed: draft.canary_passed,
+            told: draft.told,
+            outage: draft.outage,
+            lines,
+            close,
+            now: state.arguments.node.clock.wall(),
+        };
+        self.pending = Some(Pending { checkpoint, draft_no: draft.no });
+        self.send(state);
+    }
+
+    /// The lines of a draft, after those that an earlier one carried and of which nobody knows yet whether they are
+    /// stored.
+    fn carried_lines(&mut self, new: DraftLines) -> Vec<ReplyLines> {
+        let mut lines = self.pending.take().map(|pending| pending.checkpoint.lines).unwrap_or_default();
+        if new != DraftLines::default() {
+            lines.push(ReplyLines { since: self.seq, lines: new.lines.into(), dropped: new.dropped });
+        }
+        lines
+    }
+
+    fn send(&self, state: &State) {
+        let Some(pending) = &self.pending else { return };
+        let me = state.me.clone();
+        let sink = Arc::new(move |written| {
+            me.tell(Msg::Written(written));
+        });
+        let write = checkpoint_writer::Msg::Write(Box::new(pending.checkpoint.clone()), sink);
+        state.arguments.lines.checkpoint_writer.tell(write);
+        state.me.tell_after(RESEND_AFTER, Msg::Resend(pending.checkpoint.seq));
+    }
+
+    /// The writer may have died with it; a repeat of the same number does no harm.
+    pub(crate) fn resend(&mut self, seq: CheckpointSeq, state: &mut State) {
+        if self.pending.as_ref().is_some_and(|pending| pending.checkpoint.seq == seq) {
+            self.send(state);
+        }
+    }
+
+    /// Hears that a checkpoint is durable; says how the launcher ends if it was the last one.
+    pub(crate) fn on_stored(&mut self, seq: CheckpointSeq, state: &State) -> Option<LauncherEnd> {
+        let stored = self.pending.take_if(|pending| pending.checkpoint.seq == seq)?;
+        self.cell.on_saved(stored.draft_no);
+        count_lines(&stored.checkpoint, &state.arguments.node);
+        state.leaf.say(Activity::Ok, self.doing());
+        if let Some(close) = stored.checkpoint.close {
+            return Some(LauncherEnd::Closed(close));
+        }
+        if let Some(executor) = &self.executor {
+            executor.address.tell(executor::Msg::Stored(stored.draft_no));
+        }
+        None
+    }
+
+    fn close_of(&self, end: &RunEnd, node: &NodeContext) -> RunClose {
+        match end {
+            RunEnd::Done => RunClose::Done,
+            RunEnd::HandedOver | RunEnd::Fenced => RunClose::Released,
+            RunEnd::Stopped { reason, text } => RunClose::Stopped { reason: *reason, text: text.clone() },
+            RunEnd::Recovering { reason, text } => self.recover(reason, text, node),
+        }
+    }
+
+    /// A run that lasted longer than the longest wait was healthy: the count of recoveries begins anew. Where the whole
+    /// task recovers, it does so once.
+    fn recover(&self, reason: &str, text: &str, node: &NodeContext) -> RunClose {
+        if let Some(pause) = self.task_recovers(node.clock.wall()) {
+            let (not_before, reason, text) = (pause.until, reason.to_owned(), text.to_owned());
+            return RunClose::Recovering { not_before, reason, text, nth: None };
+        }
+        let (first, longest) = node.times.restore_backoff;
+        let lasted = node.clock.now().since(self.claimed_at);
+        let before = if lasted > longest { 0 } else { self.recoveries };
+        let most = node.times.restore_max;
+        if before >= most {
+            let text = format!("recovered {before} times in a row; the last time: {text}");
+            return RunClose::Stopped { reason: StopReason::RecoveriesExhausted, text };
+        }
+        let wait = first.saturating_mul(1 << before.min(16)).min(longest);
+        RunClose::Recovering {
+            not_before: node.clock.wall().plus(wait),
+            reason: reason.to_owned(),
+            text: format!("{text}; recovery {} of {most}", before + 1),
+            nth: Some(before + 1),
+        }
+    }
+
+    pub(crate) fn on_wish(&self, wish: Wish) {
+        let end = RunEnd::Stopped { reason: StopReason::Operator, text: "stopped by command".to_owned() };
+        match wish {
+            Wish::Run => {}
+            Wish::Stop | Wish::Cancel | Wish::Rest => self.steer(Command::Stop(end)),
+            Wish::StopNow => self.abort(end),
+        }
+    }
+
+    /// The core ends as commanded; calls in flight are dropped. Without an executor there are none, and the next one
+    /// finds a run that has to end.
+    pub(crate) fn abort(&self, end: RunEnd) {
+        self.steer(Command::Stop(end));
+        if let Some(executor) = &self.executor {
+            executor.address.tell(executor::Msg::Abort);
+        }
+    }
+
+    /// Drains and gives the shard to another node; what takes too long is aborted. A repeat does nothing.
+    pub(crate) fn leave(&mut self, state: &State) {
+        if !std::mem::replace(&mut self.leaves, true) {
+            tracing::info!(shard = %self.cell.shard, "its run drains: another node is to have it");
+            self.steer(Command::Stop(RunEnd::HandedOver));
+            state.me.tell_after(state.arguments.node.times.drain_timeout, Msg::Abort);
+        }
+    }
+
+    /// Straight to the core, never through the executor: one that died would take the command with it.
+    pub(crate) fn steer(&self, command: Command) {
+        let mut fx = windrow_core::execution::Effects::default();
+        let told = self.cell.tell(windrow_core::execution::Event::Command(command), &mut fx);
+        if told.is_err() {
+            tracing::error!(shard = %self.cell.shard, "the core broke; the run will be restored");
+        }
+    }
+
+    /// Restarts a child by the policy; past the limit the launcher fails.
+    pub(crate) fn on_child_lost(
+        &mut self,
+        child: ActorId,
+        error: &str,
+        state: &State,
+    ) -> Result<(), ActorProcessingErr> {
+        let now = state.arguments.node.clock.now();
+        let is = |known: ActorId| known == child;
+        let (kind, restarts) = if self.executor.as_ref().is_some_and(|c| is(c.address.actor().get_id())) {
+            (Kind::WindowExecutor, self.executor.as_mut().map(|c| &mut c.restarts))
+        } else if self.renewer.as_ref().is_some_and(|c| is(c.address.actor().get_id())) {
+            (Kind::LeaseRenewer, self.renewer.as_mut().map(|c| &mut c.restarts))
+        } else {
+            return Ok(());
+        };
+        tracing::error!(actor = state.leaf.child(kind.as_str()), error, "actor failed");
+        if self.cell.is_broken() {
+            return Err(ActorProcessingErr::from(format!("the core of the run is broken: {error}")));
+        }
+        let wait = restarts.and_then(|restarts| restarts.on_failure(policy(kind), now));
+        let Some(wait) = wait else {
+            return Err(ActorProcessingErr::from(format!("{} failed too often: {error}", kind.as_str())));
+        };
+        let (me, cell) = (state.me.clone(), self.cell.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            if kind == Kind::WindowExecutor {
+                cell.lanes_gone().await;
+                me.tell(Msg::RestartExecutor);
+            } else {
+                me.tell(Msg::RestartRenewer);
+            }
+        });
+        Ok(())
+    }
+
+    /// Ends everything of the run; the future ends when the handler is closed and the lease given back.
+    pub(crate) fn close(self, state: &State) -> impl Future<Output = ()> + Send + 'static {
+        self.gate.close();
+        state.leaf.say(Activity::Draining, "closing the handler");
+        let executor = self.executor.map(|child| child.address);
+        if let Some(executor) = &executor {
+            executor.actor().stop(None);
+        }
+        if let Some(renewer) = &self.renewer {
+            renewer.address.actor().stop(None);
+        }
+        let node = state.arguments.node.clone();
+        let keeper = state.arguments.lines.lease_keeper.clone();
+        async move {
+            self.cell.silence();
+            self.cell.lanes_gone().await;
+            // Nothing is in flight any more: who takes the shard next need not wait for the handler's end.
+            opening::give_lease_back(self.key, &keeper);
+            let closing = AssertUnwindSafe(async { self.cell.handler.close().await }).catch_unwind();
+            match tokio::time::timeout(CLOSE_PATIENCE, closing).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => tracing::error!(shard = %self.cell.shard, "the handler panicked while closing"),
+                Err(_) => tracing::warn!(shard = %self.cell.shard, "the handler did not close in time"),
+            }
+            node.directory.leave(&self.cell);
+        }
+    }
+
+    /// The launcher is gone without an orderly end.
+    pub(crate) fn abandon(self, node: &NodeContext, keeper: &Line<lease_keeper::Msg>) {
+        self.gate.close();
+        opening::give_lease_back(self.key, keeper);
+        self.cell.silence();
+        node.directory.leave(&self.cell);
+        let cell = self.cell;
+        node.work.spawn(async move { cell.handler.close().await });
+    }
+}

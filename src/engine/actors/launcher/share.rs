@@ -1,0 +1,197 @@
+//! A run among the other shards of its task: its part of the rate, booked before it grows, and what one shard tells all.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::actors::executor;
+use crate::actors::launcher::run::Run;
+use crate::actors::launcher::{Msg, State};
+use crate::actors::runtime::tree::Activity;
+use crate::ports::run_store::Control;
+use windrow_core::capacity::Refusal;
+use windrow_core::execution::{Command, RunEnd, Shared};
+use windrow_core::ids::WallMs;
+use windrow_core::lifecycle::TASK_RECOVERS;
+use windrow_core::settings::RateLimit;
+use windrow_core::shards::{Pause, PauseReason, Share};
+use windrow_core::task::Tuning;
+
+/// How long a part that doesn't fit the node waits until it is asked for again.
+const BOOK_AGAIN: Duration = Duration::from_secs(5);
+/// How often a run asks what the other shards have abandoned: together they may stop the task.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Called with what came of a request to book.
+pub(crate) type Booked = Box<dyn FnOnce(Result<(), Refusal>) + Send>;
+/// Books another part, or the part of another rate, for the launcher's shard.
+pub(crate) type BookSink = std::sync::Arc<dyn Fn(Part, Booked) + Send + Sync>;
+
+/// A part of a task's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Which part.
+    pub(crate) share: Share,
+    /// Of which rate.
+    pub(crate) rate: RateLimit,
+}
+
+impl Part {
+    pub(crate) fn of(control: &Control) -> Part {
+        Part { share: control.shared.share, rate: control.tuning.rate }
+    }
+
+    /// How fast the shard may go.
+    pub(crate) fn limit(self) -> RateLimit {
+        self.share.of_limit(self.rate)
+    }
+}
+
+/// What the core was told of its part and its settings.
+#[derive(Clone, Debug)]
+pub(crate) struct InForce {
+    /// What is booked on this node.
+    part: Part,
+    tuning: Tuning,
+    shared: Shared,
+}
+
+impl InForce {
+    /// A run begins with what was booked for it, which may be less than it has by now.
+    pub(crate) fn new(control: &Control, booked: Share) -> InForce {
+        let part = Part { share: booked, rate: control.tuning.rate };
+        let shared = Shared { share: booked, ..control.shared };
+        InForce { part, tuning: control.tuning.clone(), shared }
+    }
+}
+
+impl Run {
+    /// Takes over what the task's row says now. A slower part holds at once; a faster one when it is booked.
+    pub(crate) fn on_control(&mut self, control: Control, state: &State) {
+        if control.canary != self.control.canary {
+            self.steer(Command::Canary(control.canary));
+        }
+        if control.abandonments != self.control.abandonments {
+            self.steer(Command::GiveUp(control.abandonments.clone()));
+        }
+        if let Some(end) = control.finish_at.filter(|_| control.finish_at != self.control.finish_at) {
+            self.steer(Command::Finish(end));
+        }
+        let is_news = control.pause != self.control.pause || control.slow != self.control.slow;
+        self.control = control;
+        self.book(state);
+        self.apply(state);
+        if is_news {
+            self.hear(state.arguments.node.clock.wall());
+        }
+        self.on_wish(self.control.wish);
+    }
+
+    fn book(&mut self, state: &State) {
+        let wanted = Part::of(&self.control);
+        if wanted == self.in_force.part {
+            self.cell.let_grow();
+            return;
+        }
+        let me = state.me.clone();
+        let is_raise = wanted.limit().is_faster_than(self.in_force.part.limit());
+        if !is_raise {
+            self.in_force.part = wanted;
+            self.cell.let_grow();
+        }
+        let booked: Booked = Box::new(move |outcome| {
+            me.tell(Msg::Booked(wanted, outcome));
+        });
+        (state.arguments.book)(wanted, booked);
+    }
+
+    /// Hears whether a part could be booked. What doesn't fit is asked for again; until then what fitted holds.
+    pub(crate) fn on_booked(&mut self, part: Part, outcome: Result<(), Refusal>, state: &State) {
+        if part != Part::of(&self.control) {
+            return;
+        }
+        match outcome {
+            Ok(()) => {
+                self.in_force.part = part;
+                self.cell.let_grow();
+                self.apply(state);
+            }
+            Err(refusal) => {
+                self.cell.hold_back(self.in_force.part.limit(), part.limit(), refusal.to_string());
+                let text = format!("at its old part of the rate: {refusal}");
+                tracing::info!(actor = state.leaf.path(), %refusal, "a larger part of the rate doesn't fit");
+                state.leaf.say(Activity::Ok, text);
+                state.me.tell_after(BOOK_AGAIN, Msg::BookAgain);
+            }
+        }
+    }
+
+    /// Asks again for what didn't fit.
+    pub(crate) fn book_again(&mut self, state: &State) {
+        self.book(state);
+    }
+
+    /// Tells the core and the executor what has changed.
+    fn apply(&mut self, state: &State) {
+        let part = self.in_force.part;
+        let shared = Shared { share: part.share, ..self.control.shared };
+        let tuning = Tuning { rate: part.rate, ..self.control.tuning.clone() };
+        if shared != self.in_force.shared {
+            self.in_force.shared = shared;
+            self.steer(Command::Shared(shared));
+        }
+        self.cell.limits().tune(part.limit(), tuning.batch.get());
+        if tuning == self.in_force.tuning {
+            return;
+        }
+        let timeout = u64::try_from(tuning.timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.cell.timeout_ns.store(timeout, Ordering::Relaxed);
+        self.cell.batch.store(tuning.batch.get() as usize, Ordering::Relaxed);
+        let interval = tuning.checkpoint_interval;
+        self.in_force.tuning = tuning.clone();
+        self.steer(Command::Tune(Box::new(tuning)));
+        if let Some(executor) = &self.executor {
+            let lanes = self.lanes(&state.arguments.node);
+            executor.address.tell(executor::Msg::Paced(interval, lanes));
+        }
+    }
+
+    /// Obeys what another shard was told, as far as it isn't over.
+    pub(crate) fn hear(&self, now: WallMs) {
+        if let Some(pause) = self.task_recovers(now) {
+            let text = format!("the task recovers until {}", pause.until.to_rfc3339());
+            self.steer(Command::Stop(RunEnd::Recovering { reason: TASK_RECOVERS, text }));
+            return;
+        }
+        let pause = self.control.pause.filter(|pause| pause.until > now);
+        let pause = pause.filter(|pause| pause.reason != PauseReason::ErrorBudget);
+        let slow = self.control.slow.filter(|slow| slow.until > now);
+        if pause.is_some() || slow.is_some() {
+            self.steer(Command::Heard(pause, slow));
+        }
+    }
+
+    /// The recovery of the whole task that another shard has begun.
+    pub(crate) fn task_recovers(&self, now: WallMs) -> Option<Pause> {
+        let pause = self.control.pause.filter(|pause| pause.until > now);
+        pause.filter(|pause| pause.reason == PauseReason::ErrorBudget)
+    }
+
+    /// Whether the other shards' abandoned items count against a limit of this one's task.
+    pub(crate) fn counts_with_others(&self) -> bool {
+        !self.control.shared.share.is_all() && self.control.tuning.error_budget.abandoned.is_some()
+    }
+}
+
+impl State {
+    /// Only a run with others beside it has to ask, and only while they are there.
+    pub(crate) fn look_again(&mut self) {
+        let Some(run) = &self.run else { return };
+        let (counts, is_alone) = (run.counts_with_others(), run.control().shared.share.is_all());
+        if counts {
+            self.look();
+        }
+        if !is_alone {
+            self.me.tell_after(LOOK_AGAIN, Msg::LookAgain);
+        }
+    }
+}

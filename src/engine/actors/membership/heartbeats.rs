@@ -1,0 +1,172 @@
+//! What this node has seen of all sessions: a board that the restorer writes and whoever takes a shard over reads.
+//!
+//! Silence is measured on the own clock (decision 0020, rule 9). The board outlives a crash of the restorer.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::actors::runtime::context::NodeContext;
+use crate::ports::hints::Hint;
+use crate::ports::session_store::SessionView;
+use windrow_core::capacity::placement::Peer;
+use windrow_core::checkpoint;
+use windrow_core::ids::{Moment, SessionId};
+use windrow_core::trust::SilenceWatch;
+
+/// For so long after a session went, or drained, its shards are looked for in a hurry.
+const RESTLESS: Duration = Duration::from_secs(5);
+
+/// What stands between a candidate and a shard that a session's row names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Fenced, or its row is gone: nothing.
+    Gone,
+    /// Its heartbeat had this value all the time that its owner promised: it may be fenced under it.
+    Silent(i64),
+    /// It may live.
+    Alive,
+}
+
+/// When the heartbeats of all nodes last moved, on this node's clock, and what follows from that.
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeats(Arc<Mutex<Board>>);
+
+#[derive(Debug, Default)]
+struct Board {
+    moved: BTreeMap<SessionId, (i64, Moment)>,
+    watch: SilenceWatch,
+    sessions: BTreeMap<SessionId, SessionView>,
+    restless_until: Option<Moment>,
+    /// The own session.
+    me: Option<SessionId>,
+}
+
+impl Heartbeats {
+    /// Notes the sessions that a reply showed at a moment; others are forgotten.
+    pub(crate) fn saw(&self, sessions: &[SessionView], at: Moment) {
+        let mut board = self.board();
+        let now = sessions.iter().map(|session| {
+            let before = board.moved.get(&session.id).filter(|(before, _)| *before == session.heartbeat);
+            (session.id, (session.heartbeat, before.map_or(at, |(_, moved)| *moved)))
+        });
+        let moved = now.collect();
+        board.moved = moved;
+        let is_live = |id: &SessionId| sessions.iter().any(|session| session.id == *id && !session.fenced);
+        let went = board.sessions.iter().any(|(id, before)| !before.fenced && !is_live(id));
+        let drains = sessions.iter().any(|session| !session.fenced && session.face.draining);
+        if went || drains {
+            board.restless_until = Some(at.plus(RESTLESS));
+        }
+        board.watch.retain(|id| is_live(&id));
+        for session in sessions.iter().filter(|session| !session.fenced) {
+            board.watch.observe(session.id, session.heartbeat, session.promise, at);
+        }
+        board.sessions = sessions.iter().map(|session| (session.id, session.clone())).collect();
+    }
+
+    /// The own session began.
+    pub(crate) fn i_am(&self, id: SessionId) {
+        self.board().me = Some(id);
+    }
+
+    /// The own session.
+    pub(crate) fn me(&self) -> Option<SessionId> {
+        self.board().me
+    }
+
+    /// A session as people name it: `n2, silent 15.2 s`; none that was never seen.
+    pub(crate) fn told(&self, id: SessionId, now: Moment) -> Option<String> {
+        let board = self.board();
+        let (session, (_, moved)) = (board.sessions.get(&id)?, board.moved.get(&id)?);
+        Some(format!("{}, silent {:.1} s", session.node, now.since(*moved).as_secs_f64()))
+    }
+
+    /// How long each heartbeat has not moved; one that was never seen is not among them.
+    pub(crate) fn ages(&self, now: Moment) -> BTreeMap<SessionId, Duration> {
+        self.board().moved.iter().map(|(id, (_, moved))| (*id, now.since(*moved))).collect()
+    }
+
+    /// What a session is to a candidate that looks at `now`, when it must have been silent for `extra` beyond its
+    /// owner's promise; with an extra also where it is fenced.
+    pub(crate) fn owner(&self, id: SessionId, extra: Duration, now: Moment) -> Owner {
+        let board = self.board();
+        let seen = board.sessions.get(&id);
+        if let Some(session) = seen.filter(|session| session.fenced && !extra.is_zero()) {
+            // Its run may live on a lease that can't be seen, and doesn't hear of the fence.
+            let moved = board.moved.get(&id).map(|(_, moved)| moved.plus(session.promise).plus(extra));
+            return if moved.is_some_and(|due| now >= due) { Owner::Gone } else { Owner::Alive };
+        }
+        if seen.is_none() && !extra.is_zero() {
+            return Owner::Alive;
+        }
+        if seen.is_none_or(|session| session.fenced) {
+            return Owner::Gone;
+        }
+        board.watch.silent_heartbeat(id, extra, now).map_or(Owner::Alive, Owner::Silent)
+    }
+
+    /// The sessions that were silent for their owners' promise and `extra`, each with the heartbeat of that silence.
+    pub(crate) fn silent(&self, extra: Duration, now: Moment) -> Vec<(SessionId, i64)> {
+        let board = self.board();
+        let live = board.sessions.values().filter(|session| !session.fenced);
+        live.filter_map(|session| Some((session.id, board.watch.silent_heartbeat(session.id, extra, now)?)))
+            .collect()
+    }
+
+    /// It is fenced now, before the next list shows it.
+    fn was_fenced(&self, id: SessionId) {
+        if let Some(session) = self.board().sessions.get_mut(&id) {
+            session.fenced = true;
+        }
+    }
+
+    /// Its silence is measured anew: its owner is back (rule 11).
+    pub(crate) fn forget(&self, id: SessionId) {
+        self.board().watch.forget(id);
+    }
+
+    /// When a watched session must be looked at next: its time may be up.
+    pub(crate) fn next_due(&self, now: Moment) -> Option<Moment> {
+        self.board().watch.next_due(now)
+    }
+
+    /// Whether a session went or drains: its shards will be there in a moment.
+    pub(crate) fn is_restless(&self, now: Moment) -> bool {
+        self.board().restless_until.is_some_and(|until| now < until)
+    }
+
+    /// The sessions that may take shards, as far as this node knows.
+    pub(crate) fn peers(&self, now: Moment) -> Vec<Peer> {
+        let board = self.board();
+        let takes = board.sessions.values().filter(|session| {
+            let rests = session.fenced || session.drain || session.face.draining;
+            !rests && board.watch.silent_heartbeat(session.id, Duration::ZERO, now).is_none()
+        });
+        let peer = |session: &SessionView| Peer {
+            session: session.id,
+            capacity: session.face.capacity,
+            pools: session.face.pools.clone(),
+        };
+        takes.map(peer).collect()
+    }
+
+    /// The version of checkpoints that every live session reads.
+    pub(crate) fn checkpoint_version(&self) -> u8 {
+        let board = self.board();
+        let live = board.sessions.values().filter(|session| !session.fenced);
+        checkpoint::version_for(live.map(|session| session.ckpt_version_max))
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NodeContext {
+    /// A session is fenced now: this node knows it at once, and its own node hears of it where there is a way to.
+    pub(crate) fn note_fenced(&self, id: SessionId) {
+        self.heartbeats.was_fenced(id);
+        self.hint(Hint::Session(id));
+    }
+}

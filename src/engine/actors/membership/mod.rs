@@ -1,0 +1,11 @@
+//! Which nodes there are, what they do without one another, and what each has of limits that all share.
+
+pub mod dealer;
+pub mod heartbeats;
+pub mod hint_listener;
+pub mod orphans;
+pub mod pots;
+pub mod restorer;
+pub mod seen_revision;
+pub mod session;
+pub mod unique_name;

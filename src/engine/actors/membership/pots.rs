@@ -1,0 +1,255 @@
+//! This node's parts of shared limits, and the seats of the runs that draw from them.
+//!
+//! A pot belongs to one session and lives by its trust in the database alone: where that has run out nothing leaves, even
+//! if a lease would carry the run. `dealer` fills the pots; lanes draw from them inside their exchange.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::actors::membership::session::Life;
+use crate::ports::clock::Clock;
+use crate::ports::gate::SessionTrust;
+use crate::ports::provision::LimitOf;
+use windrow_core::ids::{Moment, SessionId};
+use windrow_core::limit::demand::Demand;
+use windrow_core::limit::pot::{Pot, Reserved, SeatNo, Used};
+use windrow_core::limit::{Part, nanos};
+use windrow_core::pace::STALE_AFTER;
+use windrow_core::settings::RateLimit;
+
+/// While there is no trust, how often to look whether it came back.
+const TRUST_RECHECK: Duration = Duration::from_millis(50);
+
+/// All pots of a node.
+#[derive(Clone, Default)]
+pub struct Pots(Arc<Shelf>);
+
+#[derive(Default)]
+struct Shelf {
+    pots: Mutex<BTreeMap<(SessionId, String), Arc<SharedPot>>>,
+    hurry: Notify,
+    /// The number of the last round; outlives a crash of the session's actor, as the session does.
+    rounds: AtomicU64,
+}
+
+/// A pot, what it lives by, and whom to wake.
+pub(crate) struct SharedPot {
+    pub(crate) name: String,
+    trust: Arc<SessionTrust>,
+    /// Whether anything is limited: read by every exchange, so that a limit that limits nothing costs a branch.
+    is_limited: AtomicBool,
+    filled: Mutex<Filled>,
+}
+
+struct Filled {
+    pot: Pot,
+    wakes: BTreeMap<SeatNo, Arc<Notify>>,
+    was_trusted: bool,
+    demand: Demand,
+    demand_at: Moment,
+    /// A run came or went, or wanted something where nobody did: the demand is no longer true.
+    is_stale: bool,
+}
+
+/// A demand is measured over at least so long.
+const DEMAND_SPAN: Duration = Duration::from_millis(500);
+
+impl Pots {
+    /// A run counts against a limit from now on.
+    pub(crate) fn join(
+        &self,
+        (life, limit): (&Life, &LimitOf),
+        settings: (RateLimit, u32),
+        clock: &Arc<dyn Clock>,
+        wake: Arc<Notify>,
+    ) -> LimitSeat {
+        let now = clock.now();
+        let mut pots = self.shelf();
+        let key = (life.id, limit.name.clone());
+        let pot = pots.entry(key).or_insert_with(|| Arc::new(SharedPot::new(limit, life, now))).clone();
+        let no = pot.lock().join(settings, wake, now);
+        drop(pots);
+        self.hurry();
+        LimitSeat { pots: self.clone(), session: life.id, pot, no, clock: clock.clone() }
+    }
+
+    /// Something has changed that the next deal shouldn't wait for.
+    pub(crate) fn hurry(&self) {
+        self.0.hurry.notify_one();
+    }
+
+    pub(crate) async fn hurried(&self) {
+        self.0.hurry.notified().await;
+    }
+
+    /// The number of the next round.
+    pub(crate) fn next_round(&self) -> u64 {
+        self.0.rounds.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The pots of a session.
+    pub(crate) fn of(&self, session: SessionId) -> Vec<Arc<SharedPot>> {
+        let pots = self.shelf();
+        pots.iter().filter(|((owner, _), _)| *owner == session).map(|(_, pot)| pot.clone()).collect()
+    }
+
+    /// Takes a pot away that nobody draws from.
+    pub(crate) fn remove_empty(&self, session: SessionId, name: &str) {
+        let mut pots = self.shelf();
+        let key = (session, name.to_owned());
+        if pots.get(&key).is_some_and(|pot| pot.lock().pot.is_empty()) {
+            pots.remove(&key);
+        }
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, BTreeMap<(SessionId, String), Arc<SharedPot>>> {
+        self.0.pots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SharedPot {
+    fn new(limit: &LimitOf, life: &Life, now: Moment) -> SharedPot {
+        let part = if limit.is_limited { Part::NONE } else { Part::UNBOUNDED };
+        let filled = Filled {
+            pot: Pot::new(part, STALE_AFTER, now),
+            wakes: BTreeMap::new(),
+            was_trusted: true,
+            demand: Demand::default(),
+            demand_at: now,
+            is_stale: true,
+        };
+        SharedPot {
+            name: limit.name.clone(),
+            trust: life.trust.clone(),
+            is_limited: AtomicBool::new(limit.is_limited),
+            filled: Mutex::new(filled),
+        }
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        self.is_limited.load(Ordering::Acquire)
+    }
+
+    /// What may be used from now on, and whether anything is limited.
+    pub(crate) fn apply(&self, part: Part, is_limited: bool, now: Moment) {
+        let mut filled = self.lock();
+        let is_change = filled.pot.part() != part;
+        filled.pot.apply(part, now);
+        self.is_limited.store(is_limited, Ordering::Release);
+        if is_change {
+            filled.wakes.values().for_each(|wake| wake.notify_waiters());
+        }
+    }
+
+    /// Looks at the pot.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Pot) -> T) -> T {
+        look(&self.lock().pot)
+    }
+
+    /// What its runs want.
+    pub(crate) fn demand(&self, now: Moment) -> Demand {
+        let filled = &mut *self.lock();
+        if filled.is_stale || now.since(filled.demand_at) >= DEMAND_SPAN {
+            filled.demand = filled.pot.collect(now);
+            (filled.demand_at, filled.is_stale) = (now, false);
+        }
+        filled.demand.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Filled> {
+        self.filled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Filled {
+    fn join(&mut self, (rate, batch): (RateLimit, u32), wake: Arc<Notify>, now: Moment) -> SeatNo {
+        let no = self.pot.join(own_rate(rate), batch, now);
+        self.wakes.insert(no, wake);
+        self.is_stale = true;
+        no
+    }
+
+    fn leave(&mut self, no: SeatNo) {
+        self.pot.leave(no);
+        self.wakes.remove(&no);
+        self.is_stale = true;
+    }
+
+    /// Whether the session is trusted; where it wasn't, what was earned is void.
+    fn is_trusted(&mut self, until: Moment, now: Moment) -> bool {
+        let is_trusted = now < until;
+        if !is_trusted || !self.was_trusted {
+            self.pot.void(now);
+        }
+        self.was_trusted = is_trusted;
+        is_trusted
+    }
+}
+
+fn own_rate(rate: RateLimit) -> Option<u64> {
+    match rate {
+        RateLimit::Unlimited => None,
+        RateLimit::Limited(rate) => Some(nanos(rate)),
+    }
+}
+
+/// A run's place at a pot; given back when dropped.
+pub(crate) struct LimitSeat {
+    pots: Pots,
+    session: SessionId,
+    pot: Arc<SharedPot>,
+    no: SeatNo,
+    clock: Arc<dyn Clock>,
+}
+
+impl LimitSeat {
+    /// The limit's key.
+    pub(crate) fn key(&self) -> &str {
+        &self.pot.name
+    }
+
+    /// Whether anything is limited now.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.pot.is_limited.load(Ordering::Relaxed)
+    }
+
+    /// Takes up to so many items; to be settled.
+    pub(crate) fn reserve(&self, want: u32, now: Moment) -> Reserved {
+        let mut filled = self.pot.lock();
+        if !filled.is_trusted(self.pot.trust.until(), now) {
+            return Reserved { items: 0, ask_at: Some(now.plus(TRUST_RECHECK)), by_slots: false };
+        }
+        filled.pot.reserve(self.no, want, now)
+    }
+
+    /// Says what became of them.
+    pub(crate) fn settle(&self, reserved: Reserved, used: Used, now: Moment) {
+        let filled = &mut *self.pot.lock();
+        let next = filled.pot.settle(self.no, reserved, used, now);
+        next.and_then(|no| filled.wakes.get(&no)).iter().for_each(|wake| wake.notify_waiters());
+        if used.wants_more && filled.demand.is_idle() && !filled.is_stale {
+            filled.is_stale = true;
+            self.pots.hurry();
+        }
+    }
+
+    /// The run's settings were changed.
+    pub(crate) fn tune(&self, rate: RateLimit, batch: u32) {
+        self.pot.lock().pot.tune(self.no, own_rate(rate), batch, self.clock.now());
+    }
+}
+
+impl Drop for LimitSeat {
+    fn drop(&mut self) {
+        self.pot.lock().leave(self.no);
+        if self.pot.trust.is_fenced() {
+            self.pots.remove_empty(self.session, &self.pot.name);
+        }
+        self.pots.hurry();
+    }
+}

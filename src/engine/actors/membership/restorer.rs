@@ -1,0 +1,341 @@
+//! Finds runnable shards without a live owner and offers them to the supervisor.
+//!
+//! It watches the heartbeats of all sessions on its own clock, and looks when one has been silent for its owner's time:
+//! its shards are offered then. Without leases it fences such a session first (where the heartbeat is still the silent
+//! one); with leases only a candidate that holds one may (`takeover`). It never claims.
+//!
+//! Where several nodes could take a shard, each offers at once what falls to it, and the rest a moment later: the shards
+//! of a task, and a thousand of a dead node, spread over the living, and nobody waits for one that is full.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use crate::actors::membership::heartbeats::Owner;
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::policy::Kind;
+use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::ports::StoreError;
+use crate::ports::run_store::{Candidate, Hunt};
+use crate::ports::session_store::SessionView;
+use windrow_core::capacity::placement;
+use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
+use windrow_core::lifecycle::Wish;
+
+/// Candidates of one page: one statement, and at most so many rows in memory before they are looked at.
+const PAGE: u32 = 1_000;
+/// Shards of one offer: bounds the memory of the line. What stands behind so many waits for a later scan.
+const LINE_MAX: usize = 50_000;
+/// However often it is woken, it rests for this many times as long as its last scan took, within these bounds: when
+/// thousands of tasks are started one by one, a scan for each would cost more than all else.
+const REST_FACTOR: u32 = 3;
+const REST_MIN: Duration = Duration::from_millis(25);
+const REST_MAX: Duration = Duration::from_millis(500);
+/// A scan that takes longer is given up: a connection that vanished without a word would blind the node for long.
+const SCAN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How much later a node offers what falls to another: as much as a take-over has left beyond the owner's promise. Two
+/// nodes see the same silence up to a scan apart, so the shares are rough; whoever claims first has the shard.
+const RANK_WAIT: Duration = Duration::from_millis(600);
+/// The same for what nobody left behind, where others find it with their next scan only: in scans.
+const RANK_WAIT_SCANS: f64 = 1.5;
+/// Scans while a node drains or has just gone: what it leaves is found at once also where no hint comes.
+const RESTLESS_SCAN: Duration = Duration::from_millis(250);
+
+/// Where offers go.
+pub(crate) type OfferSink = Arc<dyn Fn(Vec<Candidate>) + Send + Sync>;
+
+pub(crate) enum Msg {
+    /// Look now: something ended, started, or was freed.
+    Wake,
+    /// It may scan again.
+    Rested,
+    /// A silent owner's time may be up, or the turn of what fell to another node.
+    Due(Moment),
+    Scan,
+    Scanned(Box<Scan>),
+}
+
+/// What one scan found.
+pub(crate) struct Scan {
+    sessions: Result<(), StoreError>,
+    line: Result<Vec<Candidate>, StoreError>,
+}
+
+pub(crate) struct State {
+    node: Arc<NodeContext>,
+    offer: OfferSink,
+    me: Address<Msg>,
+    leaf: Leaf,
+    /// Since when what fell to other nodes is seen.
+    held_back: BTreeMap<ShardId, (Epoch, Moment)>,
+    /// The next [`Msg::Due`] that is on its way.
+    due: Option<Moment>,
+    scanning: Option<Moment>,
+    again: bool,
+    rests_until: Moment,
+    /// Whether the last offer had anybody in it: then the next one is made even when it is empty.
+    offered: bool,
+}
+
+pub(crate) struct Restorer;
+
+impl Actor for Restorer {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = (Arc<NodeContext>, OfferSink, Line<Msg>);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<Msg>,
+        (node, offer, line): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        let leaf = node.tree.enter(&format!("{}/restorer", node.node), Kind::Restorer);
+        let me = Address::new(me, leaf.clone());
+        line.plug(me.clone());
+        me.tell(Msg::Scan);
+        Ok(State {
+            node,
+            offer,
+            me,
+            leaf,
+            held_back: BTreeMap::new(),
+            due: None,
+            scanning: None,
+            again: false,
+            rests_until: Moment(0),
+            offered: false,
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Wake => state.scan(),
+            Msg::Rested => {
+                if std::mem::take(&mut state.again) {
+                    state.scan();
+                }
+            }
+            Msg::Due(at) => {
+                if state.due == Some(at) {
+                    state.due = None;
+                }
+                state.scan();
+            }
+            Msg::Scan => {
+                state.scan();
+                state.me.tell_after(state.next_scan(), Msg::Scan);
+            }
+            Msg::Scanned(scan) => state.on_scanned(*scan),
+        }
+        Ok(())
+    }
+
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+/// ± 30 %, so that nodes don't scan in step.
+fn jittered(scan: Duration, node: &NodeContext) -> Duration {
+    let percent = 70 + (node.new_ids.make().as_u128() % 61) as u32;
+    scan * percent / 100
+}
+
+impl State {
+    fn scan(&mut self) {
+        let now = self.node.clock.now();
+        if self.scanning.is_some() {
+            self.again = true;
+            return;
+        }
+        if now < self.rests_until {
+            if !std::mem::replace(&mut self.again, true) {
+                self.me.tell_after(self.rests_until.since(now), Msg::Rested);
+            }
+            return;
+        }
+        self.again = false;
+        self.scanning = Some(now);
+        let (node, me) = (self.node.clone(), self.me.clone());
+        self.node.work.spawn(self.me.guard(async move {
+            let late = || StoreError::Unavailable("the store did not answer in time".into());
+            let scan = tokio::time::timeout(SCAN_PATIENCE, scan(&node)).await;
+            let scan = scan.unwrap_or_else(|_| Scan { sessions: Ok(()), line: Err(late()) });
+            me.tell(Msg::Scanned(Box::new(scan)));
+        }));
+    }
+
+    fn on_scanned(&mut self, scan: Scan) {
+        let now = self.node.clock.now();
+        let took = self.scanning.take().map_or(Duration::ZERO, |since| now.since(since));
+        self.rests_until = now.plus((took * REST_FACTOR).clamp(REST_MIN, REST_MAX));
+        if let Err(error) = scan.sessions {
+            tracing::warn!(actor = self.leaf.path(), %error, "sessions not read");
+        }
+        match scan.line {
+            Ok(line) => {
+                let line = self.in_turn(line, now);
+                let text = format!("{} shards offered, scanned in {} ms", line.len(), took.as_millis());
+                self.leaf.say(Activity::Ok, text);
+                if !line.is_empty() || self.offered {
+                    self.offered = !line.is_empty();
+                    (self.offer)(line);
+                }
+            }
+            Err(error) => tracing::warn!(actor = self.leaf.path(), %error, "shards not scanned"),
+        }
+        if let Some(due) = self.node.heartbeats.next_due(now) {
+            self.look_at(due, now);
+        }
+        if std::mem::take(&mut self.again) {
+            self.scan();
+        }
+    }
+
+    fn next_scan(&self) -> Duration {
+        let scan = self.node.times.restore_scan;
+        let hurry = self.node.heartbeats.is_restless(self.node.clock.now());
+        jittered(if hurry { scan.min(RESTLESS_SCAN) } else { scan }, &self.node)
+    }
+
+    /// Looks at a moment, unless it looks earlier anyway.
+    fn look_at(&mut self, due: Moment, now: Moment) {
+        if self.due.is_none_or(|known| due < known || known <= now) {
+            self.due = Some(due);
+            self.me.tell_after(due.since(now), Msg::Due(due));
+        }
+    }
+
+    /// How long what falls to another node is left to it. What a node left behind is looked for in a hurry.
+    fn rank_wait(&self, is_left: bool) -> Duration {
+        let hears_at_once = is_left || self.node.hints.is_some();
+        let scans = self.node.times.restore_scan.mul_f64(RANK_WAIT_SCANS);
+        if hears_at_once { RANK_WAIT } else { RANK_WAIT.max(scans) }
+    }
+
+    /// What is offered now: what falls to this node, and what others had time to take.
+    fn in_turn(&mut self, line: Vec<Candidate>, now: Moment) -> Vec<Candidate> {
+        let (board, mut later) = (self.node.heartbeats.clone(), None::<Moment>);
+        let (me, peers) = (board.me(), board.peers(now));
+        let mut held_back = BTreeMap::new();
+        let mut offered = Vec::with_capacity(line.len());
+        for candidate in line {
+            // What is to end needs no room, and what people sent here is nobody else's.
+            let is_for_all = candidate.wish == Wish::Run && !candidate.is_sent_here && peers.len() > 1;
+            let is_anothers =
+                me.filter(|_| is_for_all).is_some_and(|me| placement::rank(candidate.shard, me, &peers) > 0);
+            if !is_anothers {
+                offered.push(candidate);
+                continue;
+            }
+            let (shard, epoch) = (candidate.shard, candidate.epoch);
+            let known = self.held_back.get(&shard).filter(|(seen, _)| *seen == epoch);
+            let since = known.map_or(now, |(_, since)| *since);
+            held_back.insert(shard, (epoch, since));
+            let is_left = candidate.session.is_some() || board.is_restless(now);
+            let turn = since.plus(self.rank_wait(is_left));
+            if now >= turn {
+                offered.push(candidate);
+            } else {
+                later = Some(later.map_or(turn, |known| known.min(turn)));
+            }
+        }
+        self.held_back = held_back;
+        if let Some(turn) = later {
+            self.look_at(turn, now);
+        }
+        offered
+    }
+}
+
+async fn scan(node: &NodeContext) -> Scan {
+    let sessions = node.sessions.list().await;
+    let line = match &sessions {
+        Ok(sessions) => {
+            let reply_at = node.clock.now();
+            node.heartbeats.saw(sessions, reply_at);
+            let mut alive: Vec<SessionId> = Vec::new();
+            for session in sessions.iter().filter(|session| !session.fenced) {
+                if !may_be_had(node, session, reply_at).await {
+                    alive.push(session.id);
+                }
+            }
+            whole_line(node, alive).await
+        }
+        Err(error) => Err(error.clone()),
+    };
+    Scan { sessions: sessions.map(|_| ()), line }
+}
+
+/// Everybody who waits, page by page; of more than fit into the line, those that go first.
+async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Candidate>, StoreError> {
+    let Some(pools) = node.serving.pools() else { return Ok(Vec::new()) };
+    let (now, restore_window) = (node.clock.wall(), node.times.restore_window);
+    let mut hunt =
+        Hunt { alive, now, restore_window, pools, node: node.node.clone(), after: None, limit: PAGE };
+    let mut line = Vec::new();
+    loop {
+        let game = node.runs.candidates(&hunt).await?;
+        line.extend(game.found);
+        if line.len() >= 2 * LINE_MAX {
+            shorten(&mut line);
+        }
+        match game.next {
+            Some(place) => hunt.after = Some(place),
+            None => break,
+        }
+    }
+    shorten(&mut line);
+    Ok(line)
+}
+
+/// What is to be stopped needs no room and goes first.
+fn shorten(line: &mut Vec<Candidate>) {
+    if line.len() > LINE_MAX {
+        line.sort_by_key(|candidate| (candidate.wish == Wish::Run, candidate.precedence()));
+        line.truncate(LINE_MAX);
+    }
+}
+
+/// Whether the shards of a session that is not fenced may be had: it was silent for its owner's time. Without leases it
+/// is fenced for that; with leases whoever gets the lease of one of its shards does it.
+async fn may_be_had(node: &NodeContext, session: &SessionView, now: Moment) -> bool {
+    let Owner::Silent(heartbeat) = node.heartbeats.owner(session.id, Duration::ZERO, now) else {
+        return false;
+    };
+    if node.leases.is_some() {
+        return true;
+    }
+    match node.sessions.fence(session.id, heartbeat, node.clock.wall()).await {
+        Ok(true) => {
+            tracing::warn!(node = session.node, session = %session.id.0, "silent session fenced");
+            node.note_fenced(session.id);
+            true
+        }
+        Ok(false) => {
+            tracing::info!(node = session.node, "a session that was silent is back; its shards stay with it");
+            node.heartbeats.forget(session.id);
+            false
+        }
+        Err(error) => {
+            tracing::warn!(node = session.node, %error, "silent session not fenced");
+            false
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.leaf.leave();
+    }
+}

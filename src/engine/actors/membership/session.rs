@@ -1,0 +1,280 @@
+//! The node's session: one heartbeat row, one write a second however many shards, on a thread of its own.
+//!
+//! It extends the trust that all gates lean on, and hears here that it was fenced. A fenced session is over: the
+//! node drops everything, carries nothing over, and begins a new one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::actors::membership::dealer;
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::policy::Kind;
+use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::ports::StoreError;
+use crate::ports::gate::SessionTrust;
+use crate::ports::meters::Renewal;
+use crate::ports::session_store::{Heartbeat, NewSession, OwnedShard};
+use windrow_core::checkpoint;
+use windrow_core::ids::{Moment, SessionId};
+use windrow_core::trust::Term;
+
+/// However often somebody says that there is news: the rest between two heartbeats.
+const HURRY_REST: Duration = Duration::from_millis(100);
+
+/// For so long a session may take to begin; one that may have been written after all is of nobody, and fenced.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(15);
+
+/// A session and what it believes of itself.
+#[derive(Clone)]
+pub(crate) struct Life {
+    pub(crate) id: SessionId,
+    pub(crate) trust: Arc<SessionTrust>,
+}
+
+/// What the parent is told.
+pub(crate) enum News {
+    /// A session lives from now on.
+    Begun(Life),
+    /// A heartbeat sent at this moment found these shards, and whether people want the node drained.
+    Shards(SessionId, Moment, Vec<OwnedShard>, bool),
+    /// The session was fenced.
+    Fenced(SessionId),
+}
+
+/// Where news go.
+pub(crate) type NewsSink = Arc<dyn Fn(News) + Send + Sync>;
+
+pub(crate) enum Msg {
+    Begin,
+    /// How the node shows itself was changed.
+    Describe {
+        draining: bool,
+    },
+    /// Somebody says that there is news for this session: beat soon.
+    Hurry,
+    Begun(Life, Result<(), StoreError>),
+    Beat(SessionId, Moment, Result<Heartbeat, StoreError>),
+}
+
+pub(crate) struct State {
+    node: Arc<NodeContext>,
+    news: NewsSink,
+    me: Address<Msg>,
+    leaf: Leaf,
+    life: Option<Life>,
+    draining: bool,
+    beating: Option<AbortHandle>,
+    dealing: Option<AbortHandle>,
+    hurry: Arc<Notify>,
+}
+
+pub(crate) struct Session;
+
+impl Actor for Session {
+    type Msg = Msg;
+    type State = State;
+    /// The life that an earlier incarnation of this actor left, if it wasn't fenced: a crash of this actor is none
+    /// of the node's.
+    type Arguments = (Arc<NodeContext>, NewsSink, Option<Life>, Line<Msg>);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<Msg>,
+        (node, news, life, line): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        let leaf = node.tree.enter(&format!("{}/session", node.node), Kind::Session);
+        let me = Address::new(me, leaf.clone());
+        line.plug(me.clone());
+        let hurry = Arc::<Notify>::default();
+        let mut state =
+            State { node, news, me, leaf, life: None, draining: false, beating: None, dealing: None, hurry };
+        match life.filter(|life| !life.trust.is_fenced()) {
+            Some(life) => state.live(life),
+            None => state.begin(),
+        }
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Begin => state.begin(),
+            Msg::Describe { draining } => {
+                state.draining = draining;
+                state.describe();
+            }
+            Msg::Hurry => state.hurry.notify_one(),
+            Msg::Begun(life, outcome) => state.on_begun(life, outcome),
+            Msg::Beat(id, sent, outcome) => state.on_beat(id, sent, outcome),
+        }
+        Ok(())
+    }
+
+    /// Every run has released its shards by now: the row can go.
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.end_beating();
+        if let Some(life) = state.life.take()
+            && let Err(error) = end(&state.node, life.id).await
+        {
+            tracing::warn!(actor = state.leaf.path(), %error, "session row stays; it will be fenced");
+        }
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    /// A failure is told only: what others see of a node is old then, and the next change says it again.
+    fn describe(&self) {
+        let Some(life) = self.life.clone() else { return };
+        let (node, draining) = (self.node.clone(), self.draining);
+        self.node.vital.spawn(self.me.guard(async move {
+            if let Err(error) = node.sessions.describe(life.id, &node.session_face(draining)).await {
+                tracing::warn!(%error, "what this node takes was not told to others");
+            }
+        }));
+    }
+
+    fn begin(&mut self) {
+        let life = Life { id: SessionId(self.node.new_ids.make()), trust: Arc::default() };
+        let (node, me, draining) = (self.node.clone(), self.me.clone(), self.draining);
+        self.node.vital.spawn(self.me.guard(async move {
+            let begun = tokio::time::timeout(BEGIN_PATIENCE, insert(&node, &life, draining)).await;
+            let late = || Err(StoreError::Unavailable("the new session was not written in time".into()));
+            me.tell(Msg::Begun(life, begun.unwrap_or_else(|_| late())));
+        }));
+    }
+
+    fn on_begun(&mut self, life: Life, outcome: Result<(), StoreError>) {
+        if let Err(error) = outcome {
+            tracing::warn!(actor = self.leaf.path(), %error, "session not begun; trying again");
+            return self.me.tell_after(self.node.times.heartbeat, Msg::Begin);
+        }
+        self.node.heartbeats.i_am(life.id);
+        (self.news)(News::Begun(life.clone()));
+        self.live(life);
+    }
+
+    fn live(&mut self, life: Life) {
+        self.life = Some(life.clone());
+        let (node, me, hurry) = (self.node.clone(), self.me.clone(), self.hurry.clone());
+        let (dealing_node, dealing_life) = (self.node.clone(), life.clone());
+        let deal = async move { dealer::deal_on(&dealing_node, &dealing_life).await };
+        self.dealing = Some(self.node.vital.spawn(self.me.guard(deal)).abort_handle());
+        let beat = async move { beat_on(&node, &life, &me, &hurry).await };
+        let beating = self.node.vital.spawn(self.me.guard(beat));
+        self.beating = Some(beating.abort_handle());
+    }
+
+    fn on_beat(&mut self, id: SessionId, sent: Moment, outcome: Result<Heartbeat, StoreError>) {
+        if self.life.as_ref().is_none_or(|life| life.id != id) {
+            return;
+        }
+        match outcome {
+            Ok(Heartbeat::Alive { shards, drain }) => {
+                self.node.meters.renewed(Renewal::Renewed);
+                self.leaf.say(Activity::Ok, format!("{} shards", shards.len()));
+                (self.news)(News::Shards(id, sent, shards, drain));
+            }
+            Ok(Heartbeat::Fenced) => {
+                self.node.meters.renewed(Renewal::Fenced);
+                // Nobody else has the state directory of a node that is alone with its store.
+                let why =
+                    if self.node.exclusive { "it was silent for too long" } else { "another node took over" };
+                tracing::error!(actor = self.leaf.path(), "session fenced: {why}; a new one begins");
+                self.life = None;
+                self.end_beating();
+                (self.news)(News::Fenced(id));
+                self.begin();
+            }
+            Err(error) => {
+                self.node.meters.renewed(Renewal::Failed);
+                self.leaf.say(Activity::Backoff, "heartbeat not written; trust decays");
+                tracing::warn!(actor = self.leaf.path(), %error, "heartbeat not written; trust decays");
+            }
+        }
+    }
+
+    fn end_beating(&mut self) {
+        self.beating.take().iter().chain(&self.dealing.take()).for_each(AbortHandle::abort);
+    }
+}
+
+/// Ends a session in order. What is left of its node's earlier lives goes with it, where no shard names it: a node that
+/// ended in order isn't shown as one that died.
+async fn end(node: &NodeContext, id: SessionId) -> Result<(), StoreError> {
+    node.sessions.end(id).await?;
+    let sessions = node.sessions.list().await?;
+    for earlier in sessions.into_iter().filter(|one| one.fenced && one.node == node.node) {
+        node.sessions.end(earlier.id).await?;
+    }
+    Ok(())
+}
+
+async fn insert(node: &NodeContext, life: &Life, draining: bool) -> Result<(), StoreError> {
+    let session = NewSession {
+        id: life.id,
+        node: node.node.clone(),
+        version: node.version.clone(),
+        promise: node.times.lease_ttl,
+        ckpt_version_max: checkpoint::VERSION,
+        started_at: node.clock.wall(),
+        face: node.session_face(draining),
+    };
+    node.sessions.begin(&session).await?;
+    if node.exclusive {
+        // Whoever holds the state directory's lock knows that every older session here is dead.
+        node.sessions.fence_all_but(life.id).await?;
+    }
+    // Trusted from the start: what is offered to a node without trust waits for the next scan.
+    let sent = node.clock.now();
+    if matches!(node.sessions.beat(life.id).await?, Heartbeat::Alive { .. }) {
+        life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
+    }
+    Ok(())
+}
+
+/// Beats until the session is fenced. Trust counts from the time a heartbeat was sent, never from its answer.
+async fn beat_on(node: &NodeContext, life: &Life, me: &Address<Msg>, hurry: &Notify) {
+    loop {
+        let sent = node.clock.now();
+        let patience = node.times.lease_ttl / 3;
+        let outcome =
+            tokio::time::timeout(patience, node.sessions.beat(life.id)).await.unwrap_or_else(|_| {
+                Err(StoreError::Unavailable("the heartbeat was not answered in time".into()))
+            });
+        let fenced = matches!(outcome, Ok(Heartbeat::Fenced));
+        match &outcome {
+            Ok(Heartbeat::Alive { .. }) => {
+                life.trust.extend(Term::new(node.times.lease_ttl).trusted_until(sent));
+            }
+            Ok(Heartbeat::Fenced) => life.trust.fence(),
+            Err(_) => {}
+        }
+        if !me.tell(Msg::Beat(life.id, sent, outcome)) || fenced {
+            return;
+        }
+        let waited = node.clock.now().since(sent);
+        let rest = node.times.heartbeat.saturating_sub(waited).max(Duration::from_millis(1));
+        let must_rest = rest.min(HURRY_REST);
+        tokio::time::sleep(must_rest).await;
+        // Either is a reason to beat: the time, or that somebody says there is news.
+        tokio::time::timeout(rest - must_rest, hurry.notified()).await.ok();
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.end_beating();
+        self.leaf.leave();
+    }
+}

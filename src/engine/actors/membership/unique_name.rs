@@ -1,0 +1,56 @@
+//! A node's name belongs to one live node: people drain it, and move shards to it, by that name.
+//!
+//! A node that begins while another session has its name waits until it knows whether that one lives. One that was
+//! killed leaves its row; its successor need not wait for the whole promise, since nothing is taken from it here.
+
+use std::time::Duration;
+
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::handle::NotStarted;
+use crate::ports::StoreError;
+use windrow_core::ids::{Moment, SessionId};
+
+/// A live heart has beaten within so many intervals, and a moment for the way.
+const BEATS: u32 = 3;
+const WAY: Duration = Duration::from_secs(1);
+/// Looks within an interval.
+const LOOKS_PER_BEAT: u32 = 4;
+
+/// Waits until no other live node can have the name.
+///
+/// # Errors
+/// When one has, or the store can't be read.
+pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
+    if node.exclusive {
+        // Whoever holds the state directory's lock knows that older sessions are dead.
+        return Ok(());
+    }
+    let before = namesakes(node).await?;
+    let patience = (node.times.heartbeat * BEATS + WAY).min(node.times.lease_ttl);
+    let until: Moment = node.clock.now().plus(patience);
+    if !before.is_empty() {
+        tracing::info!(
+            node = node.node,
+            "a session of this name is there already; waiting for its heartbeat"
+        );
+    }
+    while !before.is_empty() && node.clock.now() < until {
+        tokio::time::sleep(node.times.heartbeat / LOOKS_PER_BEAT).await;
+        let now = namesakes(node).await?;
+        if now.iter().any(|(id, heartbeat)| before.iter().any(|(was, old)| was == id && old != heartbeat)) {
+            return Err(NotStarted::NameTaken(node.node.clone()));
+        }
+        if now.is_empty() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn namesakes(node: &NodeContext) -> Result<Vec<(SessionId, i64)>, NotStarted> {
+    let failed =
+        |error: StoreError| NotStarted::Actors(format!("the sessions of other nodes can't be read: {error}"));
+    let sessions = node.sessions.list().await.map_err(failed)?;
+    let same = sessions.into_iter().filter(|session| !session.fenced && session.node == node.node);
+    Ok(same.map(|session| (session.id, session.heartbeat)).collect())
+}

@@ -1,0 +1,266 @@
+//! What the supervisor runs: who of the waiting line is admitted, and the launchers of those that were.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use ractor::{Actor, ActorId, ActorRef};
+use tokio::sync::Semaphore;
+
+use crate::actors::launcher::share::{BookSink, Booked, Part};
+use crate::actors::launcher::{self, Launcher};
+use crate::actors::membership::seen_revision::Sight;
+use crate::actors::membership::session;
+use crate::actors::runtime::policy::Kind;
+use crate::actors::runtime::tree::Address;
+use crate::actors::supervisor::waits::{Wait, Why};
+use crate::actors::supervisor::{Msg, State};
+use crate::ports::hints::Hint;
+use crate::ports::run_store::Candidate;
+use crate::ports::session_store::OwnedShard;
+use windrow_core::capacity::Request;
+use windrow_core::ids::{Moment, ShardId, TaskId};
+use windrow_core::lifecycle::Wish;
+
+/// Launchers started before other messages get their turn.
+const STARTS_PER_TURN: usize = 16;
+/// Claims on their way at the same time: thousands of admitted shards must not queue before the one writer of a
+/// database, where checkpoints wait too.
+const CLAIMS_MAX: usize = 16;
+
+/// The launchers, and the shards that will get one.
+pub(crate) struct Runs {
+    launchers: BTreeMap<ShardId, (Address<launcher::Msg>, Arc<Sight>)>,
+    shards: HashMap<ActorId, ShardId>,
+    /// Admitted and booked, or to be stopped; not started yet.
+    starting: VecDeque<Candidate>,
+    waiting_to_start: BTreeSet<ShardId>,
+    claims: Arc<Semaphore>,
+}
+
+impl Runs {
+    pub(crate) fn new() -> Runs {
+        Runs {
+            launchers: BTreeMap::new(),
+            shards: HashMap::new(),
+            starting: VecDeque::new(),
+            waiting_to_start: BTreeSet::new(),
+            claims: Arc::new(Semaphore::new(CLAIMS_MAX)),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.launchers.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.launchers.is_empty()
+    }
+
+    /// Whether a shard has a launcher.
+    pub(crate) fn holds(&self, shard: ShardId) -> bool {
+        self.launchers.contains_key(&shard)
+    }
+
+    /// Whether a shard of the task has a launcher.
+    pub(crate) fn holds_task(&self, task: TaskId) -> bool {
+        self.of_task(task).next().is_some()
+    }
+
+    fn of_task(&self, task: TaskId) -> impl Iterator<Item = &Address<launcher::Msg>> {
+        let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
+        self.launchers.range(first..=last).map(|(_, (launcher, _))| launcher)
+    }
+
+    pub(crate) fn tell(&self, shard: ShardId, message: launcher::Msg) {
+        if let Some((launcher, _)) = self.launchers.get(&shard) {
+            launcher.tell(message);
+        }
+    }
+
+    pub(crate) fn tell_task(&self, task: TaskId, message: impl Fn() -> launcher::Msg) {
+        for launcher in self.of_task(task) {
+            launcher.tell(message());
+        }
+    }
+
+    pub(crate) fn tell_all(&self, message: impl Fn() -> launcher::Msg) {
+        for (launcher, _) in self.launchers.values() {
+            launcher.tell(message());
+        }
+    }
+
+    /// Tells each launcher what a heartbeat, sent at this moment, found of its shard, unless it knows that.
+    pub(crate) fn show(&self, rows: &BTreeMap<ShardId, OwnedShard>, sent: Moment) {
+        for (shard, (launcher, sight)) in &self.launchers {
+            match rows.get(shard) {
+                Some(row) if sight.shows(row) => {}
+                Some(row) => {
+                    launcher.tell(launcher::Msg::Row(*row, sent));
+                }
+                None => {
+                    launcher.tell(launcher::Msg::NotListed(sent));
+                }
+            }
+        }
+    }
+
+    /// Forgets an actor that ended; its shard, if it was a launcher.
+    pub(crate) fn remove(&mut self, actor: ActorId) -> Option<ShardId> {
+        let shard = self.shards.remove(&actor)?;
+        self.launchers.remove(&shard);
+        Some(shard)
+    }
+
+    fn is_known(&self, shard: ShardId) -> bool {
+        self.holds(shard) || self.waiting_to_start.contains(&shard)
+    }
+
+    fn start_later(&mut self, candidate: Candidate) {
+        self.waiting_to_start.insert(candidate.shard);
+        self.starting.push_back(candidate);
+    }
+
+    fn next_start(&mut self) -> Option<Candidate> {
+        let candidate = self.starting.pop_front()?;
+        self.waiting_to_start.remove(&candidate.shard);
+        Some(candidate)
+    }
+
+    fn insert(&mut self, shard: ShardId, launcher: Address<launcher::Msg>, sight: Arc<Sight>) {
+        self.shards.insert(launcher.actor().get_id(), shard);
+        self.launchers.insert(shard, (launcher, sight));
+    }
+}
+
+impl State {
+    /// Admits who fits of the whole line, and says of the others why they wait.
+    pub(crate) fn on_offer(&mut self, line: Vec<Candidate>) {
+        let now = self.node.clock.now();
+        let trusted = self.life.as_ref().is_some_and(|life| life.trust.until() > now);
+        if self.takes_nothing() || !trusted {
+            return;
+        }
+        let offered: BTreeSet<ShardId> = line.iter().map(|candidate| candidate.shard).collect();
+        self.bars.retain(|shard| offered.contains(&shard), now);
+        let mut refused = self.barred(&line);
+        let line: Vec<Candidate> =
+            line.into_iter().filter(|candidate| !self.bars.holds(candidate, now)).collect();
+        let fresh = line.into_iter().filter(|candidate| !self.runs.is_known(candidate.shard));
+        // One that is to be stopped is claimed only to commit that: it needs no capacity.
+        let (to_run, to_stop): (Vec<_>, Vec<_>) =
+            fresh.partition(|candidate: &Candidate| candidate.wish == Wish::Run);
+        let mut starts = !to_stop.is_empty();
+        to_stop.into_iter().for_each(|candidate| self.runs.start_later(candidate));
+        let requests: Vec<Request> = to_run.iter().map(request).collect();
+        let mut candidates: HashMap<ShardId, Candidate> =
+            to_run.into_iter().map(|candidate| (candidate.shard, candidate)).collect();
+        for admission in self.ledger.admit(&requests, now) {
+            match (admission.outcome, candidates.remove(&admission.shard)) {
+                (Ok(_), Some(candidate)) => {
+                    starts = true;
+                    self.runs.start_later(candidate);
+                }
+                (Err(refusal), Some(candidate)) => {
+                    let since = candidate.waiting_since;
+                    refused.entry(admission.shard.task).or_insert(Wait { why: Why::Refused(refusal), since });
+                }
+                (_, None) => {}
+            }
+        }
+        self.explain(refused);
+        if starts {
+            self.me.tell(Msg::LaunchMore);
+        }
+    }
+
+    /// Starts some of what was admitted; the rest when other messages have had their turn.
+    pub(crate) async fn launch_some(&mut self, me: &ActorRef<Msg>) {
+        for _ in 0..STARTS_PER_TURN {
+            let Some(candidate) = self.runs.next_start() else { return };
+            self.launch(candidate, me).await;
+        }
+        self.me.tell(Msg::LaunchMore);
+    }
+
+    /// What was admitted and has no launcher yet is given back: the next scan finds it again.
+    pub(crate) fn give_up_starting(&mut self) {
+        while let Some(candidate) = self.runs.next_start() {
+            self.ledger.release(candidate.shard);
+        }
+    }
+
+    /// Looks where other nodes point; a hint that is wrong costs a look.
+    pub(crate) fn on_heard(&mut self, hints: &[Hint]) {
+        for hint in hints {
+            match hint {
+                Hint::Task(task) => self.runs.tell_task(*task, || launcher::Msg::Look),
+                Hint::Session(id) if self.life.as_ref().is_some_and(|life| life.id == *id) => {
+                    self.lines.session.tell(session::Msg::Hurry);
+                }
+                Hint::Work | Hint::Session(_) => {}
+            }
+        }
+        if hints.iter().any(|hint| matches!(hint, Hint::Task(_) | Hint::Work)) {
+            self.look_for_work();
+        }
+    }
+
+    async fn launch(&mut self, candidate: Candidate, me: &ActorRef<Msg>) {
+        let shard = candidate.shard;
+        let Some(life) = self.life.clone() else {
+            self.ledger.release(shard);
+            return;
+        };
+        let leaf = self.node.tree.enter(&self.leaf.child(&shard.to_string()), Kind::Launcher);
+        let sight = Arc::<Sight>::default();
+        let arguments = launcher::Arguments {
+            node: self.node.clone(),
+            leaf: leaf.clone(),
+            candidate,
+            life,
+            lines: self.lines.clone(),
+            logs: self.logs.clone(),
+            claims: self.runs.claims.clone(),
+            sight: sight.clone(),
+            book: self.booking(shard),
+        };
+        let name = Some(leaf.path().to_owned());
+        match Actor::spawn_linked(name, Launcher, arguments, me.get_cell()).await {
+            Ok((actor, _)) => self.runs.insert(shard, Address::new(actor, leaf), sight),
+            Err(error) => {
+                tracing::error!(%shard, %error, "launcher not started; the shard will be offered again");
+                leaf.leave();
+                self.ledger.release(shard);
+            }
+        }
+    }
+}
+
+impl State {
+    /// How a launcher books another part of its task's rate.
+    fn booking(&self, shard: ShardId) -> BookSink {
+        let me = self.me.clone();
+        Arc::new(move |part, answer| {
+            me.tell(Msg::Book(shard, part, answer));
+        })
+    }
+
+    pub(crate) fn on_book(&mut self, shard: ShardId, part: Part, answer: Booked) {
+        let before = self.ledger.held_sum();
+        let outcome = self.ledger.change_share(shard, part.share, part.rate).map(|_| ());
+        if self.ledger.held_sum() < before {
+            self.look_for_work();
+        }
+        answer(outcome);
+    }
+}
+
+fn request(candidate: &Candidate) -> Request {
+    Request {
+        shard: candidate.shard,
+        rate: candidate.rate,
+        share: candidate.share,
+        priority: candidate.priority,
+        waiting_since: candidate.waiting_since,
+    }
+}

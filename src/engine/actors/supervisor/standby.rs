@@ -1,0 +1,91 @@
+//! Drains: at the node's end, and because people wish that it stands by. Each shard is released as soon as its own run
+//! has drained; what takes too long is aborted.
+
+use std::time::Duration;
+
+use ractor::ActorRef;
+use tokio::sync::oneshot;
+
+use crate::actors::launcher;
+use crate::actors::supervisor::{Msg, State};
+
+/// How long the last checkpoints of what was aborted may take.
+const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What people want of this node beside its tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Standby {
+    /// It owns nothing and takes nothing, until they want it back.
+    wished: bool,
+    /// The number of the last drain: the end of an older one means nothing.
+    drains: u64,
+}
+
+impl State {
+    /// Whether it takes no shard: it ends, or stands by.
+    pub(crate) fn takes_nothing(&self) -> bool {
+        self.draining.is_some() || self.standby.wished
+    }
+
+    pub(crate) fn drain(&mut self, done: oneshot::Sender<usize>, me: &ActorRef<Msg>) {
+        self.draining.get_or_insert_default().push(done);
+        self.hand_everything_over();
+        if self.runs.is_empty() {
+            me.stop(Some("drained".into()));
+        }
+    }
+
+    /// Whether everything was handed over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.draining.is_some() && self.runs.is_empty()
+    }
+
+    /// What the heartbeat read of people's wish.
+    pub(crate) fn on_drain_wish(&mut self, wished: bool) {
+        if wished == self.standby.wished {
+            return;
+        }
+        self.standby.wished = wished;
+        if wished {
+            tracing::info!(
+                node = self.node.node,
+                "the node is to be drained: it hands over and takes nothing new"
+            );
+            self.hand_everything_over();
+        } else {
+            tracing::info!(node = self.node.node, "the node takes work again");
+            self.standby.drains += 1;
+            self.show_face();
+            self.look_for_work();
+        }
+    }
+
+    pub(crate) fn hand_everything_over(&mut self) {
+        self.standby.drains += 1;
+        self.show_face();
+        self.give_up_starting();
+        self.runs.tell_all(|| launcher::Msg::HandOver);
+        self.me.tell_after(self.node.times.drain_timeout, Msg::DrainOver(self.standby.drains));
+    }
+
+    pub(crate) fn on_drain_over(&self, drain: u64) {
+        if self.draining.is_some() || drain == self.standby.drains {
+            self.runs.tell_all(|| launcher::Msg::Abort);
+        }
+        if self.draining.is_some() {
+            self.me.tell_after(GIVE_BACK_PATIENCE, Msg::GiveUp);
+        }
+    }
+
+    /// Ends what can't be given back, since the store doesn't answer.
+    pub(crate) fn give_up(&mut self) {
+        let left = self.runs.len();
+        let Some(waiting) = self.draining.as_mut().filter(|_| left > 0) else { return };
+        for done in waiting.drain(..) {
+            if done.send(left).is_err() {
+                tracing::debug!("nobody waits for the end of the drain");
+            }
+        }
+        self.runs.tell_all(|| launcher::Msg::GiveUp);
+    }
+}

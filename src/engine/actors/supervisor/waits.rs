@@ -1,0 +1,146 @@
+//! Why tasks wait: told to the store once for each reason, many at a time, never from the mailbox.
+
+use std::collections::BTreeMap;
+
+use crate::actors::launcher::Bar;
+use crate::actors::supervisor::{Msg, State};
+use crate::ports::run_store::Candidate;
+use crate::ports::task_store::{COORDINATOR_DOWN, WaitNote};
+use windrow_core::capacity::{Obstacle, Refusal};
+use windrow_core::ids::{TaskId, WallMs};
+
+const NO_WITNESS_TEXT: &str = "the node that ran it is silent, but may still work under its lease in Redis, which this \
+     node can't reach; it goes on as soon as Redis answers (or set cluster.takeover_without_redis)";
+
+/// Reasons of one write; what is left is told after the next scan.
+const REASONS_PER_WRITE: usize = 1_000;
+
+/// Why a task waits, and since when: one that is stopped and started again lost the reason that was stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) why: Why,
+    pub(crate) since: WallMs,
+}
+
+/// See [`Wait`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Why {
+    /// It doesn't fit.
+    Refused(Refusal),
+    /// It may not be had.
+    Barred(Bar),
+}
+
+/// What the store was told.
+#[derive(Default)]
+pub(crate) struct Waits {
+    /// Only of tasks that the last scan found waiting.
+    told: BTreeMap<TaskId, Wait>,
+    /// How many the last scan found waiting.
+    waiting: usize,
+    telling: bool,
+}
+
+impl Waits {
+    /// How many tasks wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Forgets what waits no more; what was told of running tasks has to be taken back.
+    fn take_over(&mut self, refused: &BTreeMap<TaskId, Wait>) -> Vec<WaitNote> {
+        let mut over = Vec::new();
+        self.told.retain(|task, told| {
+            let stays = refused.contains_key(task);
+            if !stays && matches!(told.why, Why::Barred(Bar::NoWitness)) {
+                over.push(WaitNote { task: *task, reason: String::new(), text: String::new() });
+            }
+            stays
+        });
+        over
+    }
+}
+
+/// The slug of a reason.
+fn slug(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::TooBig => "too_big",
+        Obstacle::Behind(_) => "behind",
+        Obstacle::Full | Obstacle::Held | Obstacle::NotHeld => "capacity",
+    }
+}
+
+fn note((task, Wait { why, .. }): &(TaskId, Wait)) -> WaitNote {
+    let (reason, text) = match why {
+        Why::Refused(refusal) => (slug(refusal.obstacle), refusal.waiting_text()),
+        Why::Barred(Bar::NoWitness) => (COORDINATOR_DOWN, NO_WITNESS_TEXT.to_owned()),
+        Why::Barred(Bar::Newer(version)) => (
+            "newer_version",
+            format!(
+                "its checkpoint has version {version}, which this node's program does not read; a node of the version \
+                 that wrote it goes on with it"
+            ),
+        ),
+    };
+    WaitNote { task: *task, reason: reason.to_owned(), text }
+}
+
+/// Whether people would read the same.
+fn is_same(one: &Wait, other: &Wait) -> bool {
+    one.since == other.since
+        && match (one.why, other.why) {
+            (Why::Refused(one), Why::Refused(other)) => {
+                let read = |refusal: Refusal| (refusal.obstacle, refusal.need, refusal.capacity);
+                read(one) == read(other)
+            }
+            (Why::Barred(one), Why::Barred(other)) => one == other,
+            _ => false,
+        }
+}
+
+impl State {
+    /// The tasks of candidates that may not be had, with the reason.
+    pub(crate) fn barred(&self, line: &[Candidate]) -> BTreeMap<TaskId, Wait> {
+        let barred = line.iter().filter_map(|candidate| {
+            let why = Why::Barred(self.bars.why(candidate.shard)?);
+            Some((candidate.shard.task, Wait { why, since: candidate.waiting_since }))
+        });
+        barred.collect()
+    }
+
+    /// Says why tasks wait, once per reason. `refused` is everything that waits now.
+    pub(crate) fn explain(&mut self, refused: BTreeMap<TaskId, Wait>) {
+        self.waits.waiting = refused.len();
+        if self.waits.telling {
+            return;
+        }
+        let over = self.waits.take_over(&refused);
+        let is_new = |(task, wait): &(TaskId, Wait)| {
+            !self.waits.told.get(task).is_some_and(|told| is_same(told, wait))
+        };
+        let news: Vec<_> = refused.into_iter().filter(is_new).take(REASONS_PER_WRITE).collect();
+        if news.is_empty() && over.is_empty() {
+            return;
+        }
+        self.waits.telling = true;
+        let (node, me) = (self.node.clone(), self.me.clone());
+        tokio::spawn(self.me.guard(async move {
+            let notes: Vec<WaitNote> = over.into_iter().chain(news.iter().map(note)).collect();
+            let told = match node.tasks.explain_waits(&notes, node.clock.wall()).await {
+                Ok(()) => news,
+                Err(error) => {
+                    tracing::warn!(%error, "reasons for waiting were not stored; again after the next scan");
+                    Vec::new()
+                }
+            };
+            me.tell(Msg::Explained(told));
+        }));
+    }
+
+    /// A task that was started meanwhile lost its reason with that.
+    pub(crate) fn on_explained(&mut self, reasons: Vec<(TaskId, Wait)>) {
+        self.waits.telling = false;
+        let waiting = reasons.into_iter().filter(|(task, _)| !self.runs.holds_task(*task));
+        self.waits.told.extend(waiting);
+    }
+}

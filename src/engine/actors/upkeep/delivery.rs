@@ -1,0 +1,233 @@
+//! One hook call: what is asked of the business, and what follows from its answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+
+use crate::actors::executor::run_cell::LogSink;
+use crate::actors::membership::restorer;
+use crate::actors::runtime::context::{HookParts, NodeContext};
+use crate::actors::runtime::tree::Line;
+use crate::actors::upkeep::outbox_dispatcher::LEASE;
+use crate::ports::ErrorClass;
+use crate::ports::StoreError;
+use crate::ports::business_store::Business;
+use crate::ports::data_log::{DataLogLine, LogOrigin};
+use crate::ports::handler::{LogLevel, LogLine};
+use crate::ports::hook::{HookCall, HookReply};
+use crate::ports::outbox::{Delivery, Settlement};
+use crate::ports::task_store::{Actor, CommandError, CommandRefusal, TaskCommand, TaskEdit};
+use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
+use windrow_core::ids::{ItemCount, ItemIndex, ShardId};
+use windrow_core::lifecycle::Status;
+
+/// The wait before another try, doubled with each one up to the longest.
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(300);
+/// Beyond the call's own time: how long the settlement may take.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// See the module.
+pub(crate) struct Delivering {
+    pub(crate) node: Arc<NodeContext>,
+    pub(crate) hooks: HookParts,
+    pub(crate) logs: LogSink,
+    pub(crate) restorer: Line<restorer::Msg>,
+}
+
+/// The system's own hand, for the audit.
+pub(crate) fn system(request_id: Option<String>) -> Actor {
+    Actor { request_id, ..Actor::windrow(None) }
+}
+
+impl Delivering {
+    /// Delivers a call that was taken. What goes wrong ends in its settlement.
+    pub(crate) async fn deliver(&self, delivery: Delivery) {
+        let settlement = match self.attempt(&delivery).await {
+            Ok(settlement) => settlement,
+            Err(error) => self.again(&delivery, error.to_string()),
+        };
+        match self.hooks.outbox.settle(&delivery, &settlement).await {
+            Ok(true) => self.tell_death(&delivery, &settlement),
+            Ok(false) => tracing::debug!(delivery = delivery.delivery_id, "a hook call was taken by another"),
+            Err(error) => {
+                tracing::warn!(delivery = delivery.delivery_id, %error, "a hook call is made again");
+            }
+        }
+    }
+
+    async fn attempt(&self, delivery: &Delivery) -> Result<Settlement, StoreError> {
+        if delivery.kind == HookKind::Prepare && self.is_start_over(delivery).await? {
+            return Ok(Settlement::Done);
+        }
+        let Some(business) = self.hooks.businesses.business(&delivery.business).await? else {
+            return Ok(Settlement::Done);
+        };
+        let Some(hook) = business.spec.hooks.get(delivery.kind) else {
+            // Nobody wants to hear it any more; and nobody would say that the task is ready.
+            return self.on_reply(delivery, HookReply::Done(None)).await;
+        };
+        let timeout = match delivery.kind {
+            HookKind::Prepare => HOOK_TIMEOUT_DEFAULT,
+            HookKind::Validate | HookKind::Stopped | HookKind::Finished => {
+                hook.timeout.unwrap_or(HOOK_TIMEOUT_DEFAULT)
+            }
+        };
+        if !self.keep(delivery, timeout + MARGIN).await? {
+            return Ok(Settlement::Done);
+        }
+        let reply = self.call(&business, delivery, timeout).await;
+        self.on_reply(delivery, reply).await
+    }
+
+    /// Makes sure that nobody else takes the call while it is out; false when somebody has.
+    async fn keep(&self, delivery: &Delivery, span: Duration) -> Result<bool, StoreError> {
+        if span <= LEASE {
+            return Ok(true);
+        }
+        let due_at = self.node.clock.wall().plus(span);
+        self.hooks.outbox.settle(delivery, &Settlement::Again { due_at, error: None }).await
+    }
+
+    async fn is_start_over(&self, delivery: &Delivery) -> Result<bool, StoreError> {
+        let task = self.node.tasks.get(delivery.task).await?;
+        Ok(task
+            .is_none_or(|task| task.start_no != delivery.start_no || task.status != Status::AwaitingBusiness))
+    }
+
+    async fn call(&self, business: &Business, delivery: &Delivery, timeout: Duration) -> HookReply {
+        let call = HookCall {
+            kind: delivery.kind,
+            id: delivery.delivery_id.clone(),
+            body: delivery.body.clone(),
+            timeout,
+        };
+        let calling = AssertUnwindSafe(self.hooks.caller.call(business, &call)).catch_unwind();
+        match tokio::time::timeout(timeout + MARGIN, calling).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(_)) => HookReply::Failed("the call panicked".to_owned()),
+            Err(_) => HookReply::Failed(format!("no answer within {} s", timeout.as_secs())),
+        }
+    }
+
+    async fn on_reply(&self, delivery: &Delivery, reply: HookReply) -> Result<Settlement, StoreError> {
+        match (delivery.kind, reply) {
+            (HookKind::Prepare, HookReply::Done(body)) => self.ready(delivery, body).await,
+            (HookKind::Prepare, HookReply::Refused(text)) => self.not_ready(delivery, text).await,
+            (_, HookReply::Done(_) | HookReply::Later) => Ok(Settlement::Done),
+            (_, HookReply::Refused(text)) => Ok(Settlement::Dead { error: text }),
+            (_, HookReply::Failed(text)) => Ok(self.again(delivery, text)),
+        }
+    }
+
+    fn again(&self, delivery: &Delivery, error: String) -> Settlement {
+        let now = self.node.clock.wall();
+        if now >= delivery.expires_at {
+            return Settlement::Dead { error };
+        }
+        let doublings = delivery.attempts.saturating_sub(1).min(16);
+        let wait = RETRY_FIRST.saturating_mul(1 << doublings).min(RETRY_MAX);
+        Settlement::Again { due_at: now.plus(wait), error: Some(error) }
+    }
+
+    async fn ready(&self, delivery: &Delivery, body: Option<Value>) -> Result<Settlement, StoreError> {
+        let edit = match edit_of(body) {
+            Ok(edit) => Box::new(edit),
+            Err(text) => return self.not_ready(delivery, text).await,
+        };
+        let command = TaskCommand::Ready { start_no: delivery.start_no, edit };
+        match self.command(delivery, &command).await {
+            Ok(()) => {
+                self.restorer.tell(restorer::Msg::Wake);
+                Ok(Settlement::Done)
+            }
+            Err(CommandError::Store(error)) if error.class() == ErrorClass::Transient => Err(error),
+            Err(error) if is_over(&error) => Ok(Settlement::Done),
+            Err(error) => self.not_ready(delivery, format!("what it answered can't be used: {error}")).await,
+        }
+    }
+
+    async fn not_ready(&self, delivery: &Delivery, text: String) -> Result<Settlement, StoreError> {
+        let command = TaskCommand::NotReady { start_no: delivery.start_no, text };
+        match self.command(delivery, &command).await {
+            Ok(()) => Ok(Settlement::Done),
+            Err(CommandError::Store(error)) => Err(error),
+            Err(error) => {
+                tracing::debug!(task = %delivery.task, %error, "the start is over");
+                Ok(Settlement::Done)
+            }
+        }
+    }
+
+    async fn command(&self, delivery: &Delivery, command: &TaskCommand) -> Result<(), CommandError> {
+        let actor = system(Some(delivery.delivery_id.clone()));
+        self.node.tasks.command(delivery.task, command, &actor, self.node.clock.wall()).await.map(|_| ())
+    }
+
+    /// People hear of a call that nobody took.
+    fn tell_death(&self, delivery: &Delivery, settlement: &Settlement) {
+        let Settlement::Dead { error } = settlement else { return };
+        let (kind, attempts) = (delivery.kind.as_str(), delivery.attempts);
+        tracing::warn!(task = %delivery.task, kind, attempts, error, "a hook call was given up");
+        let message = format!("the hook {kind} was given up after {attempts} attempts: {error}");
+        (self.logs)(DataLogLine {
+            shard: ShardId { task: delivery.task, no: 0 },
+            at: self.node.clock.wall(),
+            origin: LogOrigin::System,
+            code: Some("HOOK_GIVEN_UP".to_owned()),
+            line: LogLine { index: None, level: LogLevel::Error, message, extra: None },
+        });
+    }
+}
+
+/// Whether an answer came too late to matter.
+fn is_over(error: &CommandError) -> bool {
+    use CommandRefusal::{StaleStart, Status};
+    matches!(error, CommandError::NotFound(_) | CommandError::Refused(Status(_) | StaleStart { .. }))
+}
+
+/// What a ready business changes: `total`, `skip_first` and `params` of its reply; all else is its own affair.
+fn edit_of(body: Option<Value>) -> Result<TaskEdit, String> {
+    let Some(body) = body else { return Ok(TaskEdit::default()) };
+    let number = |name: &str| match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value
+            .as_u64()
+            .map(Some)
+            .ok_or_else(|| format!("the business answered with a {name} that is no number: {value}")),
+    };
+    let params = match body.get("params") {
+        None | Some(Value::Null) => None,
+        Some(params @ Value::Object(_)) => Some(params.to_string()),
+        Some(_) => return Err("the business answered with params that are no JSON object".to_owned()),
+    };
+    Ok(TaskEdit {
+        total: number("total")?.map(ItemCount),
+        skip_first: number("skip_first")?.map(ItemIndex),
+        params,
+        ..TaskEdit::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_ready_business_may_change_the_items_and_parameters_and_nothing_else() {
+        assert_eq!(edit_of(None), Ok(TaskEdit::default()));
+        assert_eq!(edit_of(Some(json!({"status": "ready", "name": "x"}))), Ok(TaskEdit::default()));
+        let edit = edit_of(Some(json!({"total": 9, "skip_first": 2, "params": {"a": 1}})));
+        let params = Some(r#"{"a":1}"#.to_owned());
+        let (total, skip_first) = (Some(ItemCount(9)), Some(ItemIndex(2)));
+        assert_eq!(edit, Ok(TaskEdit { total, skip_first, params, ..TaskEdit::default() }));
+        for wrong in [json!({"total": "9"}), json!({"total": -1}), json!({"params": [1]})] {
+            assert!(edit_of(Some(wrong.clone())).is_err(), "{wrong}");
+        }
+    }
+}

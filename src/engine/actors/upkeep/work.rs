@@ -1,0 +1,246 @@
+//! One round of the steward's work. A part that fails is told and tried again in a later round.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::actors::membership::orphans;
+use crate::actors::runtime::context::{Keep, NodeContext};
+use crate::actors::upkeep::delivery::system;
+use crate::ports::StoreError;
+use crate::ports::data_log::{EXPIRE_MAX, LogRetention};
+use crate::ports::session_store::SessionView;
+use crate::ports::task_store::{CommandError, TaskCommand, WaitNote};
+use crate::ports::upkeep::{SWEEP_MAX, Sweep};
+use windrow_core::elsewhere::Elsewhere;
+use windrow_core::ids::{ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::{DORMANT, StopReason, dormant_text};
+
+/// Tasks of one kind in one round.
+const TASKS_MAX: u32 = 200;
+/// Tasks in one look for those that no node serves.
+const UNSERVED_MAX: u32 = 1_000;
+/// Transactions of one kind of sweep in one round: the rest is for the next one.
+const SWEEPS_MAX: u32 = 20;
+/// A handler that has been down here for so long may be so for this node only.
+const DOWN_FOR: Duration = Duration::from_secs(30);
+/// Runs elsewhere that are looked at for one business.
+const REACHING_MAX: u32 = 100;
+/// How long answers of repeated requests, and delivered calls, are kept.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// How long calls that were given up are kept.
+const GIVEN_UP_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long the row of a session that is over is kept.
+const SESSIONS_KEPT: Duration = Duration::from_secs(3600);
+
+/// What a round has to do.
+pub(crate) struct Round {
+    /// Starts until then were seen by the round before.
+    pub(crate) after: WallMs,
+    pub(crate) now: WallMs,
+    pub(crate) looks_for_unserved: bool,
+    pub(crate) sweeps: bool,
+    pub(crate) looks_elsewhere: bool,
+    /// What the last look elsewhere saw.
+    pub(crate) elsewhere: Elsewhere,
+}
+
+/// What a round did.
+#[derive(Default)]
+pub(crate) struct Done {
+    pub(crate) commanded: Vec<TaskId>,
+    /// Shards whose handler is down for this node only.
+    pub(crate) left: Vec<ShardId>,
+    pub(crate) elsewhere: Elsewhere,
+    /// Something can be claimed now.
+    pub(crate) wakes: bool,
+    removed: u64,
+}
+
+impl Done {
+    pub(crate) fn text(&self) -> String {
+        format!("{} tasks commanded, {} rows removed in the last round", self.commanded.len(), self.removed)
+    }
+}
+
+pub(crate) async fn work(node: &NodeContext, round: Round) -> Done {
+    let mut done = Done { elsewhere: round.elsewhere, ..Done::default() };
+    tell("deadlines", deadlines(node, round.now, &mut done).await);
+    tell("unanswered hooks", unanswered(node, round.now, &mut done).await);
+    match orphans::settle(node, round.now).await {
+        Ok(is_left) => done.wakes |= is_left,
+        Err(error) => tell("shards of dead nodes", Err(error)),
+    }
+    match node.upkeep.is_start_due(round.after, round.now).await {
+        Ok(is_due) => done.wakes |= is_due,
+        Err(error) => tell("starts", Err(error)),
+    }
+    if round.looks_for_unserved {
+        tell("dormant tasks", dormant(node, round.now).await);
+        tell("tasks without a node", unserved(node, round.now).await);
+    }
+    if round.looks_elsewhere {
+        tell("handlers that are down", one_sided(node, &mut done).await);
+    }
+    if let Some(keep) = node.keep.filter(|_| round.sweeps) {
+        sweep(node, keep, round.now, &mut done).await;
+    }
+    done
+}
+
+fn tell(what: &str, outcome: Result<(), StoreError>) {
+    if let Err(error) = outcome {
+        tracing::warn!(what, %error, "not looked after; trying again");
+    }
+}
+
+async fn deadlines(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<(), StoreError> {
+    for task in node.upkeep.past_deadline(now, TASKS_MAX).await? {
+        let command = TaskCommand::Stop { reason: StopReason::Deadline };
+        obey(node, task, &command, now, done).await?;
+    }
+    Ok(())
+}
+
+async fn unanswered(node: &NodeContext, now: WallMs, done: &mut Done) -> Result<(), StoreError> {
+    for (task, start_no) in node.upkeep.unanswered(now, TASKS_MAX).await? {
+        let text = "the business did not say in time that it is ready".to_owned();
+        obey(node, task, &TaskCommand::NotReady { start_no, text }, now, done).await?;
+    }
+    Ok(())
+}
+
+/// Another node, or a person, may have been first.
+async fn obey(
+    node: &NodeContext,
+    task: TaskId,
+    command: &TaskCommand,
+    now: WallMs,
+    done: &mut Done,
+) -> Result<(), StoreError> {
+    match node.tasks.command(task, command, &system(None), now).await {
+        Ok(_) => done.commanded.push(task),
+        Err(CommandError::Store(error)) => return Err(error),
+        Err(error) => tracing::debug!(%task, %error, "somebody was first"),
+    }
+    Ok(())
+}
+
+/// Finds the shards whose handler has been down for long, and answers other nodes meanwhile.
+async fn one_sided(node: &NodeContext, done: &mut Done) -> Result<(), StoreError> {
+    let mut down: BTreeMap<String, Vec<ShardId>> = BTreeMap::new();
+    for (shard, business) in node.directory.down_for(DOWN_FOR) {
+        down.entry(business).or_default().push(shard);
+    }
+    done.elsewhere.retain(|business| down.contains_key(business));
+    let Some(me) = node.heartbeats.me() else { return Ok(()) };
+    for (business, shards) in down {
+        let runs = node.upkeep.reaching(&business, me, REACHING_MAX).await?;
+        if done.elsewhere.answers(&business, &runs) {
+            tracing::warn!(
+                business,
+                shards = shards.len(),
+                "handler down for this node only: its shards are left to others"
+            );
+            done.left.extend(shards);
+        }
+    }
+    Ok(())
+}
+
+/// Says of waiting tasks that they rested too long for any node to restore them.
+async fn dormant(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
+    let window = node.times.restore_window;
+    let found = node.upkeep.dormant(now.minus(window), TASKS_MAX).await?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let note = |task| WaitNote { task, reason: DORMANT.to_owned(), text: dormant_text(window) };
+    let notes: Vec<WaitNote> = found.into_iter().map(note).collect();
+    node.tasks.explain_waits(&notes, now).await
+}
+
+/// Says of waiting tasks that no live node takes them. Whoever begins to take them says something else, or runs them.
+async fn unserved(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
+    let sessions = node.sessions.list().await?;
+    let (drained, taking): (Vec<SessionView>, Vec<SessionView>) =
+        sessions.into_iter().filter(|session| !session.fenced).partition(|session| session.face.draining);
+    let mut served = Vec::new();
+    for session in taking {
+        let Some(pools) = session.face.pools else { return Ok(()) };
+        served.extend(pools);
+    }
+    let found = node.upkeep.unserved(&served, now, UNSERVED_MAX).await?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let notes: Vec<WaitNote> = found.into_iter().map(|(task, pool)| note(task, &pool, &drained)).collect();
+    node.tasks.explain_waits(&notes, now).await
+}
+
+fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {
+    let serves = |session: &&SessionView| {
+        session.face.pools.as_ref().is_none_or(|pools| pools.iter().any(|served| served == pool))
+    };
+    // One that ends drains, too, and nobody can undrain it.
+    let text = match drained.iter().filter(|session| session.drain).find(serves) {
+        Some(one) => format!(
+            "every node that serves its pool {pool} is drained; `windrow node undrain {}` lets one take tasks again",
+            one.node
+        ),
+        None => format!(
+            "no node that runs tasks serves its pool {pool}; undrain one that does, or start one with {pool} in \
+             node.pools and node.run_tasks = true"
+        ),
+    };
+    WaitNote { task, reason: "no_node".to_owned(), text }
+}
+
+async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
+    for what in Sweep::ALL {
+        let kept = match what {
+            Sweep::Answers | Sweep::Delivered => DAY,
+            Sweep::GivenUp => GIVEN_UP_KEPT,
+            Sweep::Sessions => SESSIONS_KEPT,
+            Sweep::Failures => keep.failures,
+        };
+        let before = now.minus(kept);
+        let swept = repeat(SWEEP_MAX, || node.upkeep.sweep(what, before), done).await;
+        tell("retention", swept);
+    }
+    let retention = LogRetention { keep_from: now.minus(keep.log), max_per_task: keep.log_lines };
+    tell("data log", repeat(EXPIRE_MAX, || node.data_log.expire(retention), done).await);
+    tell("ended tasks", ended(node, now.minus(keep.tasks), now, done).await);
+    if let Some(uploads) = &node.uploads {
+        match uploads.expire_uploads(now.minus(DAY)).await {
+            Ok(removed) => done.removed += removed,
+            Err(error) => tell("uploads", Err(error)),
+        }
+    }
+}
+
+/// Asks again while a whole transaction's worth was removed.
+async fn repeat<F>(full: u64, remove: impl Fn() -> F, done: &mut Done) -> Result<(), StoreError>
+where
+    F: Future<Output = Result<u64, StoreError>>,
+{
+    for _ in 0..SWEEPS_MAX {
+        let removed = remove().await?;
+        done.removed += removed;
+        if removed < full {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn ended(node: &NodeContext, before: WallMs, now: WallMs, done: &mut Done) -> Result<(), StoreError> {
+    for task in node.upkeep.ended_before(before, TASKS_MAX).await? {
+        match node.tasks.delete(task, &system(None), now).await {
+            Ok(()) => done.removed += 1,
+            Err(CommandError::Store(error)) => return Err(error),
+            // A redrive of it has not ended: it is kept as long.
+            Err(error) => tracing::debug!(%task, %error, "an old task is kept"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! Group-commits the checkpoints of all launchers: one transaction at a time, what comes meanwhile goes into the next.
+//!
+//! It keeps nothing for anyone: a launcher holds its checkpoint until it hears that it is stored, and sends it again
+//! (same number) when it hears nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::policy::Kind;
+use crate::actors::runtime::tree::{Activity, Address, Leaf, Line};
+use crate::ports::ErrorClass;
+use crate::ports::StoreError;
+use crate::ports::run_store::{CheckpointAck, ShardCheckpoint};
+use windrow_core::ids::{CheckpointSeq, ShardId};
+
+/// Shards and side records of one transaction, at most; one shard may exceed the latter alone.
+const SHARDS_MAX: usize = 100;
+const SIDE_RECORDS_MAX: usize = 1_000;
+/// Log lines of one transaction; one shard may exceed them alone.
+const LINES_MAX: usize = 10_000;
+/// The wait after a failed transaction, doubled up to the longest.
+const RETRY_FIRST: Duration = Duration::from_millis(50);
+const RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// What became of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Ack(CheckpointSeq, CheckpointAck),
+    /// It can never be written: the data is wrong. A bug; the run must end.
+    Refused(StoreError),
+}
+
+/// Who hears it.
+pub(crate) type WrittenSink = Arc<dyn Fn(Written) + Send + Sync>;
+
+pub(crate) enum Msg {
+    Write(Box<ShardCheckpoint>, WrittenSink),
+    Done(Result<(), Duration>),
+    Again,
+}
+
+type Job = (ShardCheckpoint, WrittenSink);
+
+pub(crate) struct State {
+    node: Arc<NodeContext>,
+    me: Address<Msg>,
+    leaf: Leaf,
+    waiting: BTreeMap<ShardId, Job>,
+    writing: bool,
+    failures: u32,
+}
+
+pub(crate) struct CheckpointWriter;
+
+impl Actor for CheckpointWriter {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = (Arc<NodeContext>, Line<Msg>);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<Msg>,
+        (node, line): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        let leaf = node.tree.enter(&format!("{}/checkpoint-writer", node.node), Kind::CheckpointWriter);
+        let me = Address::new(me, leaf.clone());
+        line.plug(me.clone());
+        Ok(State { node, me, leaf, waiting: BTreeMap::new(), writing: false, failures: 0 })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Write(checkpoint, sink) => {
+                state.waiting.insert(checkpoint.shard, (*checkpoint, sink));
+                state.write();
+            }
+            Msg::Done(outcome) => state.on_done(outcome),
+            Msg::Again => {
+                state.writing = false;
+                state.write();
+            }
+        }
+        Ok(())
+    }
+
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    fn write(&mut self) {
+        if self.writing || self.waiting.is_empty() {
+            return;
+        }
+        self.writing = true;
+        let jobs = self.take_jobs();
+        self.leaf.say(Activity::Ok, format!("{} shards in a transaction", jobs.len()));
+        let (node, me) = (self.node.clone(), self.me.clone());
+        self.node.work.spawn(self.me.guard(async move {
+            let started = node.clock.now();
+            let outcome = commit(&node, jobs).await;
+            let took = node.clock.now().since(started);
+            node.meters.checkpointed(took, outcome.is_ok());
+            me.tell(Msg::Done(outcome.map_err(|()| took)));
+        }));
+    }
+
+    /// Shards in order of their number, so that two writers never lock them crosswise.
+    fn take_jobs(&mut self) -> Vec<Job> {
+        let mut jobs: Vec<Job> = Vec::new();
+        let (mut side, mut lines) = (0, 0);
+        while let Some((shard, (checkpoint, _))) = self.waiting.first_key_value() {
+            side += checkpoint.side.len();
+            lines += checkpoint.line_count();
+            let full = jobs.len() >= SHARDS_MAX || side > SIDE_RECORDS_MAX || lines > LINES_MAX;
+            if !jobs.is_empty() && full {
+                break;
+            }
+            let shard = *shard;
+            jobs.extend(self.waiting.remove(&shard));
+        }
+        jobs
+    }
+
+    fn on_done(&mut self, outcome: Result<(), Duration>) {
+        if outcome.is_ok() {
+            self.failures = 0;
+            self.writing = false;
+            return self.write();
+        }
+        let wait = RETRY_FIRST.saturating_mul(1 << self.failures.min(10)).min(RETRY_MAX);
+        self.failures += 1;
+        self.leaf.say(Activity::Backoff, format!("store unavailable, {} times in a row", self.failures));
+        self.me.tell_after(wait, Msg::Again);
+    }
+}
+
+/// Writes one transaction. When the store is unavailable nobody is told anything: the launchers send again.
+async fn commit(node: &NodeContext, jobs: Vec<Job>) -> Result<(), ()> {
+    let (checkpoints, sinks): (Vec<_>, Vec<_>) = jobs.into_iter().unzip();
+    match node.runs.checkpoint(&checkpoints).await {
+        Ok(acks) => {
+            for ((checkpoint, ack), sink) in checkpoints.iter().zip(acks).zip(sinks) {
+                sink(Written::Ack(checkpoint.seq, ack));
+            }
+            Ok(())
+        }
+        Err(error) if error.class() == ErrorClass::Transient => {
+            tracing::warn!(%error, shards = checkpoints.len(), "checkpoint not written; trying again");
+            Err(())
+        }
+        Err(_) if checkpoints.len() > 1 => {
+            // One of them is to blame, and only its run ends.
+            for job in checkpoints.into_iter().zip(sinks) {
+                Box::pin(commit(node, vec![job])).await?;
+            }
+            Ok(())
+        }
+        Err(error) => {
+            tracing::error!(%error, shards = checkpoints.len(), "checkpoint refused");
+            sinks.into_iter().for_each(|sink| sink(Written::Refused(error.clone())));
+            Ok(())
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.leaf.leave();
+    }
+}

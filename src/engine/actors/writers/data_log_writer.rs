@@ -1,0 +1,160 @@
+//! Batches data log lines of the system. The way to it is a bounded queue: when it is full lines are dropped and
+//! counted, so that a chatty handler never slows the items. Lines of replies go with checkpoints (`reply_lines`).
+
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::{Mutex, mpsc};
+
+use crate::actors::executor::reply_lines::{LineRoom, ReplyLines};
+use crate::actors::executor::run_cell::LogSink;
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::policy::Kind;
+use crate::actors::runtime::tree::{Activity, Address, Leaf};
+use crate::ports::data_log::{DataLog, DataLogLine};
+use crate::ports::dropped_lines::DroppedLines;
+
+/// Lines that may wait.
+const QUEUE_MAX: usize = 10_000;
+/// Lines of one write. (`config.toml`, `data_log.batch`.)
+const BATCH_MAX: usize = 200;
+
+/// The queue; it outlives restarts of the writer.
+#[derive(Clone)]
+pub(crate) struct LogQueue {
+    sender: mpsc::Sender<DataLogLine>,
+    receiver: Arc<Mutex<mpsc::Receiver<DataLogLine>>>,
+    dropped: Arc<DroppedLines>,
+    room: Arc<LineRoom>,
+}
+
+impl LogQueue {
+    pub(crate) fn new() -> LogQueue {
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        let room = Arc::new(LineRoom::new());
+        LogQueue { sender, receiver: Arc::new(Mutex::new(receiver)), dropped: Arc::default(), room }
+    }
+
+    /// What holds the lines of a run's replies until a checkpoint takes them.
+    pub(crate) fn of_replies(&self, log: Arc<dyn DataLog>) -> ReplyLines {
+        ReplyLines::new(Arc::new(move |level| log.keeps(level)), self.room.clone())
+    }
+
+    /// Where lanes put lines.
+    pub(crate) fn sink(&self) -> LogSink {
+        let queue = self.clone();
+        Arc::new(move |line| {
+            let task = line.shard.task;
+            if queue.sender.try_send(line).is_err() {
+                queue.dropped.add(task, 1);
+            }
+        })
+    }
+}
+
+pub(crate) enum Msg {
+    Flush,
+    Flushed,
+}
+
+pub(crate) struct State {
+    node: Arc<NodeContext>,
+    queue: LogQueue,
+    me: Address<Msg>,
+    leaf: Leaf,
+    writing: bool,
+}
+
+pub(crate) struct DataLogWriter;
+
+impl Actor for DataLogWriter {
+    type Msg = Msg;
+    type State = State;
+    type Arguments = (Arc<NodeContext>, LogQueue);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<Msg>,
+        (node, queue): Self::Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        let leaf = node.tree.enter(&format!("{}/data-log-writer", node.node), Kind::DataLogWriter);
+        let me = Address::new(me, leaf.clone());
+        me.tell_after(node.times.data_log_flush, Msg::Flush);
+        Ok(State { node, queue, me, leaf, writing: false })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Msg>,
+        message: Msg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.leaf.handled();
+        match message {
+            Msg::Flush => {
+                state.flush();
+                state.me.tell_after(state.node.times.data_log_flush, Msg::Flush);
+            }
+            Msg::Flushed => state.writing = false,
+        }
+        Ok(())
+    }
+
+    /// What still waits is written before the end.
+    async fn post_stop(&self, _: ActorRef<Msg>, state: &mut State) -> Result<(), ActorProcessingErr> {
+        write_all(&state.node, &state.queue).await;
+        state.leaf.leave();
+        Ok(())
+    }
+}
+
+impl State {
+    fn flush(&mut self) {
+        let dropped = self.queue.dropped.total();
+        let waiting = QUEUE_MAX - self.queue.sender.capacity();
+        self.leaf.say(Activity::Ok, format!("{waiting} waiting, {dropped} dropped"));
+        if self.writing || (waiting == 0 && self.queue.dropped.is_stored()) {
+            return;
+        }
+        self.writing = true;
+        let (node, queue, me) = (self.node.clone(), self.queue.clone(), self.me.clone());
+        tokio::spawn(self.me.guard(async move {
+            write_all(&node, &queue).await;
+            me.tell(Msg::Flushed);
+        }));
+    }
+}
+
+async fn write_all(node: &NodeContext, queue: &LogQueue) {
+    let mut receiver = queue.receiver.lock().await;
+    let mut lines = Vec::with_capacity(BATCH_MAX);
+    while let Ok(line) = receiver.try_recv() {
+        lines.push(line);
+        if lines.len() == BATCH_MAX {
+            write(node, queue, &mut lines).await;
+        }
+    }
+    if !lines.is_empty() {
+        write(node, queue, &mut lines).await;
+    }
+    queue.dropped.store(&*node.data_log).await;
+}
+
+/// Log lines are not worth holding the items back: after one more try they are dropped and counted.
+async fn write(node: &NodeContext, queue: &LogQueue, lines: &mut Vec<DataLogLine>) {
+    let mut written = node.data_log.append(lines).await;
+    if written.is_err() {
+        written = node.data_log.append(lines).await;
+    }
+    if let Err(error) = written {
+        lines.iter().for_each(|line| queue.dropped.add(line.shard.task, 1));
+        tracing::warn!(%error, lines = lines.len(), "data log lines dropped");
+    }
+    lines.clear();
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.leaf.leave();
+    }
+}
