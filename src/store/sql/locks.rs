@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::entity::{business, shard_head, task};
-use super::{Transaction, error, words};
+use crate::sql::entity::{business, shard_head, task};
+use crate::sql::{Transaction, error, words};
 use windrow_core::ids::{ShardId, TaskId};
 use windrow_engine::ports::StoreError;
 

@@ -7,49 +7,20 @@
 //! - A transaction that reads and then writes locks before it reads: SQLite's whole file, on servers the task's row, then
 //!   those of its shards, each in ascending order. It awaits nothing but its own statements.
 
-mod audit_list;
-mod business_store;
-mod data_log;
-mod data_log_expire;
-mod data_log_search;
+pub mod business;
+pub mod log;
+pub mod run;
+pub mod session;
+pub mod source;
+pub mod task;
+
 mod dialect;
 mod entity;
-mod failure_groups;
-mod failure_list;
-mod idempotency;
 pub mod inspect;
-mod items;
-mod limit_store;
 mod locks;
-mod named_limit_store;
-mod node_audit;
-mod outbox;
-mod report_store;
-mod run_checkpoint;
-mod run_claim;
-mod run_close;
-mod run_history;
-mod run_hunt;
-mod run_store;
-mod session_store;
-mod shard_map;
-mod source_store;
-mod task_command;
-mod task_create;
-mod task_delete;
-mod task_life;
-mod task_list;
-mod task_move;
-mod task_record;
-mod task_store;
-mod task_view;
-mod task_wait;
 #[cfg(test)]
 mod tests;
-mod token_store;
 mod upkeep;
-mod upload_use;
-mod uploads;
 mod words;
 
 use std::path::Path;

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use sea_orm::{ConnectionTrait, Statement};
 
-use super::Store;
-use super::dialect::Bounded;
+use crate::sql::Store;
+use crate::sql::dialect::Bounded;
 use windrow_core::business::HookKind;
 use windrow_core::ids::{ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::lifecycle::Status;

@@ -6,9 +6,10 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef,
 };
 
-use super::entity::{business, idempotency, item, outbox, session, shard, task};
-use super::outbox::{DEAD, DONE};
-use super::{Store, error, run_close, settled};
+use crate::sql::business::outbox::{DEAD, DONE};
+use crate::sql::entity::{business, idempotency, item, outbox, session, shard, task};
+use crate::sql::run::close;
+use crate::sql::{Store, error, settled};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::elsewhere::Reaching;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
@@ -103,7 +104,7 @@ impl UpkeepStore for Store {
         silent: &[SessionId],
         limit: u32,
     ) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
-        run_close::orphans(self, silent, limit).await
+        close::orphans(self, silent, limit).await
     }
 
     async fn reaching(
@@ -116,7 +117,7 @@ impl UpkeepStore for Store {
     }
 
     async fn disown(&self, shards: &[ShardId], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
-        settled(|| run_close::disown(self, shards, now)).await
+        settled(|| close::disown(self, shards, now)).await
     }
 
     async fn sweep(&self, what: Sweep, before: WallMs) -> Result<u64, StoreError> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::damaged;
-use super::entity::{shard_head, task};
+use crate::sql::damaged;
+use crate::sql::entity::{shard_head, task};
 use windrow_core::abandonment::Abandonments;
 use windrow_core::counters::Counters;
 use windrow_core::ids::{ClaimId, ItemIndex, SessionId, ShardId, TaskId, WallMs};

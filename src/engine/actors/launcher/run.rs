@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use ractor::{ActorId, ActorProcessingErr};
 
+use crate::actors::executor;
 use crate::actors::executor::reply_lines::{DraftLines, Drafted};
 use crate::actors::executor::run_cell::RunCell;
-use crate::actors::executor;
 use crate::actors::launcher::lease_renewer;
 use crate::actors::launcher::opening;
 use crate::actors::launcher::share::InForce;

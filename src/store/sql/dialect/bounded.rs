@@ -19,21 +19,21 @@ use windrow_engine::ports::StoreError;
 
 /// Something that statements go to. Without a limit for the embedded database, which can't vanish.
 #[derive(Debug, Clone)]
-pub(in crate::sql) struct Bounded<C> {
+pub(crate) struct Bounded<C> {
     inner: C,
     limit: Option<Duration>,
 }
 
 /// A transaction; dropped without a commit it leaves nothing.
-pub(in crate::sql) type Transaction = Bounded<DatabaseTransaction>;
+pub(crate) type Transaction = Bounded<DatabaseTransaction>;
 
 impl<C> Bounded<C> {
-    pub(in crate::sql) fn new(inner: C, limit: Option<Duration>) -> Bounded<C> {
+    pub(crate) fn new(inner: C, limit: Option<Duration>) -> Bounded<C> {
         Bounded { inner, limit }
     }
 
     /// Several statements that have another limit together.
-    pub(in crate::sql) async fn answers_within<T>(
+    pub(crate) async fn answers_within<T>(
         &self,
         limit: Duration,
         work: impl Future<Output = Result<T, StoreError>>,
@@ -67,33 +67,33 @@ async fn within<T, E>(
 
 impl Bounded<DatabaseConnection> {
     /// A transaction that reads and writes: nobody else's write comes between.
-    pub(in crate::sql) async fn begin_write(&self) -> Result<Transaction, DbErr> {
+    pub(crate) async fn begin_write(&self) -> Result<Transaction, DbErr> {
         let begun = Self::within(self.limit, super::begin_write(&self.inner)).await?;
         Ok(Bounded::new(begun, self.limit))
     }
 
     /// A transaction that reads one moment of the store.
-    pub(in crate::sql) async fn begin_read(&self) -> Result<Transaction, DbErr> {
+    pub(crate) async fn begin_read(&self) -> Result<Transaction, DbErr> {
         let begun = Self::within(self.limit, super::begin_read(&self.inner)).await?;
         Ok(Bounded::new(begun, self.limit))
     }
 
-    pub(in crate::sql) async fn close(self) -> Result<(), DbErr> {
+    pub(crate) async fn close(self) -> Result<(), DbErr> {
         self.inner.close().await
     }
 
     /// The connection itself, for what knows no limit.
-    pub(in crate::sql) fn unbounded(&self) -> &DatabaseConnection {
+    pub(crate) fn unbounded(&self) -> &DatabaseConnection {
         &self.inner
     }
 }
 
 impl Transaction {
-    pub(in crate::sql) async fn commit(self) -> Result<(), DbErr> {
+    pub(crate) async fn commit(self) -> Result<(), DbErr> {
         Self::within(self.limit, self.inner.commit()).await
     }
 
-    pub(in crate::sql) async fn rollback(self) -> Result<(), DbErr> {
+    pub(crate) async fn rollback(self) -> Result<(), DbErr> {
         Self::within(self.limit, self.inner.rollback()).await
     }
 }

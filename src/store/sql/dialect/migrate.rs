@@ -19,7 +19,7 @@ const LOCK_WAIT: u32 = 600;
 /// Applies the steps that are missing. The lock around them lets a second process wait and then find nothing left to do.
 ///
 /// `single` is the only connection of its pool: locks and steps are of one session.
-pub(in crate::sql) async fn apply_steps(single: &DatabaseConnection) -> Result<(), StoreError> {
+pub(crate) async fn apply_steps(single: &DatabaseConnection) -> Result<(), StoreError> {
     if !is_step_missing(single).await? {
         return Ok(());
     }
@@ -62,7 +62,7 @@ async fn in_mysql(single: &DatabaseConnection) -> Result<(), StoreError> {
 
 /// Whether a step of this program isn't in the database; an error when the database has one that this program
 /// doesn't know.
-pub(in crate::sql) async fn is_step_missing<C: ConnectionTrait>(db: &C) -> Result<bool, StoreError> {
+pub(crate) async fn is_step_missing<C: ConnectionTrait>(db: &C) -> Result<bool, StoreError> {
     let done = steps_done(db).await?;
     let known: BTreeSet<String> = steps_known().into_iter().collect();
     match done.difference(&known).next() {
@@ -72,12 +72,12 @@ pub(in crate::sql) async fn is_step_missing<C: ConnectionTrait>(db: &C) -> Resul
 }
 
 /// The steps of this program, in their order.
-pub(in crate::sql) fn steps_known() -> Vec<String> {
+pub(crate) fn steps_known() -> Vec<String> {
     Migrator::migrations().iter().map(|step| step.name().to_owned()).collect()
 }
 
 /// The steps that a database has.
-pub(in crate::sql) async fn steps_done<C: ConnectionTrait>(db: &C) -> Result<BTreeSet<String>, StoreError> {
+pub(crate) async fn steps_done<C: ConnectionTrait>(db: &C) -> Result<BTreeSet<String>, StoreError> {
     let backend = db.get_database_backend();
     let table = match backend {
         DbBackend::Postgres => format!(

@@ -91,21 +91,21 @@ const PATIENT: Limits = Limits {
 };
 
 /// The connections of a node.
-pub(in crate::sql) struct Pools {
-    pub(in crate::sql) usual: DatabaseConnection,
+pub(crate) struct Pools {
+    pub(crate) usual: DatabaseConnection,
     /// The heartbeat's own.
-    pub(in crate::sql) pulse: DatabaseConnection,
+    pub(crate) pulse: DatabaseConnection,
 }
 
 /// Opens the pools of a node; the first connection is made at once, so that a wrong address is heard of here.
-pub(in crate::sql) async fn open(address: &ServerAddress) -> Result<Pools, StoreError> {
+pub(crate) async fn open(address: &ServerAddress) -> Result<Pools, StoreError> {
     let usual = pool(address, address.max_connections.max(2), (USUAL, ACQUIRE_TIMEOUT)).await?;
     let pulse = pool(address, PULSES, (PULSE, ACQUIRE_TIMEOUT_PULSE)).await?;
     Ok(Pools { usual, pulse })
 }
 
 /// One connection that has all the time it needs: for migrations and for people who look.
-pub(in crate::sql) async fn open_one(address: &ServerAddress) -> Result<DatabaseConnection, StoreError> {
+pub(crate) async fn open_one(address: &ServerAddress) -> Result<DatabaseConnection, StoreError> {
     reach(address, CONNECT_TIMEOUT).await?;
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
 }

@@ -12,7 +12,7 @@ use crate::sql::error;
 use windrow_engine::ports::StoreError;
 
 /// Connections for reading; more bring nothing on the small machines that use SQLite.
-pub(in crate::sql) const READERS: u32 = 4;
+pub(crate) const READERS: u32 = 4;
 /// How long a statement waits for another process's write lock (a second `windrow` reading, a backup).
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a locked database is asked again within that time.
@@ -21,7 +21,7 @@ const CONNECT_TRIES: u32 = 100;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Refuses a file that can't be the database, with a reason better than the database's own.
-pub(in crate::sql) fn check_file(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
     let refuse = |why: &str, hint: &str| {
         Err(StoreError::Refused(format!("can't use the database {}: {why}; {hint}", path.display())))
     };
@@ -48,7 +48,7 @@ fn make_file(path: &Path) -> std::io::Result<()> {
 ///
 /// SQLite's busy handler does not cover the switch to WAL, which fails at once while another process makes the same
 /// file; so a locked database is asked again here, for as long as that handler would have waited.
-pub(in crate::sql) async fn connect(path: &Path, connections: u32) -> Result<DatabaseConnection, StoreError> {
+pub(crate) async fn connect(path: &Path, connections: u32) -> Result<DatabaseConnection, StoreError> {
     let mut tries = 0;
     loop {
         match connect_once(path, connections).await {
@@ -93,7 +93,7 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
 }
 
 /// A connection that only looks: nothing is made, nothing is brought up to date, nobody is kept from writing.
-pub(in crate::sql) async fn look(path: &Path) -> Result<DatabaseConnection, StoreError> {
+pub(crate) async fn look(path: &Path) -> Result<DatabaseConnection, StoreError> {
     let file = path.to_owned();
     let mut options = ConnectOptions::new("sqlite::memory:");
     options.max_connections(1).min_connections(1).sqlx_logging(false);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use super::{Durability, ServerAddress, dialect, error};
+use crate::sql::{Durability, ServerAddress, dialect, error};
 use windrow_engine::ports::StoreError;
 
 /// What must hold in every database, and a query that finds what breaks it: the number of rows, and one of them.

@@ -1,0 +1,145 @@
+//! Remembered answers: rows of the table `idempotency` that no task was made by.
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::idempotency::{ActiveModel, Column as C, Entity, Model};
+use crate::sql::{Store, Transaction, damaged, error, settled, words};
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::idempotency::{Answer, IdempotencyStore, KeyState};
+
+/// The status of a key whose request is being answered.
+const OPEN: i32 = 0;
+
+#[async_trait]
+impl IdempotencyStore for Store {
+    async fn take_key(
+        &self,
+        scope: &str,
+        key: &str,
+        fingerprint: &str,
+        stale_after_ms: i64,
+        now: WallMs,
+    ) -> Result<KeyState, StoreError> {
+        let (scope, key) = hashed(scope, key);
+        let fingerprint = words::digest(&[fingerprint]);
+        // Of two requests at once, one meets the other's row and reads it with its next try.
+        settled(|| take(self, (&scope, &key), &fingerprint, stale_after_ms, now)).await
+    }
+
+    async fn answer_key(&self, scope: &str, key: &str, answer: &Answer) -> Result<(), StoreError> {
+        let transaction = self.write().await?;
+        let (scope, key) = hashed(scope, key);
+        // One that was freed or forgotten meanwhile stays so: the request may be made again.
+        Entity::update_many()
+            .col_expr(C::Status, Expr::value(i32::from(answer.status)))
+            .col_expr(C::Response, Expr::value(answer.text.as_str()))
+            .filter(C::Scope.eq(scope))
+            .filter(C::KeyHash.eq(key))
+            .filter(C::Status.eq(OPEN))
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
+        transaction.commit().await.map_err(error)
+    }
+
+    async fn free_key(&self, scope: &str, key: &str) -> Result<(), StoreError> {
+        let transaction = self.write().await?;
+        let (scope, key) = hashed(scope, key);
+        Entity::delete_many()
+            .filter(C::Scope.eq(scope))
+            .filter(C::KeyHash.eq(key))
+            .filter(C::Status.eq(OPEN))
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
+        transaction.commit().await.map_err(error)
+    }
+
+    async fn forget_keys(&self, before: WallMs, limit: u32) -> Result<u64, StoreError> {
+        let transaction = self.write().await?;
+        let old = Entity::find()
+            .filter(C::CreatedAt.lt(before.0))
+            .order_by_asc(C::CreatedAt)
+            .limit(u64::from(limit))
+            .all(&transaction)
+            .await
+            .map_err(error)?;
+        for row in &old {
+            let key = (row.scope.clone(), row.key_hash.clone());
+            Entity::delete_by_id(key).exec(&transaction).await.map_err(error)?;
+        }
+        transaction.commit().await.map_err(error)?;
+        Ok(old.len() as u64)
+    }
+}
+
+/// Scope and key as columns: 64 digits each, so that no business's slug is ever taken for a scope of these.
+fn hashed(scope: &str, key: &str) -> (String, String) {
+    (words::digest(&["request", scope]), words::digest(&[key]))
+}
+
+async fn take(
+    store: &Store,
+    (scope, key): (&str, &str),
+    fingerprint: &str,
+    stale_after_ms: i64,
+    now: WallMs,
+) -> Result<KeyState, StoreError> {
+    let transaction = store.write().await?;
+    let (scope, key) = (scope.to_owned(), key.to_owned());
+    let known = Entity::find_by_id((scope.clone(), key.clone())).one(&transaction).await.map_err(error)?;
+    let state = match known {
+        None => {
+            insert(&transaction, (scope, key), fingerprint.to_owned(), now).await?;
+            KeyState::New
+        }
+        Some(row) if row.request_hash != fingerprint => KeyState::Reused,
+        Some(row) if row.status != OPEN => KeyState::Answered(answer(row)?),
+        Some(row) if row.created_at > now.0.saturating_sub(stale_after_ms) => KeyState::InProgress,
+        Some(row) => retake(&transaction, &row, now).await?,
+    };
+    transaction.commit().await.map_err(error)?;
+    Ok(state)
+}
+
+async fn insert(
+    transaction: &Transaction,
+    (scope, key): (String, String),
+    fingerprint: String,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let row = ActiveModel {
+        scope: Set(scope),
+        key_hash: Set(key),
+        request_hash: Set(fingerprint),
+        task_id: Set(0),
+        response: Set(None),
+        created_at: Set(now.0),
+        status: Set(OPEN),
+    };
+    Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// The node that answered it died: the request is made again.
+async fn retake(transaction: &Transaction, row: &Model, now: WallMs) -> Result<KeyState, StoreError> {
+    let taken = Entity::update_many()
+        .col_expr(C::CreatedAt, Expr::value(now.0))
+        .filter(C::Scope.eq(row.scope.as_str()))
+        .filter(C::KeyHash.eq(row.key_hash.as_str()))
+        .filter(C::Status.eq(OPEN))
+        .filter(C::CreatedAt.eq(row.created_at))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(if taken.rows_affected == 1 { KeyState::New } else { KeyState::InProgress })
+}
+
+fn answer(row: Model) -> Result<Answer, StoreError> {
+    let status = u16::try_from(row.status).map_err(|_| damaged("a status", &row.status.to_string()))?;
+    Ok(Answer { status, text: row.response.unwrap_or_default() })
+}

@@ -1,0 +1,6 @@
+//! Businesses, tokens, and what is owed to both.
+
+pub mod businesses;
+pub mod idempotency;
+pub mod outbox;
+pub mod tokens;

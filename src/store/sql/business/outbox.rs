@@ -1,0 +1,166 @@
+//! Hook calls that are due: taken by compare-and-set, settled under the attempt that took them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{business, meta, outbox, task};
+use crate::sql::{Store, Transaction, error};
+use windrow_core::business::HookKind;
+use windrow_core::ids::{StoreId, TaskId, WallMs};
+use windrow_core::life::HookCall;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::outbox::{Delivery, OutboxStore, Settlement};
+
+pub(crate) const DUE: &str = "due";
+pub(crate) const DONE: &str = "done";
+pub(crate) const DEAD: &str = "dead";
+
+/// Leaves a call to be delivered, with the change that causes it.
+pub(crate) async fn leave(
+    transaction: &Transaction,
+    task: TaskId,
+    call: &HookCall,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let store = meta::Entity::find_by_id("store_id".to_owned()).one(transaction).await.map_err(error)?;
+    let store = StoreId(store.map(|fact| fact.val).unwrap_or_default());
+    // At most one of a kind in a start: the same id for every attempt to deliver it.
+    let delivery = format!("{}-{task}-s{}-{}", store.0, call.start_no, call.kind.as_str());
+    let call = outbox::ActiveModel {
+        id: NotSet,
+        task_id: Set(task.0),
+        start_no: Set(call.start_no.cast_signed()),
+        kind: Set(call.kind.as_str().to_owned()),
+        payload: Set(call.body.to_string()),
+        state: Set(DUE.to_owned()),
+        due_at: Set(now.0),
+        attempts: Set(0),
+        created_at: Set(now.0),
+        delivery_id: Set(Some(delivery)),
+        last_error: Set(None),
+        expires_at: Set(Some(call.expires_at.0)),
+    };
+    outbox::Entity::insert(call).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// The business of each task.
+type Owners = HashMap<i64, String>;
+
+#[async_trait]
+impl OutboxStore for Store {
+    async fn take_due(&self, now: WallMs, until: WallMs, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        use outbox::Column as C;
+        let rows = outbox::Entity::find()
+            .filter(C::State.eq(DUE))
+            .filter(C::DueAt.lte(now.0))
+            .order_by_asc(C::DueAt)
+            .order_by_asc(C::Id)
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let owners = owners(self, &rows).await?;
+        let mut rows = rows;
+        // Couriers of other nodes lock the same rows, all in this order.
+        rows.sort_by_key(|row| row.id);
+        let transaction = self.write().await?;
+        let mut taken = Vec::with_capacity(rows.len());
+        for row in rows {
+            let won = outbox::Entity::update_many()
+                .col_expr(C::DueAt, Expr::value(until.0))
+                .col_expr(C::Attempts, Expr::col(C::Attempts).add(1))
+                .filter(C::Id.eq(row.id))
+                .filter(C::State.eq(DUE))
+                .filter(C::Attempts.eq(row.attempts))
+                .filter(C::DueAt.eq(row.due_at))
+                .exec(&transaction)
+                .await
+                .map_err(error)?;
+            if won.rows_affected == 1 {
+                taken.push(row);
+            }
+        }
+        transaction.commit().await.map_err(error)?;
+        Ok(taken.into_iter().filter_map(|row| delivery(row, &owners)).collect())
+    }
+
+    async fn settle(&self, delivery: &Delivery, settlement: &Settlement) -> Result<bool, StoreError> {
+        use outbox::Column as C;
+        let update = outbox::Entity::update_many()
+            .filter(C::Id.eq(delivery.id))
+            .filter(C::State.eq(DUE))
+            .filter(C::Attempts.eq(delivery.attempts.cast_signed()));
+        let update = match settlement {
+            Settlement::Done => update.col_expr(C::State, Expr::value(DONE)),
+            Settlement::Again { due_at, error } => {
+                let update = update.col_expr(C::DueAt, Expr::value(due_at.0));
+                match error {
+                    Some(error) => update.col_expr(C::LastError, Expr::value(error.as_str())),
+                    None => update,
+                }
+            }
+            Settlement::Dead { error } => update
+                .col_expr(C::State, Expr::value(DEAD))
+                .col_expr(C::LastError, Expr::value(error.as_str())),
+        };
+        let over = !matches!(settlement, Settlement::Again { .. });
+        let update = if over && delivery.kind == HookKind::Prepare {
+            // The only place where the start's token is written.
+            update.col_expr(C::Payload, Expr::value("{}"))
+        } else {
+            update
+        };
+        Ok(update.exec(&self.writer).await.map_err(error)?.rows_affected == 1)
+    }
+}
+
+async fn owners(store: &Store, rows: &[outbox::Model]) -> Result<Owners, StoreError> {
+    let tasks: BTreeSet<i64> = rows.iter().map(|row| row.task_id).collect();
+    let tasks: Vec<(i64, i64)> = task::Entity::find()
+        .select_only()
+        .columns([task::Column::Id, task::Column::BusinessId])
+        .filter(task::Column::Id.is_in(tasks))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let ids: BTreeSet<i64> = tasks.iter().map(|(_, business)| *business).collect();
+    let slugs: Vec<(i64, String)> = business::Entity::find()
+        .select_only()
+        .columns([business::Column::Id, business::Column::Slug])
+        .filter(business::Column::Id.is_in(ids))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let slugs: HashMap<i64, String> = slugs.into_iter().collect();
+    Ok(tasks.into_iter().filter_map(|(task, owner)| Some((task, slugs.get(&owner)?.clone()))).collect())
+}
+
+/// None for a row of a task that is being deleted, or of a kind that only a newer program knows.
+fn delivery(row: outbox::Model, owners: &Owners) -> Option<Delivery> {
+    let Some((kind, business)) = HookKind::parse(&row.kind).zip(owners.get(&row.task_id)) else {
+        tracing::warn!(delivery = row.id, kind = row.kind, "a hook call that can't be delivered here");
+        return None;
+    };
+    let task = TaskId(row.task_id);
+    Some(Delivery {
+        id: row.id,
+        task,
+        start_no: row.start_no.cast_unsigned(),
+        business: business.clone(),
+        kind,
+        delivery_id: row.delivery_id.unwrap_or_else(|| format!("{task}-s{}-{}", row.start_no, row.kind)),
+        body: row.payload,
+        attempts: row.attempts.cast_unsigned() + 1,
+        expires_at: WallMs(row.expires_at.unwrap_or(i64::MAX)),
+    })
+}

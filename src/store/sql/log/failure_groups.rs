@@ -1,0 +1,89 @@
+//! The groups of a task's failures: counted, and numbered, as checkpoints commit them.
+//!
+//! An abandoned item gets its group and its 0-based ordinal in it, dense and final: whoever asks for the failures
+//! `[a, b)` of a group finds the same ones for ever, however many follow.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use crate::sql::entity::failure_group;
+use crate::sql::{Transaction, error};
+use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_core::verdict::ItemTrouble;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
+
+/// The group of each item, and its ordinal in it.
+pub(crate) type Places = HashMap<ItemIndex, (String, u64)>;
+
+/// Adds newly abandoned items, in the order given, to the groups of their codes; says which place each got.
+pub(crate) async fn count(
+    transaction: &Transaction,
+    task: TaskId,
+    abandoned: &[&ItemTrouble],
+) -> Result<Places, StoreError> {
+    let mut places = Places::new();
+    if abandoned.is_empty() {
+        return Ok(places);
+    }
+    let rows = failure_group::Entity::find().filter(failure_group::Column::TaskId.eq(task.0));
+    let rows = rows.all(transaction).await.map_err(error)?;
+    let mut groups: BTreeMap<String, failure_group::Model> =
+        rows.into_iter().map(|row| (row.code.clone(), row)).collect();
+    let mut changed = HashSet::new();
+    for trouble in abandoned {
+        let code = group_code(&groups, code_of(trouble));
+        let group = groups.entry(code.clone()).or_insert_with(|| new_group(task, &code, trouble));
+        places.insert(trouble.index, (code.clone(), group.n.cast_unsigned()));
+        group.n += 1;
+        group.first_at = group.first_at.min(trouble.at.0);
+        group.last_at = group.last_at.max(trouble.at.0);
+        changed.insert(code);
+    }
+    let rows = groups.into_values().filter(|group| changed.contains(&group.code));
+    save(transaction, rows.map(failure_group::ActiveModel::from).map(all_set).collect()).await?;
+    Ok(places)
+}
+
+/// An item that was given up without a failure on record has no code of its own.
+fn code_of(trouble: &ItemTrouble) -> &str {
+    trouble.failure.as_ref().map_or(FAILURE_CODE_OTHER, |failure| &failure.code)
+}
+
+fn group_code(groups: &BTreeMap<String, failure_group::Model>, code: &str) -> String {
+    let named = groups.keys().filter(|code| *code != FAILURE_CODE_OTHER).count();
+    let fits = groups.contains_key(code) || named < FAILURE_CODES_MAX;
+    if fits { code.to_owned() } else { FAILURE_CODE_OTHER.to_owned() }
+}
+
+fn new_group(task: TaskId, code: &str, trouble: &ItemTrouble) -> failure_group::Model {
+    failure_group::Model {
+        task_id: task.0,
+        code: code.to_owned(),
+        n: 0,
+        first_at: trouble.at.0,
+        last_at: trouble.at.0,
+        example_idx: trouble.index.0.cast_signed(),
+        example: trouble.failure.as_ref().map_or_else(String::new, |failure| failure.message.clone()),
+    }
+}
+
+/// A model read from the database counts as unchanged; an upsert needs every column.
+fn all_set(group: failure_group::ActiveModel) -> failure_group::ActiveModel {
+    use sea_orm::ActiveModelTrait as _;
+    group.reset_all()
+}
+
+async fn save(transaction: &Transaction, groups: Vec<failure_group::ActiveModel>) -> Result<(), StoreError> {
+    use failure_group::Column as C;
+    let conflict =
+        OnConflict::columns([C::TaskId, C::Code]).update_columns([C::N, C::FirstAt, C::LastAt]).to_owned();
+    failure_group::Entity::insert_many(groups)
+        .on_conflict(conflict)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}

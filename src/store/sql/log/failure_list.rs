@@ -1,0 +1,150 @@
+//! Items that failed, by index, by place, one by one.
+
+use async_trait::async_trait;
+use sea_orm::sea_query::Query;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{item, shard};
+use crate::sql::run::items;
+use crate::sql::{Store, damaged, error};
+use windrow_core::ids::{ItemIndex, TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::failure_list::{
+    AMONG_MAX, FailureList, FailurePage, RecordedItem, RecordedState, WaitingCode,
+};
+use windrow_engine::ports::task_store::{FailureGroup, TaskStore};
+
+/// Indexes in one `IN (…)`.
+const INDEXES_PER_STATEMENT: usize = 5_000;
+
+#[async_trait]
+impl FailureList for Store {
+    async fn groups(&self, task: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
+        self.failure_groups(task).await
+    }
+
+    async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
+        use item::Column as C;
+        // By shard and state, as the index has them: a task may have given up millions.
+        let shards = Query::select()
+            .column(shard::Column::ShardNo)
+            .from(shard::Entity)
+            .and_where(shard::Column::TaskId.eq(task.0))
+            .to_owned();
+        let found: Vec<(String, i64)> = item::Entity::find()
+            .select_only()
+            .column(C::Code)
+            .column_as(C::Idx.count(), "items")
+            .filter(C::TaskId.eq(task.0))
+            .filter(C::ShardNo.in_subquery(shards))
+            .filter(C::State.is_in([items::RETRYING, items::PARKED]))
+            .filter(C::Code.is_not_null())
+            .group_by(C::Code)
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        let found = found.into_iter().map(|(code, items)| WaitingCode { code, items: items.cast_unsigned() });
+        let mut found: Vec<WaitingCode> = found.collect();
+        found.sort_by(|one, other| other.items.cmp(&one.items).then_with(|| one.code.cmp(&other.code)));
+        Ok(found)
+    }
+
+    async fn page(
+        &self,
+        task: TaskId,
+        page: &FailurePage,
+        limit: u32,
+    ) -> Result<Vec<RecordedItem>, StoreError> {
+        use item::Column as C;
+        let of_task = item::Entity::find().filter(C::TaskId.eq(task.0));
+        let wanted = match page {
+            FailurePage::ByIndex(after) => of_task
+                .filter(C::State.eq(items::ABANDONED))
+                .filter(C::Idx.gt(after.map_or(-1, |index| index.0.cast_signed())))
+                .order_by_asc(C::Idx),
+            FailurePage::OfGroup(code, first) => of_task
+                .filter(C::Grp.eq(code.as_str()))
+                .filter(C::GrpNo.gte(first.cast_signed()))
+                .order_by_asc(C::GrpNo),
+        };
+        let rows = wanted.limit(u64::from(limit)).all(&self.readers).await.map_err(error)?;
+        rows.into_iter().map(recorded).collect()
+    }
+
+    async fn places(
+        &self,
+        task: TaskId,
+        group: &str,
+        first: u64,
+        count: u32,
+    ) -> Result<Vec<ItemIndex>, StoreError> {
+        use item::Column as C;
+        let end = first.saturating_add(u64::from(count));
+        let indexes: Vec<i64> = item::Entity::find()
+            .select_only()
+            .column(C::Idx)
+            .filter(C::TaskId.eq(task.0))
+            .filter(C::Grp.eq(group))
+            .filter(C::GrpNo.gte(first.cast_signed()))
+            .filter(C::GrpNo.lt(end.cast_signed()))
+            .order_by_asc(C::GrpNo)
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(indexes.into_iter().map(|index| ItemIndex(index.cast_unsigned())).collect())
+    }
+
+    async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError> {
+        use item::Column as C;
+        if indexes.len() > AMONG_MAX {
+            return Err(StoreError::Refused(format!(
+                "{} indexes at once; at most {AMONG_MAX}",
+                indexes.len()
+            )));
+        }
+        let mut found = Vec::new();
+        for chunk in indexes.chunks(INDEXES_PER_STATEMENT) {
+            let rows = item::Entity::find()
+                .filter(C::TaskId.eq(task.0))
+                .filter(C::Idx.is_in(chunk.iter().map(|index| index.0.cast_signed())))
+                .filter(C::State.eq(items::ABANDONED))
+                .all(&self.readers)
+                .await
+                .map_err(error)?;
+            found.extend(rows);
+        }
+        found.sort_unstable_by_key(|row| row.idx);
+        found.into_iter().map(recorded).collect()
+    }
+
+    async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError> {
+        let key = (task.0, index.0.cast_signed());
+        let row = item::Entity::find_by_id(key).one(&self.readers).await.map_err(error)?;
+        row.map(recorded).transpose()
+    }
+}
+
+fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
+    let state = match row.state.as_str() {
+        items::RETRYING => RecordedState::Retrying,
+        items::PARKED => RecordedState::Parked,
+        items::ABANDONED => RecordedState::Abandoned,
+        other => return Err(damaged("an item's state", other)),
+    };
+    Ok(RecordedItem {
+        index: ItemIndex(row.idx.cast_unsigned()),
+        shard: row.shard_no.cast_unsigned(),
+        state,
+        attempts: row.attempts.cast_unsigned(),
+        due_at: (state == RecordedState::Parked).then_some(WallMs(row.due_at)),
+        code: row.code,
+        message: row.message,
+        output: row.output,
+        first_at: WallMs(row.first_at),
+        last_at: WallMs(row.last_at),
+        history: row.history,
+        place: row.grp.zip(row.grp_no.map(i64::cast_unsigned)),
+    })
+}

@@ -1,0 +1,26 @@
+//! Audit entries of nodes: they have no row of their own to change.
+
+use async_trait::async_trait;
+
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Store, keep};
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::node_audit::{NodeAudit, NodeChange};
+use windrow_engine::ports::task_store::Actor;
+
+#[async_trait]
+impl NodeAudit for Store {
+    async fn note(&self, change: &NodeChange, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
+        let transaction = self.write().await?;
+        let entry = Change {
+            task: None,
+            business: None,
+            action: change.action.to_owned(),
+            before: Some(change.before.clone()),
+            after: Some(change.after.clone()),
+        };
+        record::audit(&transaction, actor, entry, now).await?;
+        keep(transaction, actor).await
+    }
+}

@@ -1,0 +1,168 @@
+//! What a report of a task is made of, read from one snapshot.
+
+use async_trait::async_trait;
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+
+use crate::sql::entity::{failure_group, item, run, shard, shard_head, task};
+use crate::sql::run::items;
+use crate::sql::task::tasks;
+use crate::sql::task::view;
+use crate::sql::{Store, error, words};
+use windrow_core::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::report_store::{ReportFacts, ReportStore, RunFacts, SavedWindow, ShardFacts};
+use windrow_engine::ports::task_store::TaskView;
+
+#[async_trait]
+impl ReportStore for Store {
+    async fn report_facts(&self, id: TaskId, runs: u32) -> Result<Option<ReportFacts>, StoreError> {
+        let snapshot = self.snapshot().await?;
+        let row = task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(ReportFacts {
+            task: view::view(&snapshot, row).await?,
+            shards: shards(&snapshot, id).await?,
+            groups: groups(&snapshot, id).await?,
+            has_waiting_items: has_waiting(&snapshot, id).await?,
+            runs: newest_runs(&snapshot, id, runs).await?,
+        }))
+    }
+
+    async fn shard_facts(&self, id: TaskId) -> Result<Vec<ShardFacts>, StoreError> {
+        shards(&self.readers, id).await
+    }
+
+    async fn saved_windows(&self, id: TaskId) -> Result<Vec<SavedWindow>, StoreError> {
+        let rows = shard::Entity::find()
+            .filter(shard::Column::TaskId.eq(id.0))
+            .order_by_asc(shard::Column::ShardNo)
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        let saved = |row: shard::Model| SavedWindow {
+            shard: ShardId { task: id, no: row.shard_no.cast_unsigned() },
+            low_water: ItemIndex(row.low_water.cast_unsigned()),
+            high_water: ItemIndex(row.high_water.cast_unsigned()),
+            blob: row.ckpt_blob,
+        };
+        Ok(rows.into_iter().map(saved).collect())
+    }
+
+    async fn waiting_items(&self, id: TaskId) -> Result<Vec<ItemIndex>, StoreError> {
+        let mut found = Vec::new();
+        for no in shard_numbers(&self.readers, id).await? {
+            let indexes = waiting(id, no).into_tuple::<i64>().all(&self.readers).await.map_err(error)?;
+            found.extend(indexes.into_iter().map(|index| ItemIndex(index.cast_unsigned())));
+        }
+        Ok(found)
+    }
+
+    async fn redrives_of(&self, id: TaskId, limit: u32) -> Result<Vec<TaskView>, StoreError> {
+        let snapshot = self.snapshot().await?;
+        let rows = task::Entity::find()
+            .filter(task::Column::ParentId.eq(id.0))
+            .order_by_asc(task::Column::Id)
+            .limit(u64::from(limit))
+            .all(&snapshot)
+            .await
+            .map_err(error)?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            found.push(view::view(&snapshot, row).await?);
+        }
+        Ok(found)
+    }
+}
+
+async fn shards<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<ShardFacts>, StoreError> {
+    let rows = shard_head::Entity::find()
+        .filter(shard_head::Column::TaskId.eq(id.0))
+        .order_by_asc(shard_head::Column::ShardNo)
+        .all(db)
+        .await
+        .map_err(error)?;
+    rows.iter().map(facts).collect()
+}
+
+pub(crate) fn facts(row: &shard_head::Model) -> Result<ShardFacts, StoreError> {
+    let index = |column: i64| ItemIndex(column.cast_unsigned());
+    Ok(ShardFacts {
+        shard: words::shard_id(row),
+        state: words::shard_state(row)?,
+        first: index(row.first_index),
+        end: index(row.end_index),
+        range_end: index(row.range_end),
+        low_water: index(row.low_water),
+        high_water: index(row.high_water),
+        counters: words::counters(row),
+    })
+}
+
+async fn groups<C: ConnectionTrait>(
+    db: &C,
+    id: TaskId,
+) -> Result<Vec<windrow_engine::ports::task_store::FailureGroup>, StoreError> {
+    use failure_group::Column as C;
+    let rows = failure_group::Entity::find().filter(C::TaskId.eq(id.0));
+    let rows = rows.order_by_desc(C::N).order_by_asc(C::Code).all(db).await.map_err(error)?;
+    Ok(rows.into_iter().map(tasks::group).collect())
+}
+
+/// Looks for one row only.
+async fn has_waiting<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<bool, StoreError> {
+    for no in shard_numbers(db, id).await? {
+        if waiting(id, no).into_tuple::<i64>().one(db).await.map_err(error)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn shard_numbers<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<i32>, StoreError> {
+    let numbers = shard_head::Entity::find()
+        .select_only()
+        .column(shard_head::Column::ShardNo)
+        .filter(shard_head::Column::TaskId.eq(id.0))
+        .into_tuple();
+    numbers.all(db).await.map_err(error)
+}
+
+/// The indexes that wait for another attempt in a shard; it is what the index of rows begins with.
+fn waiting(id: TaskId, shard_no: i32) -> Select<item::Entity> {
+    use item::Column as C;
+    item::Entity::find()
+        .select_only()
+        .column(C::Idx)
+        .filter(C::TaskId.eq(id.0))
+        .filter(C::ShardNo.eq(shard_no))
+        .filter(C::State.is_in([items::PARKED, items::RETRYING]))
+}
+
+async fn newest_runs<C: ConnectionTrait>(
+    db: &C,
+    id: TaskId,
+    limit: u32,
+) -> Result<Vec<RunFacts>, StoreError> {
+    let rows = run::Entity::find()
+        .filter(run::Column::TaskId.eq(id.0))
+        .order_by_desc(run::Column::StartedAt)
+        .order_by_desc(run::Column::RunNo)
+        .limit(u64::from(limit))
+        .all(db)
+        .await
+        .map_err(error)?;
+    Ok(rows.into_iter().map(shown).collect())
+}
+
+fn shown(row: run::Model) -> RunFacts {
+    RunFacts {
+        shard: ShardId { task: TaskId(row.task_id), no: row.shard_no.cast_unsigned() },
+        run: RunNo(row.run_no.cast_unsigned()),
+        node: row.node,
+        started_at: WallMs(row.started_at),
+        ended_at: row.ended_at.map(WallMs),
+        end_reason: row.end_reason,
+        low_water: ItemIndex(row.low_water.cast_unsigned()),
+        settled: (row.succeeded + row.skipped + row.abandoned).cast_unsigned(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Claims (decision 0020, rules 12–14).
+
+use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, Query, SelectStatement};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{item, session, shard, shard_head};
+use crate::sql::run::history;
+use crate::sql::run::items;
+use crate::sql::task::life::Held;
+use crate::sql::{Store, Transaction, error, locks, words};
+use windrow_core::checkpoint;
+use windrow_core::execution::{REACH_OF_CLAIM, Reach};
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
+use windrow_core::lifecycle::{ShardState, Wish};
+use windrow_core::task::ShardRange;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::{CLAIMABLE, ClaimOutcome, ClaimRequest, ClaimedShard};
+
+/// The wishes for which a shard is claimed only to be ended.
+pub(crate) const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
+
+/// The ids of sessions that aren't fenced.
+pub(crate) fn unfenced() -> SelectStatement {
+    Query::select()
+        .column(session::Column::Id)
+        .from(session::Entity)
+        .and_where(session::Column::Fenced.eq(false))
+        .to_owned()
+}
+
+/// See [`windrow_engine::ports::run_store::RunStore::claim`].
+pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+    let transaction = store.write().await?;
+    // The task before its shard, as everybody; its status follows from what is claimed.
+    let Some(task) = locks::task(&transaction, request.shard.task).await? else {
+        return Ok(ClaimOutcome::Lost);
+    };
+    let before = history::head(&transaction, request.shard).await?;
+    let raised = raise_epoch(&transaction, &request).await?;
+    let Some(row) = own_row(&transaction, &request).await? else {
+        return Ok(ClaimOutcome::Lost);
+    };
+    if raised {
+        let heir = history::begin(&transaction, &request, &row).await?;
+        if let Some(before) = before.filter(|before| before.session_id.is_some()) {
+            history::succeed(&transaction, &before, heir.as_deref(), request.now).await?;
+        }
+        let mut held = Held::of(&transaction, task).await?;
+        let deeds = held.refresh(&transaction, None, request.now).await?;
+        held.keep(&transaction, (&[deeds], None), request.now).await?;
+    } else if !is_unfenced(&transaction, request.session).await? {
+        return Ok(ClaimOutcome::Lost);
+    }
+    let claimed = claimed(&transaction, &request, &row).await?;
+    if let Some(version) = checkpoint::version_of(&claimed.blob).filter(|it| *it > checkpoint::VERSION) {
+        // Not committed: the shard stays as it was, for a node that can read it.
+        return Ok(ClaimOutcome::Newer(version));
+    }
+    transaction.commit().await.map_err(error)?;
+    Ok(ClaimOutcome::Claimed(Box::new(claimed)))
+}
+
+/// The compare-and-set. Says whether this request raised the epoch just now.
+async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Result<bool, StoreError> {
+    use shard::Column as C;
+    let next = Expr::col(C::Epoch).add(1);
+    let epoch = Expr::case(next.clone().gt(request.now.0), next).finally(request.now.0);
+    // While the handler was down there was no progress to be made: such a claim says nothing of a crash loop.
+    let moved =
+        Expr::col(C::LowWater).gt(Expr::col(C::LastClaimLw)).or(Expr::col(C::CircuitSince).is_not_null());
+    let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
+    let me = unfenced().and_where(session::Column::Id.eq(words::session_text(request.session))).to_owned();
+    let timely =
+        Condition::any().add(C::NotBefore.lte(request.now.0)).add(C::Wish.is_in(ENDING.map(Wish::as_str)));
+    let raised = shard::Entity::update_many()
+        // Before `last_claim_lw`: MySQL evaluates assignments from left to right, each with the new values.
+        .col_expr(C::StallCount, Expr::case(moved, 0).finally(Expr::col(C::StallCount).add(1)).into())
+        .col_expr(C::LastClaimLw, Expr::col(C::LowWater))
+        // Before `reach`, for the same reason.
+        .col_expr(C::ReachBefore, greatest(Expr::col(C::Reach), Expr::col(C::HighWater)))
+        .col_expr(C::Reach, greatest(Expr::col(C::Reach), reach))
+        .col_expr(C::Epoch, epoch.into())
+        .col_expr(C::ClaimId, Expr::value(words::claim_text(request.claim)))
+        .col_expr(C::SessionId, Expr::value(words::session_text(request.session)))
+        .col_expr(C::RunNo, Expr::col(C::RunNo).add(1))
+        .col_expr(C::CkptSeq, Expr::value(0))
+        .col_expr(C::State, Expr::value(ShardState::Running.as_str()))
+        .col_expr(C::MoveTo, Expr::value(None::<String>))
+        .col_expr(C::MoveUntil, Expr::value(None::<i64>))
+        .col_expr(C::UpdatedAt, Expr::value(request.now.0))
+        .filter(C::TaskId.eq(request.shard.task.0))
+        .filter(C::ShardNo.eq(words::shard_no(request.shard)))
+        .filter(C::Epoch.eq(request.seen.0.cast_signed()))
+        .filter(C::State.is_in(CLAIMABLE.map(ShardState::as_str)))
+        .filter(C::Wish.ne(Wish::Rest.as_str()))
+        .filter(timely)
+        .filter(Condition::any().add(C::SessionId.is_null()).add(C::SessionId.not_in_subquery(unfenced())))
+        .filter(Expr::exists(me))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(raised.rows_affected == 1)
+}
+
+fn greatest(one: Expr, other: Expr) -> Expr {
+    Expr::case(one.clone().gt(other.clone()), one).finally(other).into()
+}
+
+/// The shard, if this very claim owns it: also when the answer to an earlier request was lost.
+async fn own_row(
+    transaction: &Transaction,
+    request: &ClaimRequest,
+) -> Result<Option<shard_head::Model>, StoreError> {
+    use shard_head::Column as C;
+    shard_head::Entity::find_by_id((request.shard.task.0, words::shard_no(request.shard)))
+        .filter(C::ClaimId.eq(words::claim_text(request.claim)))
+        .filter(C::SessionId.eq(words::session_text(request.session)))
+        .filter(C::State.eq(ShardState::Running.as_str()))
+        .one(transaction)
+        .await
+        .map_err(error)
+}
+
+async fn is_unfenced(transaction: &Transaction, id: SessionId) -> Result<bool, StoreError> {
+    let row = session::Entity::find_by_id(words::session_text(id)).one(transaction).await.map_err(error)?;
+    Ok(row.is_some_and(|row| !row.fenced))
+}
+
+async fn claimed(
+    transaction: &Transaction,
+    request: &ClaimRequest,
+    row: &shard_head::Model,
+) -> Result<ClaimedShard, StoreError> {
+    Ok(ClaimedShard {
+        shard: request.shard,
+        range: ShardRange { start: index(row.first_index), end: index(row.range_end) },
+        epoch: Epoch(row.epoch.cast_unsigned()),
+        claim: ClaimId(request.claim.0),
+        run: RunNo(row.run_no.cast_unsigned()),
+        wish: words::wish(&row.wish)?,
+        low_water: index(row.low_water),
+        high_water: index(row.high_water),
+        reach: Reach { may_leave: index(row.reach), may_have_left: index(row.reach_before) },
+        counters: words::counters(row),
+        blob: blob(transaction, row).await?,
+        stalls: row.stall_count.cast_unsigned(),
+        recoveries: row.recoveries.cast_unsigned(),
+        finish_at: (row.end_index < row.range_end).then(|| index(row.end_index)),
+        outage: words::outage(row),
+        retrying: retrying(transaction, row).await?,
+    })
+}
+
+fn index(column: i64) -> ItemIndex {
+    ItemIndex(column.cast_unsigned())
+}
+
+async fn blob(transaction: &Transaction, row: &shard_head::Model) -> Result<Vec<u8>, StoreError> {
+    let found = shard::Entity::find_by_id((row.task_id, row.shard_no))
+        .select_only()
+        .column(shard::Column::CkptBlob)
+        .into_tuple::<Vec<u8>>()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    Ok(found.unwrap_or_default())
+}
+
+async fn retrying(
+    transaction: &Transaction,
+    row: &shard_head::Model,
+) -> Result<Vec<windrow_core::verdict::ItemTrouble>, StoreError> {
+    let rows = item::Entity::find()
+        .filter(item::Column::TaskId.eq(row.task_id))
+        .filter(item::Column::ShardNo.eq(row.shard_no))
+        .filter(item::Column::State.eq(items::RETRYING))
+        .order_by_asc(item::Column::Idx)
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    rows.into_iter().map(items::trouble).collect()
+}

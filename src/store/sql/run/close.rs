@@ -1,0 +1,140 @@
+//! How a run gives its shard back, in the transaction of its last checkpoint (decision 0020, rules 16 and 17).
+
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{session, shard_head};
+use crate::sql::run::claim::unfenced;
+use crate::sql::run::history;
+use crate::sql::task::life::Held;
+use crate::sql::{Store, Transaction, error, locks, words};
+use windrow_core::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::ShardState;
+use windrow_core::succession::Fate;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::{CheckpointAck, RunClose};
+
+/// Gives the shard back and ends its run; the caller knows, in this transaction, that the claim is its own.
+pub(crate) async fn finish(
+    transaction: &Transaction,
+    id: ShardId,
+    close: &RunClose,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let mut held = Held::find(transaction, id.task).await?;
+    let news = held.life.end_run(id.no, close, now);
+    let deeds = held.refresh(transaction, news, now).await?;
+    history::end(transaction, (id, end_reason(close)), fate(close), now).await?;
+    held.keep(transaction, (&[deeds], None), now).await
+}
+
+fn end_reason(close: &RunClose) -> &'static str {
+    match close {
+        RunClose::Released => "released",
+        RunClose::Done => "done",
+        RunClose::Stopped { .. } => "stopped",
+        RunClose::Recovering { .. } => "recovering",
+    }
+}
+
+/// What people should know of afterwards.
+fn fate(close: &RunClose) -> Option<Fate<'_>> {
+    match close {
+        RunClose::Recovering { text, .. } => Some(Fate::Recovering(text)),
+        RunClose::Released | RunClose::Done | RunClose::Stopped { .. } => None,
+    }
+}
+
+/// See [`windrow_engine::ports::run_store::RunStore::release`].
+pub(crate) async fn release(
+    store: &Store,
+    (id, epoch, claim): (ShardId, Epoch, ClaimId),
+    how: &RunClose,
+    now: WallMs,
+) -> Result<CheckpointAck, StoreError> {
+    let transaction = store.write().await?;
+    locks::task(&transaction, id.task).await?;
+    if let RunClose::Stopped { .. } = how {
+        locks::shards(&transaction, id.task).await?;
+    }
+    let Some(row) = locks::shard(&transaction, id).await? else { return Ok(CheckpointAck::Fenced) };
+    let own = row.epoch == epoch.0.cast_signed() && row.claim_id == Some(words::claim_text(claim));
+    if own && row.session_id.is_none() {
+        return Ok(CheckpointAck::Stored);
+    }
+    if !own || row.state != ShardState::Running.as_str() {
+        return Ok(CheckpointAck::Fenced);
+    }
+    finish(&transaction, id, how, now).await?;
+    transaction.commit().await.map_err(error)?;
+    Ok(CheckpointAck::Stored)
+}
+
+/// See [`windrow_engine::ports::upkeep::UpkeepStore::orphans`].
+pub(crate) async fn orphans(
+    store: &Store,
+    silent: &[SessionId],
+    limit: u32,
+) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
+    use shard_head::Column as C;
+    let fenced: Vec<String> = session::Entity::find()
+        .select_only()
+        .column(session::Column::Id)
+        .filter(session::Column::Fenced.eq(true))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let owners: Vec<String> =
+        fenced.into_iter().chain(silent.iter().map(|id| words::session_text(*id))).collect();
+    if owners.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = shard_head::Entity::find()
+        .filter(C::SessionId.is_in(owners))
+        .order_by_asc(C::TaskId)
+        .order_by_asc(C::ShardNo)
+        .limit(u64::from(limit))
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let owner = |row: &shard_head::Model| row.session_id.as_deref().and_then(|id| words::uuid(id).ok());
+    Ok(rows.iter().filter_map(|row| Some((words::shard_id(row), SessionId(owner(row)?)))).collect())
+}
+
+/// See [`windrow_engine::ports::upkeep::UpkeepStore::disown`].
+pub(crate) async fn disown(
+    store: &Store,
+    shards: &[ShardId],
+    now: WallMs,
+) -> Result<Vec<TaskId>, StoreError> {
+    if shards.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut shards = shards.to_vec();
+    shards.sort_unstable();
+    let transaction = store.write().await?;
+    locks::tasks(&transaction, &shards.iter().map(|id| id.task).collect()).await?;
+    let mut tasks = Vec::new();
+    for id in shards {
+        if is_lost(&transaction, id).await? {
+            history::end(&transaction, (id, history::LOST), Some(Fate::Lost), now).await?;
+            let mut held = Held::find(&transaction, id.task).await?;
+            let news = held.life.disown(id.no);
+            let deeds = held.refresh(&transaction, news, now).await?;
+            held.keep(&transaction, (&[deeds], None), now).await?;
+            tasks.push(id.task);
+        }
+    }
+    transaction.commit().await.map_err(error)?;
+    Ok(tasks)
+}
+
+/// Whether nobody who lives owns it.
+async fn is_lost(transaction: &Transaction, id: ShardId) -> Result<bool, StoreError> {
+    use shard_head::Column as C;
+    let lost = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id)))
+        .filter(C::State.eq(ShardState::Running.as_str()))
+        .filter(C::SessionId.not_in_subquery(unfenced()))
+        .one(transaction);
+    Ok(lost.await.map_err(error)?.is_some())
+}

@@ -1,0 +1,138 @@
+//! The rows of runs: begun by claims, ended by whoever gives a shard back or takes it, and kept with their nodes' names
+//! when the sessions are long gone. What didn't end calmly is told in the audit too.
+
+use std::time::Duration;
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter};
+
+use crate::sql::entity::{run, session, shard_head};
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Transaction, error, words};
+use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
+use windrow_core::succession::{Episode, Fate};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::ClaimRequest;
+use windrow_engine::ports::task_store::Actor;
+
+/// How a run ended that its node didn't end.
+pub(crate) const LOST: &str = "lost";
+
+/// A shard's row.
+pub(crate) async fn head(
+    transaction: &Transaction,
+    id: ShardId,
+) -> Result<Option<shard_head::Model>, StoreError> {
+    let key = (id.task.0, words::shard_no(id));
+    shard_head::Entity::find_by_id(key).one(transaction).await.map_err(error)
+}
+
+/// Begins the run of a claim that has just raised the epoch; says which node's it is.
+pub(crate) async fn begin(
+    transaction: &Transaction,
+    request: &ClaimRequest,
+    row: &shard_head::Model,
+) -> Result<Option<String>, StoreError> {
+    let owner = session::Entity::find_by_id(words::session_text(request.session)).one(transaction).await;
+    let node = owner.map_err(error)?.map(|owner| owner.node);
+    let run = run::ActiveModel {
+        task_id: Set(row.task_id),
+        shard_no: Set(row.shard_no),
+        run_no: Set(row.run_no),
+        epoch: Set(row.epoch),
+        claim_id: Set(words::claim_text(request.claim)),
+        session_id: Set(words::session_text(request.session)),
+        started_at: Set(request.now.0),
+        ended_at: Set(None),
+        end_reason: Set(None),
+        low_water: Set(row.low_water),
+        succeeded: Set(row.succeeded),
+        skipped: Set(row.skipped),
+        abandoned: Set(row.abandoned),
+        parked: Set(row.parked),
+        node: Set(node.clone()),
+    };
+    run::Entity::insert(run).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(node)
+}
+
+/// Ends the run that a claim found unended: `before` is the shard as it left it, `heir` the node that goes on.
+pub(crate) async fn succeed(
+    transaction: &Transaction,
+    before: &shard_head::Model,
+    heir: Option<&str>,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let fate = heir.map(Fate::TakenOver);
+    end_row(transaction, (before, LOST), fate, now).await
+}
+
+/// Ends the newest run of a shard with the progress that the shard row has now.
+pub(crate) async fn end(
+    transaction: &Transaction,
+    (id, reason): (ShardId, &str),
+    fate: Option<Fate<'_>>,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    match head(transaction, id).await? {
+        Some(row) => end_row(transaction, (&row, reason), fate, now).await,
+        None => Ok(()),
+    }
+}
+
+async fn end_row(
+    transaction: &Transaction,
+    (row, reason): (&shard_head::Model, &str),
+    fate: Option<Fate<'_>>,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    use run::Column as C;
+    run::Entity::update_many()
+        .col_expr(C::EndedAt, Expr::value(now.0))
+        .col_expr(C::EndReason, Expr::value(reason))
+        .col_expr(C::LowWater, Expr::value(row.low_water))
+        .col_expr(C::Succeeded, Expr::value(row.succeeded))
+        .col_expr(C::Skipped, Expr::value(row.skipped))
+        .col_expr(C::Abandoned, Expr::value(row.abandoned))
+        .col_expr(C::Parked, Expr::value(row.parked))
+        .filter(C::TaskId.eq(row.task_id))
+        .filter(C::ShardNo.eq(row.shard_no))
+        .filter(C::RunNo.eq(row.run_no))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    match fate {
+        Some(fate) => tell(transaction, row, fate, now).await,
+        None => Ok(()),
+    }
+}
+
+async fn tell(
+    transaction: &Transaction,
+    row: &shard_head::Model,
+    fate: Fate<'_>,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let node = find(transaction, row).await?.and_then(|run| run.node);
+    let episode = Episode {
+        shard: row.shard_no.cast_unsigned(),
+        run: RunNo(row.run_no.cast_unsigned()),
+        node: node.as_deref(),
+        silent: Duration::from_millis(u64::try_from(now.0 - row.updated_at).unwrap_or_default()),
+        fate,
+    };
+    let change = Change {
+        task: Some(TaskId(row.task_id)),
+        business: None,
+        action: episode.action().to_owned(),
+        before: Some(episode.before()),
+        after: Some(episode.after()),
+    };
+    record::audit(transaction, &Actor::windrow(Some(episode.sentence())), change, now).await
+}
+
+/// The newest run of a shard, as its row has it.
+async fn find(transaction: &Transaction, row: &shard_head::Model) -> Result<Option<run::Model>, StoreError> {
+    let key = (row.task_id, row.shard_no, row.run_no);
+    run::Entity::find_by_id(key).one(transaction).await.map_err(error)
+}

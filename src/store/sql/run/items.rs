@@ -1,0 +1,183 @@
+//! Rows of single items as side records of a checkpoint change them.
+//!
+//! An abandoned item is final: its row never changes again and it is counted once, however often it is recorded.
+
+use std::collections::{BTreeMap, HashSet};
+
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+
+use crate::sql::entity::item;
+use crate::sql::log::data_log;
+use crate::sql::log::failure_groups::{self, Places};
+use crate::sql::{Transaction, damaged, error, words};
+use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_core::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::ShardCheckpoint;
+
+pub(crate) const RETRYING: &str = "retrying";
+pub(crate) const PARKED: &str = "parked";
+pub(crate) const ABANDONED: &str = "abandoned";
+
+/// Rows of one statement: 16 columns each, and SQLite takes 32,766 values.
+const ROWS_PER_STATEMENT: usize = 2000;
+/// Indexes in one `IN (…)`.
+const INDEXES_PER_STATEMENT: usize = 10_000;
+
+/// Applies the side records of a checkpoint whose compare-and-set has just succeeded.
+pub(crate) async fn apply(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Result<(), StoreError> {
+    // The last record of an item wins; in index order, so that rows are written along the key.
+    let mut last: BTreeMap<ItemIndex, &SideRecord> = BTreeMap::new();
+    for record in &checkpoint.side {
+        last.insert(record.index(), record);
+    }
+    let finals = abandoned_before(transaction, checkpoint, &last).await?;
+    last.retain(|index, _| !finals.contains(index));
+    let cleared = last.iter().filter(|(_, record)| matches!(record, SideRecord::Cleared(_)));
+    let cleared: Vec<i64> = cleared.map(|(index, _)| index.0.cast_signed()).collect();
+    delete(transaction, checkpoint, &cleared).await?;
+    let abandoned = last.values().filter_map(|record| match record {
+        SideRecord::Abandoned(trouble) => Some(trouble),
+        _ => None,
+    });
+    let abandoned: Vec<&ItemTrouble> = abandoned.collect();
+    let places = failure_groups::count(transaction, checkpoint.shard.task, &abandoned).await?;
+    let rows = last.values().filter_map(|record| row(checkpoint, record, &places).transpose());
+    let rows: Vec<item::ActiveModel> = rows.collect::<Result<_, _>>()?;
+    upsert(transaction, rows).await?;
+    data_log::note_abandoned(transaction, checkpoint.shard, &abandoned).await
+}
+
+async fn abandoned_before(
+    transaction: &Transaction,
+    checkpoint: &ShardCheckpoint,
+    records: &BTreeMap<ItemIndex, &SideRecord>,
+) -> Result<HashSet<ItemIndex>, StoreError> {
+    let indexes: Vec<i64> = records.keys().map(|index| index.0.cast_signed()).collect();
+    let mut found = HashSet::new();
+    for chunk in indexes.chunks(INDEXES_PER_STATEMENT) {
+        let rows: Vec<i64> = item::Entity::find()
+            .select_only()
+            .column(item::Column::Idx)
+            .filter(item::Column::TaskId.eq(checkpoint.shard.task.0))
+            .filter(item::Column::Idx.is_in(chunk.iter().copied()))
+            .filter(item::Column::State.eq(ABANDONED))
+            .into_tuple()
+            .all(transaction)
+            .await
+            .map_err(error)?;
+        found.extend(rows.into_iter().map(|index| ItemIndex(index.cast_unsigned())));
+    }
+    Ok(found)
+}
+
+async fn delete(
+    transaction: &Transaction,
+    checkpoint: &ShardCheckpoint,
+    indexes: &[i64],
+) -> Result<(), StoreError> {
+    for chunk in indexes.chunks(INDEXES_PER_STATEMENT) {
+        item::Entity::delete_many()
+            .filter(item::Column::TaskId.eq(checkpoint.shard.task.0))
+            .filter(item::Column::Idx.is_in(chunk.iter().copied()))
+            .exec(transaction)
+            .await
+            .map_err(error)?;
+    }
+    Ok(())
+}
+
+fn row(
+    checkpoint: &ShardCheckpoint,
+    record: &SideRecord,
+    places: &Places,
+) -> Result<Option<item::ActiveModel>, StoreError> {
+    let (state, trouble, due_at) = match record {
+        SideRecord::Retrying(trouble) => (RETRYING, trouble, 0),
+        SideRecord::Parked { trouble, due_at } => (PARKED, trouble, due_at.0),
+        SideRecord::Abandoned(trouble) => (ABANDONED, trouble, 0),
+        SideRecord::Cleared(_) => return Ok(None),
+    };
+    let failure = trouble.failure.as_ref();
+    let place = places.get(&trouble.index);
+    Ok(Some(item::ActiveModel {
+        task_id: Set(checkpoint.shard.task.0),
+        idx: Set(trouble.index.0.cast_signed()),
+        shard_no: Set(words::shard_no(checkpoint.shard)),
+        state: Set(state.to_owned()),
+        attempts: Set(trouble.attempts.cast_signed()),
+        due_at: Set(due_at),
+        code: Set(failure.map(|failure| failure.code.clone().into_owned())),
+        message: Set(failure.map(|failure| failure.message.clone())),
+        output: Set(failure.and_then(|failure| failure.output.clone())),
+        epoch: Set(checkpoint.epoch.0.cast_signed()),
+        first_at: Set(trouble.at.0),
+        last_at: Set(trouble.at.0),
+        history: Set(history_text(&trouble.history)?),
+        grp: Set(place.map(|(group, _)| group.clone())),
+        grp_no: Set(place.map(|(_, number)| number.cast_signed())),
+        charged: Set(Some(i64::from(trouble.charged))),
+    }))
+}
+
+async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Result<(), StoreError> {
+    use item::Column as C;
+    for chunk in rows.chunks(ROWS_PER_STATEMENT) {
+        // All but `first_at`, which keeps the first failure's time.
+        let replaced = [
+            C::ShardNo,
+            C::State,
+            C::Attempts,
+            C::DueAt,
+            C::Code,
+            C::Message,
+            C::Output,
+            C::Epoch,
+            C::LastAt,
+            C::History,
+            C::Grp,
+            C::GrpNo,
+            C::Charged,
+        ];
+        let conflict = OnConflict::columns([C::TaskId, C::Idx]).update_columns(replaced).to_owned();
+        item::Entity::insert_many(chunk.iter().cloned())
+            .on_conflict(conflict)
+            .exec_without_returning(transaction)
+            .await
+            .map_err(error)?;
+    }
+    Ok(())
+}
+
+/// What a row remembers of an item's failure.
+pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
+    let charged = charged(&row);
+    let (message, output) = (row.message.unwrap_or_default(), row.output);
+    Ok(ItemTrouble {
+        index: ItemIndex(row.idx.cast_unsigned()),
+        attempts: row.attempts.cast_unsigned(),
+        charged,
+        failure: row.code.map(|code| Failure { code: code.into(), message, output }),
+        at: WallMs(row.last_at),
+        history: history(row.history.as_deref())?,
+    })
+}
+
+/// The attempts that count; all of them in a row of before there was a difference.
+fn charged(row: &item::Model) -> u32 {
+    row.charged
+        .map_or_else(|| row.attempts.cast_unsigned(), |charged| u32::try_from(charged).unwrap_or(u32::MAX))
+}
+
+/// The failed attempts that a row keeps.
+pub(crate) fn history(text: Option<&str>) -> Result<Vec<AttemptNote>, StoreError> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|fault| damaged("an item's history", &fault.to_string()))
+}
+
+fn history_text(notes: &[AttemptNote]) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(notes).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!notes.is_empty()).then(text).transpose()
+}

@@ -1,0 +1,9 @@
+//! Runs of shards: claims, checkpoints, ends, and the items that are in trouble.
+
+pub mod checkpoint;
+pub mod claim;
+pub mod close;
+pub mod history;
+pub mod items;
+pub mod runnable;
+pub mod runs;

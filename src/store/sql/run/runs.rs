@@ -1,0 +1,133 @@
+//! Ownership and progress of shards: the port's methods, one call each; the work is in `run_*` and `items`.
+
+use async_trait::async_trait;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::dialect::{CHECKPOINT_MAX, settled};
+use crate::sql::entity::{item, shard_head, task};
+use crate::sql::run::checkpoint;
+use crate::sql::run::claim;
+use crate::sql::run::close;
+use crate::sql::run::items;
+use crate::sql::run::runnable;
+use crate::sql::{Store, error, words};
+use windrow_core::execution::Shared;
+use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
+use windrow_core::lifecycle::ShardState;
+use windrow_core::shards::Share;
+use windrow_core::task::ShardRange;
+use windrow_core::verdict::{ItemTrouble, ParkedItem};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::{
+    CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
+};
+
+#[async_trait]
+impl RunStore for Store {
+    async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
+        runnable::candidates(self, hunt).await
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError> {
+        settled(|| claim::claim(self, request)).await
+    }
+
+    async fn checkpoint(&self, checkpoints: &[ShardCheckpoint]) -> Result<Vec<CheckpointAck>, StoreError> {
+        let storing = Box::pin(settled(|| checkpoint::checkpoint(self, checkpoints)));
+        self.writer.answers_within(CHECKPOINT_MAX, storing).await
+    }
+
+    async fn release(
+        &self,
+        shard: ShardId,
+        epoch: Epoch,
+        claim: ClaimId,
+        close: &RunClose,
+        now: WallMs,
+    ) -> Result<CheckpointAck, StoreError> {
+        settled(|| close::release(self, (shard, epoch, claim), close, now)).await
+    }
+
+    async fn parked_due(
+        &self,
+        shard: ShardId,
+        before: WallMs,
+        after: Option<(WallMs, ItemIndex)>,
+        limit: u32,
+    ) -> Result<Vec<ParkedItem>, StoreError> {
+        use item::Column as C;
+        let mut query = parked(shard).filter(C::DueAt.lte(before.0));
+        if let Some((due_at, index)) = after {
+            let same = Condition::all().add(C::DueAt.eq(due_at.0)).add(C::Idx.gt(index.0.cast_signed()));
+            query = query.filter(Condition::any().add(C::DueAt.gt(due_at.0)).add(same));
+        }
+        let rows = query.limit(u64::from(limit)).all(&self.readers).await.map_err(error)?;
+        rows.into_iter().map(parked_item).collect()
+    }
+
+    async fn control(&self, shard: ShardId) -> Result<Control, StoreError> {
+        let row = task::Entity::find_by_id(shard.task.0).one(&self.readers).await.map_err(error)?;
+        let row = row.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
+        let own = shard_head::Entity::find_by_id((shard.task.0, words::shard_no(shard))).one(&self.readers);
+        let own = own.await.map_err(error)?;
+        let own = own.ok_or_else(|| StoreError::Refused(format!("there is no shard {shard}")))?;
+        let share = Share::read(own.rate_share);
+        // The only shard has no share; the last one that is left has all, and still others beside it.
+        let (abandoned_elsewhere, all_down) = match own.rate_share {
+            None => (0, true),
+            Some(_) => elsewhere(self, &own).await?,
+        };
+        Ok(Control {
+            wish: words::wish(&row.wish)?,
+            rev: row.control_rev.cast_unsigned(),
+            tuning: words::tuning(&row.tuning)?,
+            finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
+            canary: words::canary(row.canary.as_deref())?,
+            shared: Shared { share, items: whole(&row).len(), abandoned_elsewhere, all_down },
+            abandonments: words::abandonments(row.abandonments.as_deref())?,
+            pause: words::pause(&row)?,
+            slow: words::slow(&row),
+        })
+    }
+}
+
+/// The parked items of a shard in the order in which they are due.
+fn parked(shard: ShardId) -> sea_orm::Select<item::Entity> {
+    use item::Column as C;
+    item::Entity::find()
+        .filter(C::TaskId.eq(shard.task.0))
+        .filter(C::ShardNo.eq(words::shard_no(shard)))
+        .filter(C::State.eq(items::PARKED))
+        .order_by_asc(C::DueAt)
+        .order_by_asc(C::Idx)
+}
+
+fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
+    let due_at = WallMs(row.due_at);
+    let ItemTrouble { index, attempts, charged, failure, at, history } = items::trouble(row)?;
+    Ok(ParkedItem { index, attempts, charged, failure, at, due_at, history })
+}
+
+/// The indexes of a task that are not left out at its head.
+fn whole(task: &task::Model) -> ShardRange {
+    ShardRange { start: words::index(task.skip_first.min(task.total)), end: words::index(task.total) }
+}
+
+/// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.
+async fn elsewhere(store: &Store, own: &shard_head::Model) -> Result<(u64, bool), StoreError> {
+    use shard_head::Column as C;
+    let others: Vec<(i64, String, Option<i64>)> = shard_head::Entity::find()
+        .select_only()
+        .columns([C::Abandoned, C::State, C::CircuitSince])
+        .filter(C::TaskId.eq(own.task_id))
+        .filter(C::ShardNo.ne(own.shard_no))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let abandoned = others.iter().map(|(abandoned, _, _)| abandoned).sum::<i64>().cast_unsigned();
+    let is_up = |(_, state, since): &(i64, String, Option<i64>)| {
+        since.is_none() && state != ShardState::Done.as_str()
+    };
+    Ok((abandoned, !others.iter().any(is_up)))
+}

@@ -1,0 +1,224 @@
+//! Parts of shared limits. Whoever plays a round holds the lock of the limit's row and of no other, but for those of more
+//! limits in the order of their names; rows of sessions are read only, since `fenced` is never taken back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{business, limit_part, named_limit, session, shared_limit};
+use crate::sql::session::named_limits;
+use crate::sql::{Store, Transaction, damaged, error, settled, words};
+use windrow_core::business::BusinessLimits;
+use windrow_core::ids::SessionId;
+use windrow_core::limit::key::LimitKey;
+use windrow_core::limit::round::{Round, Row, settle};
+use windrow_core::limit::{Amount, Bounds, Part};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::limit_store::{LimitStore, PartView, Played, part_view};
+
+#[async_trait]
+impl LimitStore for Store {
+    async fn bounds(&self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Bounds>, StoreError> {
+        let (mut slugs, mut named) = (Vec::new(), Vec::new());
+        for key in names {
+            match LimitKey::parse(key) {
+                LimitKey::Business(slug) => slugs.push(slug),
+                LimitKey::Named(name) => named.push(name),
+            }
+        }
+        let mut found = bounds_of_businesses(&self.readers, slugs).await?;
+        found.extend(bounds_of_named(&self.readers, named).await?);
+        found.retain(|_, bounds| bounds.is_limited());
+        Ok(found)
+    }
+
+    async fn play(&self, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
+        // Two that play the first round of a limit at once may meet; then one plays again.
+        settled(|| play_all(self, rounds)).await
+    }
+
+    async fn parts(&self, name: &str) -> Result<Vec<PartView>, StoreError> {
+        let transaction = self.snapshot().await?;
+        let sessions = live_sessions(&transaction, name).await?;
+        let rows = rows(&transaction, name, &sessions).await?;
+        transaction.rollback().await.map_err(error)?;
+        let node = |row: &Row| sessions.get(&row.session).cloned().unwrap_or_default();
+        Ok(rows.iter().map(|row| part_view(row, node(row))).collect())
+    }
+}
+
+/// By their keys.
+async fn bounds_of_businesses(
+    db: &impl ConnectionTrait,
+    slugs: Vec<&str>,
+) -> Result<BTreeMap<String, Bounds>, StoreError> {
+    use business::Column as C;
+    if slugs.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let found: Vec<(String, String)> = business::Entity::find()
+        .select_only()
+        .columns([C::Slug, C::LimitsJson])
+        .filter(C::Slug.is_in(slugs))
+        .filter(C::LimitsJson.is_not_null())
+        .into_tuple()
+        .all(db)
+        .await
+        .map_err(error)?;
+    let read = |(slug, limits): (String, String)| {
+        let limits = limits_of(&limits)?;
+        let concurrency = limits.concurrency.map(std::num::NonZeroU32::get);
+        Ok((LimitKey::Business(&slug).text(), Bounds { rate: limits.rate, concurrency }))
+    };
+    found.into_iter().map(read).collect()
+}
+
+/// By their keys.
+async fn bounds_of_named(
+    db: &impl ConnectionTrait,
+    names: Vec<&str>,
+) -> Result<BTreeMap<String, Bounds>, StoreError> {
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let found = named_limit::Entity::find().filter(named_limit::Column::Name.is_in(names)).all(db).await;
+    let read = |row: named_limit::Model| Ok((LimitKey::Named(&row.name).text(), named_limits::bounds(&row)?));
+    found.map_err(error)?.into_iter().map(read).collect()
+}
+
+async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<Played>, StoreError> {
+    let mut order: Vec<usize> = (0..rounds.len()).collect();
+    order.sort_by_key(|at| &rounds[*at].0);
+    let mut played = vec![Played::Late; rounds.len()];
+    let transaction = store.write().await?;
+    for at in order {
+        let (name, round) = &rounds[at];
+        played[at] = play(&transaction, name, round).await?;
+    }
+    transaction.commit().await.map_err(error)?;
+    Ok(played)
+}
+
+async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<Played, StoreError> {
+    let round_no = lock(transaction, name).await?;
+    let own = session::Entity::find_by_id(words::session_text(round.session)).one(transaction).await;
+    if own.map_err(error)?.is_none_or(|own| own.fenced) {
+        return Ok(Played::Fenced);
+    }
+    let found = match LimitKey::parse(name) {
+        LimitKey::Business(slug) => bounds_of_businesses(transaction, vec![slug]).await?,
+        LimitKey::Named(named) => bounds_of_named(transaction, vec![named]).await?,
+    };
+    let bounds = found.into_values().next().unwrap_or_default();
+    let sessions = live_sessions(transaction, name).await?;
+    let rows = rows(transaction, name, &sessions).await?;
+    let Some((row, dealt)) = settle(&bounds, &rows, round) else { return Ok(Played::Late) };
+    if !rows.contains(&row) {
+        write(transaction, name, &row).await?;
+    }
+    Ok(Played::Dealt { bounds, dealt, round_no })
+}
+
+/// Locks the limit's row, which is made where it is missing, and counts a round.
+async fn lock(transaction: &Transaction, name: &str) -> Result<u64, StoreError> {
+    use shared_limit::Column as C;
+    let count = || {
+        shared_limit::Entity::update_many()
+            .col_expr(C::RoundNo, Expr::col(C::RoundNo).add(1))
+            .filter(C::Name.eq(name))
+            .exec(transaction)
+    };
+    if count().await.map_err(error)?.rows_affected == 0 {
+        let row = shared_limit::ActiveModel { name: Set(name.to_owned()), round_no: Set(1) };
+        shared_limit::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    }
+    let row = shared_limit::Entity::find_by_id(name.to_owned()).one(transaction).await.map_err(error)?;
+    Ok(row.map_or(0, |row| row.round_no.cast_unsigned()))
+}
+
+/// The sessions that have a part and aren't fenced, with their nodes' names. Parts of all others are free.
+async fn live_sessions(
+    transaction: &Transaction,
+    name: &str,
+) -> Result<BTreeMap<SessionId, String>, StoreError> {
+    use session::Column as C;
+    let with_part = sea_orm::sea_query::Query::select()
+        .column(limit_part::Column::SessionId)
+        .from(limit_part::Entity)
+        .and_where(limit_part::Column::Name.eq(name))
+        .to_owned();
+    let found: Vec<(String, String)> = session::Entity::find()
+        .select_only()
+        .columns([C::Id, C::Node])
+        .filter(C::Fenced.eq(false))
+        .filter(C::Id.in_subquery(with_part))
+        .into_tuple()
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    found.into_iter().map(|(id, node)| Ok((SessionId(words::uuid(&id)?), node))).collect()
+}
+
+async fn rows(
+    transaction: &Transaction,
+    name: &str,
+    sessions: &BTreeMap<SessionId, String>,
+) -> Result<Vec<Row>, StoreError> {
+    use limit_part::Column as C;
+    let found = limit_part::Entity::find().filter(C::Name.eq(name)).order_by_asc(C::SessionId);
+    let rows: Result<Vec<Row>, StoreError> =
+        found.all(transaction).await.map_err(error)?.into_iter().map(read).collect();
+    Ok(rows?.into_iter().filter(|row| sessions.contains_key(&row.session)).collect())
+}
+
+async fn write(transaction: &Transaction, name: &str, row: &Row) -> Result<(), StoreError> {
+    use limit_part::Column as C;
+    let stored = |amount: Amount| amount.bound().map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    let demand =
+        serde_json::to_string(&row.demand).map_err(|fault| StoreError::Refused(fault.to_string()))?;
+    let written = limit_part::ActiveModel {
+        name: Set(name.to_owned()),
+        session_id: Set(words::session_text(row.session)),
+        seat: Set(row.seat.cast_signed()),
+        seq: Set(row.seq.cast_signed()),
+        rate: Set(stored(row.held.rate)),
+        burst: Set(stored(row.held.burst)),
+        slots: Set(stored(row.held.slots)),
+        demand: Set(demand),
+    };
+    let conflict = OnConflict::columns([C::Name, C::SessionId])
+        .update_columns([C::Seat, C::Seq, C::Rate, C::Burst, C::Slots, C::Demand])
+        .to_owned();
+    let insert = limit_part::Entity::insert(written).on_conflict(conflict);
+    insert.exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// Removes the parts of a session that ends, of all limits.
+pub(crate) async fn forget(transaction: &Transaction, session: &str) -> Result<(), StoreError> {
+    let own = limit_part::Entity::delete_many().filter(limit_part::Column::SessionId.eq(session));
+    own.exec(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+fn read(row: limit_part::Model) -> Result<Row, StoreError> {
+    let amount =
+        |stored: Option<i64>| Amount::at_most(stored.map(|number| u64::try_from(number).unwrap_or(0)));
+    let demand =
+        serde_json::from_str(&row.demand).map_err(|_| damaged("what runs want of a limit", &row.demand));
+    Ok(Row {
+        session: SessionId(words::uuid(&row.session_id)?),
+        seat: row.seat.cast_unsigned(),
+        seq: row.seq.cast_unsigned(),
+        held: Part { rate: amount(row.rate), burst: amount(row.burst), slots: amount(row.slots) },
+        demand: demand?,
+    })
+}
+
+/// The limits of a business, as they are stored.
+pub(crate) fn limits_of(text: &str) -> Result<BusinessLimits, StoreError> {
+    serde_json::from_str(text).map_err(|fault| damaged("a business's limits", &fault.to_string()))
+}

@@ -1,0 +1,305 @@
+//! Named limits. Whoever names one holds its row's lock as it does so, so that none is deleted that is about to be used;
+//! the lock is taken last of all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::{Set, Unchanged};
+use sea_orm::{
+    ActiveModelTrait, ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect, Select, SqlErr,
+};
+
+use crate::sql::business::businesses;
+use crate::sql::entity::{business, named_limit, task};
+use crate::sql::session::limits;
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Store, Transaction, damaged, error, keep, words};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::lifecycle::Status;
+use windrow_core::limit::Bounds;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::named_limit_store::{
+    LimitUsers, LimitedTask, NamedLimit, NamedLimitError, NamedLimitStore, TASKS_SHOWN_MAX,
+};
+use windrow_engine::ports::task_store::Actor;
+
+#[async_trait]
+impl NamedLimitStore for Store {
+    async fn create_limit(
+        &self,
+        name: &str,
+        bounds: Bounds,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<NamedLimit, NamedLimitError> {
+        let transaction = self.write().await?;
+        let taken = || NamedLimitError::Taken(name.to_owned());
+        if find(&transaction, name).await?.is_some() {
+            return Err(taken());
+        }
+        let made =
+            NamedLimit { name: name.to_owned(), bounds, revision: 1, created_at: now, updated_at: now };
+        let inserted = named_limit::Entity::insert(row(&made)).exec_without_returning(&transaction).await;
+        if let Err(fault) = inserted {
+            // Another connection may have made it meanwhile.
+            return Err(match fault.sql_err() {
+                Some(SqlErr::UniqueConstraintViolation(_)) => taken(),
+                _ => error(fault).into(),
+            });
+        }
+        record(&transaction, "limit.create", (None, Some(&made)), actor, now).await?;
+        keep(transaction, actor).await?;
+        Ok(made)
+    }
+
+    async fn named_limit(&self, name: &str) -> Result<Option<NamedLimit>, StoreError> {
+        find(&self.readers, name).await?.map(view).transpose()
+    }
+
+    async fn named_limits(
+        &self,
+        among: Option<&BTreeSet<String>>,
+        after: Option<&str>,
+        count: u32,
+    ) -> Result<Vec<NamedLimit>, StoreError> {
+        use named_limit::Column as C;
+        let mut found = named_limit::Entity::find().filter(C::Name.gt(after.unwrap_or_default()));
+        if let Some(names) = among {
+            found = found.filter(C::Name.is_in(names.iter().map(String::as_str)));
+        }
+        let found = found.order_by_asc(C::Name).limit(u64::from(count)).all(&self.readers).await;
+        found.map_err(error)?.into_iter().map(view).collect()
+    }
+
+    async fn change_limit(
+        &self,
+        name: &str,
+        expected: u64,
+        bounds: Bounds,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<NamedLimit, NamedLimitError> {
+        let transaction = self.write().await?;
+        let before = lock(&transaction, name).await?;
+        if before.revision != expected {
+            return Err(NamedLimitError::Changed { expected, found: before.revision });
+        }
+        if before.bounds == bounds {
+            return Ok(before);
+        }
+        let revision = before.revision + 1;
+        let after = NamedLimit { bounds, revision, updated_at: now, ..before.clone() };
+        let mut changed = row(&after);
+        changed.name = Unchanged(after.name.clone());
+        changed.update(&transaction).await.map_err(error)?;
+        record(&transaction, "limit.edit", (Some(&before), Some(&after)), actor, now).await?;
+        keep(transaction, actor).await?;
+        Ok(after)
+    }
+
+    async fn delete_limit(
+        &self,
+        name: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<NamedLimit, NamedLimitError> {
+        let transaction = self.write().await?;
+        let before = lock(&transaction, name).await?;
+        let users = users(&transaction, name).await?;
+        if !users.is_empty() {
+            return Err(NamedLimitError::InUse(name.to_owned(), Box::new(users)));
+        }
+        // Its row in `shared_limit` stays: one of the same name goes on with the number of its rounds.
+        named_limit::Entity::delete_by_id(name).exec(&transaction).await.map_err(error)?;
+        record(&transaction, "limit.delete", (Some(&before), None), actor, now).await?;
+        keep(transaction, actor).await?;
+        Ok(before)
+    }
+
+    async fn limits_of(&self, business: &str) -> Result<BTreeSet<String>, StoreError> {
+        let Some(owner) = businesses::find(&self.readers, business).await? else {
+            return Ok(BTreeSet::new());
+        };
+        let own = owner.limits_json.as_deref().map(limits::limits_of).transpose()?;
+        let mut names: BTreeSet<String> = own.unwrap_or_default().named.into_iter().collect();
+        let lists: Vec<String> = open_tasks()
+            .select_only()
+            .column(task::Column::Limits)
+            .filter(task::Column::BusinessId.eq(owner.id))
+            .filter(task::Column::Limits.is_not_null())
+            .distinct()
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        for list in lists {
+            names.extend(words::limits(Some(&list))?);
+        }
+        Ok(names)
+    }
+
+    async fn limit_users(&self, name: &str) -> Result<LimitUsers, StoreError> {
+        users(&self.readers, name).await
+    }
+}
+
+/// The first of these names that no limit has. Those that are there are kept from being deleted until the transaction ends.
+pub(crate) async fn missing(
+    transaction: &Transaction,
+    names: &[String],
+) -> Result<Option<String>, StoreError> {
+    use named_limit::Column as C;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let found: Vec<String> = named_limit::Entity::find()
+        .select_only()
+        .column(C::Name)
+        .filter(C::Name.is_in(names.iter().map(String::as_str)))
+        .order_by_asc(C::Name)
+        .lock_shared()
+        .into_tuple()
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    Ok(names.iter().find(|name| !found.contains(name)).cloned())
+}
+
+/// What a limit allows.
+pub(crate) fn bounds(row: &named_limit::Model) -> Result<Bounds, StoreError> {
+    let rate = row.rate.as_ref().map(|text| text.parse().map_err(|_| damaged("the rate of a limit", text)));
+    let concurrency = row.concurrency.map(|number| {
+        let fits = u32::try_from(number).ok().and_then(NonZeroU32::new);
+        fits.map(NonZeroU32::get).ok_or_else(|| damaged("the concurrency of a limit", &number.to_string()))
+    });
+    Ok(Bounds { rate: rate.transpose()?, concurrency: concurrency.transpose()? })
+}
+
+async fn find(db: &impl ConnectionTrait, name: &str) -> Result<Option<named_limit::Model>, StoreError> {
+    named_limit::Entity::find_by_id(name).one(db).await.map_err(error)
+}
+
+async fn lock(transaction: &Transaction, name: &str) -> Result<NamedLimit, NamedLimitError> {
+    let found = named_limit::Entity::find_by_id(name).lock_exclusive().one(transaction).await;
+    let found = found.map_err(error)?.ok_or_else(|| NamedLimitError::NotFound(name.to_owned()))?;
+    Ok(view(found)?)
+}
+
+fn view(row: named_limit::Model) -> Result<NamedLimit, StoreError> {
+    Ok(NamedLimit {
+        bounds: bounds(&row)?,
+        name: row.name,
+        revision: row.revision.cast_unsigned(),
+        created_at: WallMs(row.created_at),
+        updated_at: WallMs(row.updated_at),
+    })
+}
+
+fn row(limit: &NamedLimit) -> named_limit::ActiveModel {
+    named_limit::ActiveModel {
+        name: Set(limit.name.clone()),
+        rate: Set(limit.bounds.rate.map(|rate| rate.to_string())),
+        concurrency: Set(limit.bounds.concurrency.map(i64::from)),
+        revision: Set(limit.revision.cast_signed()),
+        created_at: Set(limit.created_at.0),
+        updated_at: Set(limit.updated_at.0),
+    }
+}
+
+async fn users(db: &impl ConnectionTrait, name: &str) -> Result<LimitUsers, StoreError> {
+    // Names are slugs: no letter of them means anything to LIKE.
+    let quoted = format!("%\"{name}\"%");
+    let businesses = businesses(db, name, &quoted).await?;
+    let open = open_tasks().filter(task::Column::Limits.like(quoted));
+    let tasks_total = open.clone().count(db).await.map_err(error)?;
+    let tasks = tasks(db, open).await?;
+    Ok(LimitUsers { businesses, tasks, tasks_total })
+}
+
+/// Tasks that haven't ended.
+fn open_tasks() -> Select<task::Entity> {
+    let ended = [Status::Finished, Status::Cancelled].map(Status::as_str);
+    task::Entity::find().filter(task::Column::Status.is_not_in(ended))
+}
+
+/// The businesses that name a limit; the text alone may also mean a member of the same name.
+async fn businesses(db: &impl ConnectionTrait, name: &str, quoted: &str) -> Result<Vec<String>, StoreError> {
+    use business::Column as C;
+    let found: Vec<(String, String)> = business::Entity::find()
+        .select_only()
+        .columns([C::Slug, C::LimitsJson])
+        .filter(C::LimitsJson.like(quoted))
+        .order_by_asc(C::Slug)
+        .into_tuple()
+        .all(db)
+        .await
+        .map_err(error)?;
+    let mut slugs = Vec::new();
+    for (slug, limits) in found {
+        if limits::limits_of(&limits)?.named.iter().any(|one| one == name) {
+            slugs.push(slug);
+        }
+    }
+    Ok(slugs)
+}
+
+async fn tasks(
+    db: &impl ConnectionTrait,
+    open: Select<task::Entity>,
+) -> Result<Vec<LimitedTask>, StoreError> {
+    use task::Column as C;
+    let found: Vec<(i64, i64, String)> = open
+        .select_only()
+        .columns([C::Id, C::BusinessId, C::Status])
+        .order_by_asc(C::Id)
+        .limit(TASKS_SHOWN_MAX)
+        .into_tuple()
+        .all(db)
+        .await
+        .map_err(error)?;
+    let owners: BTreeSet<i64> = found.iter().map(|row| row.1).collect();
+    let owners: Vec<(i64, String)> = business::Entity::find()
+        .select_only()
+        .columns([business::Column::Id, business::Column::Slug])
+        .filter(business::Column::Id.is_in(owners))
+        .into_tuple()
+        .all(db)
+        .await
+        .map_err(error)?;
+    let owners: BTreeMap<i64, String> = owners.into_iter().collect();
+    let task = |(id, owner, status): (i64, i64, String)| {
+        Ok(LimitedTask {
+            id: TaskId(id),
+            business: owners.get(&owner).cloned().unwrap_or_default(),
+            status: Status::parse(&status).ok_or_else(|| damaged("a status", &status))?,
+        })
+    };
+    found.into_iter().map(task).collect()
+}
+
+/// A limit as the audit shows it.
+fn shown(limit: &NamedLimit) -> String {
+    let Bounds { rate, concurrency } = limit.bounds;
+    let rate = rate.map(|rate| rate.to_string());
+    serde_json::json!({ "limit": limit.name, "revision": limit.revision, "rate": rate, "concurrency": concurrency })
+        .to_string()
+}
+
+async fn record(
+    transaction: &Transaction,
+    action: &str,
+    (before, after): (Option<&NamedLimit>, Option<&NamedLimit>),
+    actor: &Actor,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let change = Change {
+        task: None,
+        business: None,
+        action: action.to_owned(),
+        before: before.map(shown),
+        after: after.map(shown),
+    };
+    record::audit(transaction, actor, change, now).await
+}

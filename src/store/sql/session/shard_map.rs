@@ -1,0 +1,71 @@
+//! Who owns which shard.
+
+use async_trait::async_trait;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+
+use crate::sql::entity::shard_head::{Column as C, Entity as Shards, Model};
+use crate::sql::log::report;
+use crate::sql::{Store, error, words};
+use windrow_core::ids::{RunNo, SessionId, TaskId};
+use windrow_core::lifecycle::ShardState;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::shard_map::{Holding, OwnedFacts, ShardMap};
+
+/// The states of shards that have something left to do.
+const OPEN: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];
+
+#[async_trait]
+impl ShardMap for Store {
+    async fn shards_of(&self, tasks: &[TaskId]) -> Result<Vec<OwnedFacts>, StoreError> {
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = Shards::find().filter(C::TaskId.is_in(tasks.iter().map(|task| task.0)));
+        let rows = rows.order_by_asc(C::TaskId).order_by_asc(C::ShardNo).all(&self.readers).await;
+        let owned = |row: &Model| {
+            let session = row.session_id.as_deref().map(session).transpose()?;
+            Ok(OwnedFacts { facts: report::facts(row)?, session, outage: words::outage(row) })
+        };
+        rows.map_err(error)?.iter().map(owned).collect()
+    }
+
+    async fn holdings(&self, of: Option<SessionId>, limit: u32) -> Result<Vec<Holding>, StoreError> {
+        let rows = Shards::find()
+            .filter(C::SessionId.is_not_null())
+            .apply_if(of, |query, of| query.filter(C::SessionId.eq(words::session_text(of))))
+            .order_by_asc(C::TaskId)
+            .order_by_asc(C::ShardNo)
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        let held = |row: &Model| {
+            let owner = row.session_id.as_deref().unwrap_or_default();
+            let run = RunNo(row.run_no.cast_unsigned());
+            Ok(Holding { shard: words::shard_id(row), run, session: session(owner)? })
+        };
+        rows.iter().map(held).collect()
+    }
+
+    async fn shard_counts(&self, most: u32) -> Result<Vec<(ShardState, bool, u64)>, StoreError> {
+        let mut counts = Vec::new();
+        for state in OPEN {
+            for is_owned in [false, true] {
+                let owner = if is_owned { C::SessionId.is_not_null() } else { C::SessionId.is_null() };
+                let some = Shards::find()
+                    .select_only()
+                    .column(C::ShardNo)
+                    .filter(C::State.eq(state.as_str()))
+                    .filter(owner)
+                    .limit(u64::from(most));
+                let count = some.into_tuple::<i32>().all(&self.readers).await.map_err(error)?.len();
+                counts.push((state, is_owned, count as u64));
+            }
+        }
+        Ok(counts)
+    }
+}
+
+fn session(text: &str) -> Result<SessionId, StoreError> {
+    words::uuid(text).map(SessionId)
+}

@@ -1,0 +1,5 @@
+//! Sources: their indexes, and those that were sent.
+
+pub mod indexes;
+pub mod upload_use;
+pub mod uploads;

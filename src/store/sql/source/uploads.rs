@@ -1,0 +1,262 @@
+//! Uploads: their rows, and their bytes in parts. An upload's own number is that of its chunks.
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait as _, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+};
+
+use crate::sql::entity::{source, source_index, upload, upload_chunk};
+use crate::sql::source::upload_use;
+use crate::sql::{Store, Transaction, damaged, error};
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::uploads::{Upload, UploadDone, UploadId, UploadState, UploadStore};
+
+const OPEN: &str = "open";
+const READY: &str = "ready";
+/// Being removed: nobody can take it any more.
+const GONE: &str = "gone";
+
+/// Parts that one transaction removes. (64 MiB: some tens of milliseconds of the writer.)
+const PARTS_REMOVED: u64 = 16;
+/// Uploads that are looked at in one go.
+const EXPIRED_AT_ONCE: u64 = 100;
+
+#[async_trait]
+impl UploadStore for Store {
+    async fn begin(&self, kind: &str, format: &str, by: &str, now: WallMs) -> Result<UploadId, StoreError> {
+        let row = upload::ActiveModel {
+            id: NotSet,
+            source_id: Set(None),
+            state: Set(OPEN.to_owned()),
+            kind: Set(kind.to_owned()),
+            format: Set(Some(format.to_owned())),
+            byte_size: Set(0),
+            part_count: Set(0),
+            sha256: Set(None),
+            sample: Set(None),
+            created_by: Set(by.to_owned()),
+            created_at: Set(now.0),
+            used_at: Set(0),
+        };
+        let made = upload::Entity::insert(row).exec(&self.writer).await.map_err(error)?;
+        Ok(UploadId(made.last_insert_id))
+    }
+
+    async fn append(&self, id: UploadId, number: u32, body: &[u8]) -> Result<(), StoreError> {
+        use upload::Column as C;
+        let transaction = self.write().await?;
+        let written = upload::Entity::update_many()
+            .col_expr(C::PartCount, Expr::col(C::PartCount).add(1))
+            .col_expr(C::ByteSize, Expr::col(C::ByteSize).add(body.len() as i64))
+            .filter(C::Id.eq(id.0))
+            .filter(C::State.eq(OPEN))
+            .filter(C::PartCount.eq(number.cast_signed()))
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
+        if written.rows_affected == 0 {
+            return refuse_unless_repeated(&transaction, id, number, body).await;
+        }
+        let part = upload_chunk::ActiveModel {
+            source_id: Set(id.0),
+            part: Set(number.cast_signed()),
+            body: Set(body.to_vec()),
+        };
+        upload_chunk::Entity::insert(part).exec_without_returning(&transaction).await.map_err(error)?;
+        transaction.commit().await.map_err(error)
+    }
+
+    async fn finish(&self, id: UploadId, done: &UploadDone) -> Result<(), StoreError> {
+        use upload::Column as C;
+        let written = upload::Entity::update_many()
+            .col_expr(C::State, Expr::value(READY))
+            .col_expr(C::SourceId, Expr::value(done.source))
+            .col_expr(C::Sha256, Expr::value(done.sha256.as_str()))
+            .col_expr(C::Sample, Expr::value(done.sample.as_str()))
+            .filter(C::Id.eq(id.0))
+            .filter(C::State.eq(OPEN))
+            .filter(C::ByteSize.eq(done.bytes.cast_signed()))
+            .exec(&self.writer)
+            .await
+            .map_err(error)?;
+        if written.rows_affected == 1 { Ok(()) } else { Err(not_open(id)) }
+    }
+
+    async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError> {
+        let row = upload::Entity::find_by_id(id.0).filter(upload::Column::State.ne(GONE)).one(&self.readers);
+        row.await.map_err(error)?.map(shown).transpose()
+    }
+
+    async fn upload_part(&self, id: UploadId, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = (id.0, number.cast_signed());
+        let row = upload_chunk::Entity::find_by_id(key).one(&self.readers).await.map_err(error)?;
+        Ok(row.map(|row| row.body))
+    }
+
+    async fn stored_by(&self, by: &str) -> Result<u64, StoreError> {
+        use upload::Column as C;
+        let sizes: Vec<i64> = upload::Entity::find()
+            .select_only()
+            .column(C::ByteSize)
+            .filter(C::CreatedBy.eq(by))
+            .filter(C::State.ne(GONE))
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(sizes.into_iter().map(i64::cast_unsigned).sum())
+    }
+
+    async fn stored_most(&self, prefix: &str, limit: u32) -> Result<Vec<(String, u64)>, StoreError> {
+        use upload::Column as C;
+        // A sum is a decimal number on servers, and each has its own word for one that isn't.
+        let whole = match self.readers.get_database_backend() {
+            DbBackend::MySql => "signed",
+            _ => "bigint",
+        };
+        let stored = || C::ByteSize.sum().cast_as(whole);
+        let found: Vec<(String, i64)> = upload::Entity::find()
+            .select_only()
+            .column(C::CreatedBy)
+            .column_as(stored(), "stored")
+            .filter(C::CreatedBy.starts_with(prefix))
+            .filter(C::State.ne(GONE))
+            .group_by(C::CreatedBy)
+            .order_by_desc(stored())
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(found.into_iter().map(|(by, bytes)| (by, bytes.cast_unsigned())).collect())
+    }
+
+    async fn take(&self, id: UploadId, now: WallMs) -> Result<(), StoreError> {
+        use upload::Column as C;
+        let taken = upload::Entity::update_many()
+            .col_expr(C::UsedAt, Expr::value(now.0))
+            .filter(C::Id.eq(id.0))
+            .filter(C::State.eq(READY))
+            .exec(&self.writer)
+            .await
+            .map_err(error)?;
+        if taken.rows_affected == 1 { Ok(()) } else { Err(StoreError::Refused(format!("{id} isn't ready"))) }
+    }
+
+    async fn discard(&self, id: UploadId) -> Result<(), StoreError> {
+        if !mark_gone(self, id).await? {
+            return Ok(());
+        }
+        while remove_parts(self, id).await? == PARTS_REMOVED {}
+        remove(self, id).await
+    }
+
+    async fn expire_uploads(&self, before: WallMs) -> Result<u64, StoreError> {
+        use upload::Column as C;
+        upload_use::give_up_unnamed(self, before).await?;
+        let old: Vec<i64> = upload::Entity::find()
+            .select_only()
+            .column(C::Id)
+            .filter(C::UsedAt.eq(0))
+            .filter(C::CreatedAt.lt(before.0))
+            .order_by_asc(C::Id)
+            .limit(EXPIRED_AT_ONCE)
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        for id in &old {
+            self.discard(UploadId(*id)).await?;
+        }
+        Ok(old.len() as u64)
+    }
+}
+
+fn not_open(id: UploadId) -> StoreError {
+    StoreError::Refused(format!("{id} isn't open, or not whole"))
+}
+
+/// The answer to the first request may have been lost.
+async fn refuse_unless_repeated(
+    transaction: &Transaction,
+    id: UploadId,
+    number: u32,
+    body: &[u8],
+) -> Result<(), StoreError> {
+    let key = (id.0, number.cast_signed());
+    let stored = upload_chunk::Entity::find_by_id(key).one(transaction).await.map_err(error)?;
+    if stored.is_some_and(|stored| stored.body == body) { Ok(()) } else { Err(not_open(id)) }
+}
+
+/// Whether the upload is there and no task took it; from then on no task can.
+async fn mark_gone(store: &Store, id: UploadId) -> Result<bool, StoreError> {
+    use upload::Column as C;
+    let marked = upload::Entity::update_many()
+        .col_expr(C::State, Expr::value(GONE))
+        .filter(C::Id.eq(id.0))
+        .filter(C::UsedAt.eq(0))
+        .exec(&store.writer)
+        .await
+        .map_err(error)?;
+    Ok(marked.rows_affected == 1)
+}
+
+/// Removes the first parts that are left; says how many.
+async fn remove_parts(store: &Store, id: UploadId) -> Result<u64, StoreError> {
+    use upload_chunk::Column as C;
+    let parts: Vec<i32> = upload_chunk::Entity::find()
+        .select_only()
+        .column(C::Part)
+        .filter(C::SourceId.eq(id.0))
+        .order_by_asc(C::Part)
+        .limit(PARTS_REMOVED)
+        .into_tuple()
+        .all(&store.writer)
+        .await
+        .map_err(error)?;
+    let removed = upload_chunk::Entity::delete_many()
+        .filter(C::SourceId.eq(id.0))
+        .filter(C::Part.is_in(parts))
+        .exec(&store.writer)
+        .await
+        .map_err(error)?;
+    Ok(removed.rows_affected)
+}
+
+/// Removes the row of an upload without parts, and its index.
+async fn remove(store: &Store, id: UploadId) -> Result<(), StoreError> {
+    let transaction = store.write().await?;
+    let row = upload::Entity::find_by_id(id.0).filter(upload::Column::State.eq(GONE)).one(&transaction);
+    if let Some(indexed) = row.await.map_err(error)?.and_then(|row| row.source_id) {
+        let index = source_index::Entity::delete_many().filter(source_index::Column::SourceId.eq(indexed));
+        index.exec(&transaction).await.map_err(error)?;
+        source::Entity::delete_by_id(indexed).exec(&transaction).await.map_err(error)?;
+    }
+    let gone = upload::Entity::delete_many().filter(upload::Column::Id.eq(id.0));
+    gone.filter(upload::Column::State.eq(GONE)).exec(&transaction).await.map_err(error)?;
+    transaction.commit().await.map_err(error)
+}
+
+fn shown(row: upload::Model) -> Result<Upload, StoreError> {
+    let state = match row.state.as_str() {
+        OPEN => UploadState::Open,
+        READY => UploadState::Ready,
+        other => return Err(damaged("the state of an upload", other)),
+    };
+    Ok(Upload {
+        id: UploadId(row.id),
+        state,
+        kind: row.kind,
+        format: row.format.unwrap_or_default(),
+        bytes: row.byte_size.cast_unsigned(),
+        parts: row.part_count.cast_unsigned(),
+        sha256: row.sha256,
+        sample: row.sample,
+        created_by: row.created_by,
+        created_at: WallMs(row.created_at),
+        used_at: (row.used_at > 0).then_some(WallMs(row.used_at)),
+    })
+}

@@ -1,0 +1,138 @@
+//! Obeys commands: the task's life decides what they do, one transaction writes it.
+
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use crate::sql::entity::{session, task};
+use crate::sql::session::sessions;
+use crate::sql::task::life::Held;
+use crate::sql::task::record::{self, Change};
+use crate::sql::task::view;
+use crate::sql::{Store, Transaction, error, keep, locks};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::life::{Circumstances, Deeds, Listener, StartToken};
+use windrow_core::shards::Nodes;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{Actor, CommandError, TaskCommand, TaskView};
+use windrow_host::start_token;
+
+/// See [`windrow_engine::ports::task_store::TaskStore::command_if`].
+pub(crate) async fn command(
+    store: &Store,
+    (id, expected): (TaskId, Option<u64>),
+    command: &TaskCommand,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<TaskView, CommandError> {
+    let transaction = store.write().await?;
+    let row = locks::task(&transaction, id).await?.ok_or(CommandError::NotFound(id))?;
+    locks::shards(&transaction, id).await?;
+    let mut held = Held::of(&transaction, row).await?;
+    check_version(&held, expected)?;
+    let mut deeds = vec![obey(&transaction, &mut held, command, now).await?];
+    if held.life.must_refresh(command) {
+        deeds.push(held.refresh(&transaction, None, now).await?);
+    }
+    held.keep(&transaction, (&deeds, Some(actor)), now).await?;
+    let row = record::load(&transaction, id).await?;
+    let view = view::view_with_owners(&transaction, row).await?;
+    keep(transaction, actor).await?;
+    Ok(view)
+}
+
+/// Starts a task that was made in this transaction, or never started.
+pub(crate) async fn start_new(
+    transaction: &Transaction,
+    row: task::Model,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<task::Model, StoreError> {
+    let id = TaskId(row.id);
+    let mut held = Held::of(transaction, row).await?;
+    let deeds = match obey(transaction, &mut held, &TaskCommand::Start, now).await {
+        Ok(deeds) => deeds,
+        Err(CommandError::Store(error)) => return Err(error),
+        Err(refusal) => return Err(StoreError::Refused(refusal.to_string())),
+    };
+    held.keep(transaction, (&[deeds], Some(actor)), now).await?;
+    record::load(transaction, id).await
+}
+
+fn check_version(held: &Held, expected: Option<u64>) -> Result<(), CommandError> {
+    let found = held.version();
+    match expected {
+        Some(expected) if expected != found => Err(CommandError::Changed { expected, found }),
+        _ => Ok(()),
+    }
+}
+
+/// Changes the task's life, with what the command needs to know around it.
+async fn obey(
+    transaction: &Transaction,
+    held: &mut Held,
+    command: &TaskCommand,
+    now: WallMs,
+) -> Result<Deeds, CommandError> {
+    let plain = start_token::make()?;
+    let token = StartToken { hash: start_token::hash(&plain), plain };
+    let listener = match command.begins() {
+        true => held.listener(transaction).await?,
+        false => Listener::default(),
+    };
+    let nodes = match command.cuts() {
+        true => nodes(transaction, held.pool()).await?,
+        false => Nodes::default(),
+    };
+    let name_holder = name_holder(transaction, held, command).await?;
+    let around = Circumstances { now, listener: &listener, nodes, token: &token, name_holder };
+    Ok(held.life.obey(command, &around)?)
+}
+
+/// The live nodes that take tasks of a pool.
+async fn nodes(transaction: &Transaction, pool: Option<&str>) -> Result<Nodes, StoreError> {
+    let rows = session::Entity::find().filter(session::Column::Fenced.eq(false)).all(transaction).await;
+    let mut nodes = Nodes { count: 0, capacity_micros: Some(0) };
+    for row in rows.map_err(error)? {
+        if !sessions::serves(&row, pool)? {
+            continue;
+        }
+        nodes.count += 1;
+        let offered = row.capacity.map(|micros| u128::from(micros.unsigned_abs()));
+        nodes.capacity_micros = nodes.capacity_micros.zip(offered).map(|(most, other)| most.max(other));
+    }
+    Ok(nodes)
+}
+
+/// The other task of the business that has the name which the command wants.
+async fn name_holder(
+    transaction: &Transaction,
+    held: &Held,
+    command: &TaskCommand,
+) -> Result<Option<TaskId>, StoreError> {
+    let Some(name) = command.wanted_name() else { return Ok(None) };
+    let holder = task::Entity::find()
+        .filter(task::Column::BusinessId.eq(held.business_id()))
+        .filter(task::Column::Name.eq(name))
+        .filter(task::Column::Id.ne(held.life.id.0))
+        .one(transaction);
+    Ok(holder.await.map_err(error)?.map(|holder| TaskId(holder.id)))
+}
+
+/// See [`windrow_engine::ports::task_store::TaskStore::release_name`].
+pub(crate) async fn release_name(
+    store: &Store,
+    id: TaskId,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<(), CommandError> {
+    let transaction = store.write().await?;
+    let mut row = locks::task(&transaction, id).await?.ok_or(CommandError::NotFound(id))?;
+    let Some(name) = row.name.take() else { return Ok(()) };
+    record::save(&transaction, &row, now).await?;
+    let before = Some(serde_json::json!({ "name": name }).to_string());
+    let after = Some(serde_json::json!({ "name": null }).to_string());
+    let change =
+        Change { task: Some(id), business: None, action: "task.release_name".to_owned(), before, after };
+    record::audit(&transaction, actor, change, now).await?;
+    keep(transaction, actor).await?;
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! Makes businesses and tasks, each once.
+
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+
+use crate::sql::entity::{business, idempotency, shard, task};
+use crate::sql::session::named_limits;
+use crate::sql::source::upload_use;
+use crate::sql::task::command;
+use crate::sql::task::delete::DELETING;
+use crate::sql::task::life;
+use crate::sql::task::record::{self, Change};
+use crate::sql::task::view;
+use crate::sql::{Store, Transaction, error, keep, locks, words};
+use windrow_core::ids::{INDEX_MAX, ItemIndex, TaskId, WallMs};
+use windrow_core::life::{ShardLife, status_json};
+use windrow_core::lifecycle::{Status, Wish};
+use windrow_core::task::ShardRange;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{Actor, CreateError, Family, NewTask, TaskView};
+
+/// Tasks in one `IN (…)`.
+const MEMBERS_PER_STATEMENT: usize = 5_000;
+
+/// See [`windrow_engine::ports::task_store::TaskStore::ensure_business`].
+pub(crate) async fn ensure_business(
+    store: &Store,
+    slug: &str,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let transaction = store.write().await?;
+    if find_business(&transaction, slug).await?.is_some() {
+        return Ok(());
+    }
+    let row = business::ActiveModel {
+        id: NotSet,
+        slug: Set(slug.to_owned()),
+        display_name: Set(None),
+        pool: Set(None),
+        revision: Set(1),
+        handler: Set(None),
+        hooks: Set(None),
+        defaults_json: Set(None),
+        limits_json: Set(None),
+        secrets: Set(None),
+        archived_at: Set(None),
+        version: Set(1),
+        created_at: Set(now.0),
+        updated_at: Set(now.0),
+    };
+    business::Entity::insert(row).exec(&transaction).await.map_err(error)?;
+    let after = Some(serde_json::json!({ "slug": slug }).to_string());
+    let change =
+        Change { task: None, business: None, action: "business.create".to_owned(), before: None, after };
+    record::audit(&transaction, actor, change, now).await?;
+    keep(transaction, actor).await
+}
+
+async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<business::Model>, StoreError> {
+    let found = business::Entity::find().filter(business::Column::Slug.eq(slug)).one(transaction);
+    found.await.map_err(error)
+}
+
+/// See [`windrow_engine::ports::task_store::TaskStore::create`] and `create_and_start`: one transaction, since thousands may be
+/// made at once and each commit waits for the disk.
+pub(crate) async fn create(
+    store: &Store,
+    (new, seen, starts): (&NewTask, Option<&Family>, bool),
+    actor: &Actor,
+    now: WallMs,
+) -> Result<TaskView, CreateError> {
+    if new.total.0 > INDEX_MAX || new.skip_first.0 > INDEX_MAX {
+        let text = format!("a task has at most {INDEX_MAX} items, not {}", new.total.0.max(new.skip_first.0));
+        return Err(StoreError::Refused(text).into());
+    }
+    let transaction = store.write().await?;
+    let owner = find_business(&transaction, &new.business).await?;
+    let owner = owner.ok_or_else(|| CreateError::NoBusiness(new.business.clone()))?;
+    let row = match made_before(&transaction, new).await? {
+        Some(made) => made,
+        None => {
+            if let Some(seen) = seen {
+                refuse_overtaken(&transaction, new, seen).await?;
+            }
+            make(&transaction, &owner, new, actor, now).await?
+        }
+    };
+    // One that was started before may have been stopped since: a repeat of the request changes nothing.
+    let row = match starts && row.start_no == 0 && row.status == Status::Created.as_str() {
+        true => Box::pin(command::start_new(&transaction, row, actor, now)).await?,
+        false => row,
+    };
+    // One that was made before may run, and so has owners.
+    let view = Box::pin(view::view_with_owners(&transaction, row)).await?;
+    keep(transaction, actor).await?;
+    Ok(view)
+}
+
+async fn make(
+    transaction: &Transaction,
+    owner: &business::Model,
+    new: &NewTask,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<task::Model, CreateError> {
+    refuse_taken_name(transaction, owner.id, new).await?;
+    refuse_lost_parent(transaction, new).await?;
+    if let Some(missing) = named_limits::missing(transaction, &new.limits).await? {
+        return Err(CreateError::NoLimit(missing));
+    }
+    let id = insert(transaction, owner, new, now).await?;
+    remember_key(transaction, id, new, now).await?;
+    let after = Some(status_json(Status::Created));
+    let change =
+        Change { task: Some(id), business: None, action: "task.create".to_owned(), before: None, after };
+    record::audit(transaction, actor, change, now).await?;
+    Ok(record::load(transaction, id).await?)
+}
+
+/// The task that an earlier request with the same key made.
+async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<task::Model>, CreateError> {
+    let Some(key) = &new.idempotency_key else { return Ok(None) };
+    let known = idempotency::Entity::find_by_id((new.business.clone(), words::digest(&[key])));
+    let Some(known) = known.one(transaction).await.map_err(error)? else { return Ok(None) };
+    let id = TaskId(known.task_id);
+    if known.request_hash != request_hash(new)? {
+        return Err(CreateError::KeyReused(id));
+    }
+    // Locked: whoever repeats the request meets it as the first one left it, and starts it only if nobody did.
+    let made = locks::task(transaction, id).await?;
+    if made.is_none() {
+        // It was deleted since: the key is free again.
+        idempotency::Entity::delete_by_id((known.scope, known.key_hash))
+            .exec(transaction)
+            .await
+            .map_err(error)?;
+    }
+    Ok(made)
+}
+
+/// Redrives of a family are made one after the other, under the lock of its root: what is there by now was made before.
+async fn refuse_overtaken(
+    transaction: &Transaction,
+    new: &NewTask,
+    seen: &Family,
+) -> Result<(), CreateError> {
+    locks::tasks(transaction, &new.parent.into_iter().chain([seen.root]).collect()).await?;
+    let members: Vec<i64> = seen.members().map(|id| id.0).collect();
+    for some in members.chunks(MEMBERS_PER_STATEMENT) {
+        let found: Vec<i64> = task::Entity::find()
+            .select_only()
+            .column(task::Column::Id)
+            .filter(task::Column::ParentId.is_in(some.iter().copied()))
+            .into_tuple()
+            .all(transaction)
+            .await
+            .map_err(error)?;
+        if found.into_iter().any(|id| !seen.redrives.contains(&TaskId(id))) {
+            return Err(CreateError::Overtaken(seen.root));
+        }
+    }
+    Ok(())
+}
+
+/// What is being deleted has no failures to do again: its rows go while the new task is made.
+async fn refuse_lost_parent(transaction: &Transaction, new: &NewTask) -> Result<(), CreateError> {
+    let Some(id) = new.parent else { return Ok(()) };
+    let parent = locks::task(transaction, id).await?;
+    let is_there = parent.is_some_and(|row| row.status_reason.as_deref() != Some(DELETING));
+    if is_there { Ok(()) } else { Err(CreateError::NoParent(id)) }
+}
+
+async fn remember_key(
+    transaction: &Transaction,
+    id: TaskId,
+    new: &NewTask,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let Some(key) = &new.idempotency_key else { return Ok(()) };
+    let row = idempotency::ActiveModel {
+        scope: Set(new.business.clone()),
+        key_hash: Set(words::digest(&[key])),
+        request_hash: Set(request_hash(new)?),
+        task_id: Set(id.0),
+        response: Set(None),
+        created_at: Set(now.0),
+        status: Set(0),
+    };
+    idempotency::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+/// Everything that makes two requests the same one.
+fn request_hash(new: &NewTask) -> Result<String, StoreError> {
+    let tuning = words::tuning_text(&new.tuning)?;
+    let times = [new.start_at, new.deadline].map(|at| at.map(|at| at.0));
+    let parent = new.parent.map(|id| id.0);
+    let numbers = serde_json::json!([
+        new.total.0,
+        new.skip_first.0,
+        new.meaning,
+        new.priority,
+        times,
+        parent,
+        new.send_params,
+        new.canary,
+        words::shards_column(new.shards)
+    ])
+    .to_string();
+    let texts = serde_json::json!([new.business, new.name, new.params, new.source, new.labels]).to_string();
+    let mut parts = vec![texts, numbers, tuning];
+    // Left out where there are none: requests from before there were limits keep their hash.
+    parts.extend(words::limits_text(&new.limits)?);
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    Ok(words::digest(&parts))
+}
+
+async fn refuse_taken_name(
+    transaction: &Transaction,
+    business_id: i64,
+    new: &NewTask,
+) -> Result<(), CreateError> {
+    let Some(name) = &new.name else { return Ok(()) };
+    let holder = task::Entity::find()
+        .filter(task::Column::BusinessId.eq(business_id))
+        .filter(task::Column::Name.eq(name.as_str()))
+        .one(transaction);
+    match holder.await.map_err(error)? {
+        Some(holder) => Err(CreateError::NameTaken(name.clone(), TaskId(holder.id))),
+        None => Ok(()),
+    }
+}
+
+async fn insert(
+    transaction: &Transaction,
+    owner: &business::Model,
+    new: &NewTask,
+    now: WallMs,
+) -> Result<TaskId, StoreError> {
+    let mut row = task_row(owner.id, owner.pool.as_deref(), new, now)?;
+    row.source_id = Set(upload_use::index_of(transaction, &new.source).await?);
+    let id = task::Entity::insert(row).exec(transaction).await.map_err(error)?.last_insert_id;
+    let first = new.skip_first.0.min(new.total.0);
+    let range = ShardRange { start: ItemIndex(first), end: ItemIndex(new.total.0) };
+    let row = life::new_shard(id, &ShardLife::new(0, range, Wish::Rest, now), 1, now);
+    shard::Entity::insert(row).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(TaskId(id))
+}
+
+/// Columns that are left out are null, or begin at their default of 0.
+fn task_row(
+    business_id: i64,
+    pool: Option<&str>,
+    new: &NewTask,
+    now: WallMs,
+) -> Result<task::ActiveModel, StoreError> {
+    Ok(task::ActiveModel {
+        business_id: Set(business_id),
+        name: Set(new.name.clone()),
+        status: Set(Status::Created.as_str().to_owned()),
+        status_since: Set(now.0),
+        wish: Set(Wish::Rest.as_str().to_owned()),
+        tuning: Set(words::tuning_text(&new.tuning)?),
+        control_rev: Set(1),
+        version: Set(1),
+        total: Set(new.total.0.cast_signed()),
+        skip_first: Set(new.skip_first.0.cast_signed()),
+        shards_wanted: Set(words::shards_column(new.shards)),
+        source: Set(new.source.clone()),
+        params: Set(new.params.clone()),
+        meaning_hash: Set(new.meaning.cast_signed()),
+        priority: Set(new.priority),
+        labels: Set(words::labels_text(&new.labels)?),
+        pool: Set(pool.map(str::to_owned)),
+        not_before: Set(new.start_at.map_or(0, |at| at.0)),
+        deadline: Set(new.deadline.map(|at| at.0)),
+        parent_id: Set(new.parent.map(|id| id.0)),
+        canary: Set(words::canary_text(new.canary)?),
+        send_params: Set(new.send_params),
+        limits: Set(words::limits_text(&new.limits)?),
+        created_at: Set(now.0),
+        updated_at: Set(now.0),
+        ..task::ActiveModel::default()
+    })
+}

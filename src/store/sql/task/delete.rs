@@ -1,0 +1,146 @@
+//! Deletes a task that has ended, in transactions of bounded size.
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{
+    data_log, data_log_drop, failure_group, item, outbox, run, shard, start_token, task,
+};
+use crate::sql::source::upload_use;
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Store, Transaction, error, keep, locks, words};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::life::{CommandRefusal, status_json};
+use windrow_core::lifecycle::{Refusal, Status};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{Actor, CommandError};
+
+/// The reason that a task shows from then on.
+pub(crate) const DELETING: &str = "deleting";
+
+/// Rows of one transaction.
+const ROWS_AT_ONCE: u64 = 2_000;
+
+/// See [`windrow_engine::ports::task_store::TaskStore::delete`].
+pub(crate) async fn delete(
+    store: &Store,
+    id: TaskId,
+    actor: &Actor,
+    now: WallMs,
+) -> Result<(), CommandError> {
+    if actor.rehearses {
+        let transaction = store.write().await?;
+        return deletable(&transaction, id).await.map(drop);
+    }
+    mark(store, id, now).await?;
+    clear(store, item::Entity, (item::Column::TaskId, item::Column::Idx), id).await?;
+    clear(store, data_log::Entity, (data_log::Column::TaskId, data_log::Column::Id), id).await?;
+    clear(store, outbox::Entity, (outbox::Column::TaskId, outbox::Column::Id), id).await?;
+    clear(store, start_token::Entity, (start_token::Column::TaskId, start_token::Column::StartNo), id)
+        .await?;
+    last(store, id, actor, now).await
+}
+
+/// Looks whether it may be deleted, and says so on the task: until it is gone, what it shows isn't whole.
+async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError> {
+    use task::Column as C;
+    let transaction = store.write().await?;
+    let row = deletable(&transaction, id).await?;
+    let marked = task::Entity::update_many()
+        .col_expr(C::StatusReason, Expr::value(DELETING))
+        .col_expr(C::StatusText, Expr::value("it is being deleted; what is shown of it isn't whole"))
+        .col_expr(C::Name, Expr::value(None::<String>))
+        .col_expr(C::Version, Expr::value(row.version + 1))
+        .col_expr(C::UpdatedAt, Expr::value(now.0))
+        .filter(C::Id.eq(id.0))
+        .filter(C::Version.eq(row.version))
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
+    if marked.rows_affected != 1 {
+        return Err(StoreError::Unavailable(format!("{id} was changed at the same time")).into());
+    }
+    Ok(transaction.commit().await.map_err(error)?)
+}
+
+async fn deletable(transaction: &Transaction, id: TaskId) -> Result<task::Model, CommandError> {
+    let row = locks::task(transaction, id).await?.ok_or(CommandError::NotFound(id))?;
+    let status = words::status(&row)?;
+    if !status.is_terminal() {
+        return Err(CommandRefusal::from(Refusal { verb: "delete", status, allowed: vec!["cancel"] }).into());
+    }
+    let ended = [Status::Finished, Status::Cancelled].map(Status::as_str);
+    let child = task::Entity::find()
+        .filter(task::Column::ParentId.eq(id.0))
+        .filter(task::Column::Status.is_not_in(ended))
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    match child {
+        Some(child) => Err(CommandError::HasRedrive(TaskId(child.id))),
+        None => Ok(row),
+    }
+}
+
+/// Deletes a task's rows of one table, some at a time.
+async fn clear<E>(
+    store: &Store,
+    _table: E,
+    (of_task, order): (E::Column, E::Column),
+    id: TaskId,
+) -> Result<(), StoreError>
+where
+    E: EntityTrait,
+    E::PrimaryKey: PrimaryKeyTrait,
+{
+    loop {
+        let transaction = store.write().await?;
+        let beyond: Option<i64> = E::find()
+            .select_only()
+            .column(order)
+            .filter(of_task.eq(id.0))
+            .order_by_asc(order)
+            .offset(ROWS_AT_ONCE)
+            .limit(1)
+            .into_tuple()
+            .one(&transaction)
+            .await
+            .map_err(error)?;
+        let some = E::delete_many().filter(of_task.eq(id.0));
+        let some = match beyond {
+            Some(beyond) => some.filter(order.lt(beyond)),
+            None => some,
+        };
+        some.exec(&transaction).await.map_err(error)?;
+        transaction.commit().await.map_err(error)?;
+        if beyond.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// What is left is small: groups, runs, shards, the task itself.
+async fn last(store: &Store, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+    let transaction = store.write().await?;
+    let row = deletable(&transaction, id).await?;
+    let db = &transaction;
+    failure_group::Entity::delete_many()
+        .filter(failure_group::Column::TaskId.eq(id.0))
+        .exec(db)
+        .await
+        .map_err(error)?;
+    data_log_drop::Entity::delete_many()
+        .filter(data_log_drop::Column::TaskId.eq(id.0))
+        .exec(db)
+        .await
+        .map_err(error)?;
+    run::Entity::delete_many().filter(run::Column::TaskId.eq(id.0)).exec(db).await.map_err(error)?;
+    shard::Entity::delete_many().filter(shard::Column::TaskId.eq(id.0)).exec(db).await.map_err(error)?;
+    task::Entity::delete_by_id(id.0).exec(db).await.map_err(error)?;
+    upload_use::give_up(db, row.source_id, id.0).await?;
+    let before = status_json(words::status(&row)?);
+    let action = "task.delete".to_owned();
+    let change = Change { task: Some(id), business: None, action, before: Some(before), after: None };
+    record::audit(db, actor, change, now).await?;
+    Ok(keep(transaction, actor).await?)
+}

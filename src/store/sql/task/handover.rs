@@ -1,0 +1,103 @@
+//! Moves of shards between nodes: a wish in the shard's row, which its owner reads with the heartbeat. It never takes
+//! the shard away (decision 0020, rule 17).
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+use serde_json::json;
+
+use crate::sql::entity::{session, shard, shard_head, task};
+use crate::sql::session::sessions;
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Store, Transaction, error, keep, words};
+use windrow_core::ids::{ShardId, TaskId, WallMs};
+use windrow_core::lifecycle::ShardState;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::run_store::MOVE_PATIENCE;
+use windrow_engine::ports::task_store::{Actor, CommandError, MoveRefusal};
+
+/// See [`windrow_engine::ports::task_store::TaskStore::move_shards`].
+pub(crate) async fn move_shards(
+    store: &Store,
+    (id, only, to): (TaskId, Option<u32>, &str),
+    actor: &Actor,
+    now: WallMs,
+) -> Result<u32, CommandError> {
+    let transaction = store.write().await?;
+    let found = task::Entity::find_by_id(id.0).one(&transaction).await.map_err(error)?;
+    found.ok_or(CommandError::NotFound(id))?;
+    let there = sessions_of(&transaction, to).await?;
+    let moving = to_move(&transaction, (id, only, to), &there).await?;
+    let mut moved = Vec::new();
+    for row in moving {
+        if wish(&transaction, &row, to, now).await? {
+            moved.push(row.shard_no);
+        }
+    }
+    let after = Some(json!({ "to": to, "shards": moved }).to_string());
+    let change =
+        Change { task: Some(id), business: None, action: "task.move".to_owned(), before: None, after };
+    record::audit(&transaction, actor, change, now).await?;
+    keep(transaction, actor).await?;
+    Ok(u32::try_from(moved.len()).unwrap_or(u32::MAX))
+}
+
+/// The sessions of the node that may take something.
+async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<String>, CommandError> {
+    use session::Column as C;
+    let live = session::Entity::find().filter(C::Node.eq(node)).filter(C::Fenced.eq(false)).all(transaction);
+    let live = live.await.map_err(error)?;
+    if live.is_empty() {
+        return Err(MoveRefusal::NoNode(node.to_owned()).into());
+    }
+    let takes = live.into_iter().filter(|row| !row.drain && !sessions::is_draining(row));
+    let takes: Vec<String> = takes.map(|row| row.id).collect();
+    if takes.is_empty() { Err(MoveRefusal::Draining(node.to_owned()).into()) } else { Ok(takes) }
+}
+
+/// The shards that run, and elsewhere.
+async fn to_move(
+    transaction: &Transaction,
+    (id, only, to): (TaskId, Option<u32>, &str),
+    there: &[String],
+) -> Result<Vec<shard_head::Model>, CommandError> {
+    let mut rows = record::shards(transaction, id).await?;
+    let mut name = id.to_string();
+    if let Some(no) = only {
+        let wanted = ShardId { task: id, no };
+        rows.retain(|row| words::shard_id(row) == wanted);
+        if rows.is_empty() {
+            return Err(MoveRefusal::NoShard(wanted).into());
+        }
+        name = wanted.to_string();
+    }
+    rows.retain(|row| row.state == ShardState::Running.as_str() && row.session_id.is_some());
+    if rows.is_empty() {
+        return Err(MoveRefusal::NotRunning(name).into());
+    }
+    rows.retain(|row| row.session_id.as_ref().is_none_or(|owner| !there.contains(owner)));
+    if rows.is_empty() {
+        return Err(MoveRefusal::AlreadyThere(name, to.to_owned()).into());
+    }
+    Ok(rows)
+}
+
+/// False where the shard has changed hands meanwhile.
+async fn wish(
+    transaction: &Transaction,
+    row: &shard_head::Model,
+    to: &str,
+    now: WallMs,
+) -> Result<bool, StoreError> {
+    use shard::Column as C;
+    let wished = shard::Entity::update_many()
+        .col_expr(C::MoveTo, Expr::value(to))
+        .col_expr(C::MoveUntil, Expr::value(now.plus(MOVE_PATIENCE).0))
+        .filter(C::TaskId.eq(row.task_id))
+        .filter(C::ShardNo.eq(row.shard_no))
+        .filter(C::Epoch.eq(row.epoch))
+        .filter(C::State.eq(ShardState::Running.as_str()))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    Ok(wished.rows_affected == 1)
+}

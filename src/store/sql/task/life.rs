@@ -1,0 +1,368 @@
+//! A task's life between its rows and the domain: read under the task's lock, and written back where it differs.
+
+use sea_orm::ActiveValue::Set;
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter};
+
+use crate::sql::business::outbox;
+use crate::sql::entity::{business, failure_group, item, shard, shard_head, start_token, task};
+use crate::sql::run::items;
+use crate::sql::source::upload_use;
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Transaction, damaged, error, words};
+use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
+use windrow_core::life::{Author, Deeds, Evidence, Life, Listener, ShardLife};
+use windrow_core::lifecycle::Note;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::Actor;
+
+/// A task whose lock this transaction holds.
+pub(crate) struct Held {
+    row: task::Model,
+    before: Life,
+    /// What it is to be.
+    pub(crate) life: Life,
+}
+
+impl Held {
+    /// Of the task's row as this transaction has read it under its lock.
+    pub(crate) async fn of(transaction: &Transaction, row: task::Model) -> Result<Held, StoreError> {
+        let shards = record::shards(transaction, TaskId(row.id)).await?;
+        let before = read(&row, &shards)?;
+        Ok(Held { life: before.clone(), row, before })
+    }
+
+    /// The same of a task that must exist, because a shard of it does.
+    pub(crate) async fn find(transaction: &Transaction, id: TaskId) -> Result<Held, StoreError> {
+        Held::of(transaction, record::load(transaction, id).await?).await
+    }
+
+    /// The pool whose nodes take it.
+    pub(crate) fn pool(&self) -> Option<&str> {
+        self.row.pool.as_deref()
+    }
+
+    pub(crate) fn business_id(&self) -> i64 {
+        self.row.business_id
+    }
+
+    /// Its version.
+    pub(crate) fn version(&self) -> u64 {
+        self.row.version.cast_unsigned()
+    }
+
+    /// Its business, as one that wants to hear of it.
+    pub(crate) async fn listener(&self, transaction: &Transaction) -> Result<Listener, StoreError> {
+        let id = self.row.business_id;
+        let owner = business::Entity::find_by_id(id).one(transaction).await.map_err(error)?;
+        let owner = owner.ok_or_else(|| damaged("the business of a task", &id.to_string()))?;
+        let hooks = match owner.hooks.unwrap_or_default().trim() {
+            "" | "null" => Ok(Default::default()),
+            text => serde_json::from_str(text).map_err(|fault| damaged("hooks", &fault.to_string())),
+        };
+        Ok(Listener { business: owner.slug, hooks: hooks? })
+    }
+
+    /// Finds its status from its shards, of which one brings `news`.
+    pub(crate) async fn refresh(
+        &mut self,
+        transaction: &Transaction,
+        news: Option<Note>,
+        now: WallMs,
+    ) -> Result<Deeds, StoreError> {
+        let evidence = match self.life.is_settled() {
+            true => evidence(transaction, self.row.id).await?,
+            false => Evidence::default(),
+        };
+        Ok(self.life.refresh(news, evidence, now))
+    }
+
+    /// Writes what differs, with what changes leave beside it. `by` gave the command, which is a new version also where it
+    /// changes nothing; none for what runs bring about.
+    pub(crate) async fn keep(
+        self,
+        transaction: &Transaction,
+        (deeds, by): (&[Deeds], Option<&Actor>),
+        now: WallMs,
+    ) -> Result<(), StoreError> {
+        let row = self.new_row(transaction).await?;
+        write_shards(transaction, &self.before, &self.life, now).await?;
+        if by.is_some() || row != self.row {
+            record::save(transaction, &row, now).await?;
+        }
+        for deeds in deeds {
+            self.perform(transaction, (deeds, by), now).await?;
+        }
+        Ok(())
+    }
+
+    async fn new_row(&self, transaction: &Transaction) -> Result<task::Model, StoreError> {
+        let mut row = written(&self.row, &self.life)?;
+        if row.source != self.row.source {
+            row.source_id = upload_use::index_of(transaction, &row.source).await?;
+            if row.source_id != self.row.source_id {
+                upload_use::give_up(transaction, self.row.source_id, row.id).await?;
+            }
+        }
+        Ok(row)
+    }
+
+    async fn perform(
+        &self,
+        transaction: &Transaction,
+        (deeds, by): (&Deeds, Option<&Actor>),
+        now: WallMs,
+    ) -> Result<(), StoreError> {
+        if deeds.takes_token {
+            keep_token(transaction, &self.life).await?;
+        }
+        for record in &deeds.records {
+            let author = match (record.by, by) {
+                (Author::Caller, Some(by)) => by.clone(),
+                (Author::Windrow(Some(reason)), _) => Actor::windrow(Some(reason.to_string())),
+                _ => Actor::windrow(None),
+            };
+            let (before, after) = (Some(record.before.clone()), Some(record.after.clone()));
+            let action = record.action.clone();
+            let change = Change { task: Some(self.life.id), business: None, action, before, after };
+            record::audit(transaction, &author, change, now).await?;
+        }
+        if let Some(call) = &deeds.call {
+            outbox::leave(transaction, self.life.id, call, now).await?;
+        }
+        if deeds.ends_start {
+            let listener = self.listener(transaction).await?;
+            if let Some(call) = self.life.announcement(&listener, now) {
+                outbox::leave(transaction, self.life.id, &call, now).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Only the hash of a start's token is kept; the plain one leaves with the `prepare` hook, if there is one.
+async fn keep_token(transaction: &Transaction, life: &Life) -> Result<(), StoreError> {
+    let kept = start_token::ActiveModel {
+        token_hash: Set(life.start_token.clone().unwrap_or_default()),
+        task_id: Set(life.id.0),
+        start_no: Set(life.start_no.cast_signed()),
+    };
+    start_token::Entity::insert(kept).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}
+
+async fn evidence(transaction: &Transaction, task: i64) -> Result<Evidence, StoreError> {
+    let of_task = failure_group::Column::TaskId.eq(task);
+    let groups = failure_group::Entity::find().filter(of_task).all(transaction).await.map_err(error)?;
+    let parked = item::Entity::find()
+        .filter(item::Column::TaskId.eq(task))
+        .filter(item::Column::State.eq(items::PARKED))
+        .one(transaction);
+    let failures = groups.iter().map(|group| group.n.cast_unsigned()).sum();
+    Ok(Evidence { failures, is_parked: parked.await.map_err(error)?.is_some() })
+}
+
+/// The life of a task, as its rows have it.
+pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Life, StoreError> {
+    let note = row.status_text.clone().map(|text| Note { reason: row.status_reason.clone(), text });
+    Ok(Life {
+        id: TaskId(row.id),
+        name: row.name.clone(),
+        labels: words::labels(row.labels.as_deref())?,
+        priority: row.priority,
+        deadline: row.deadline.map(WallMs),
+        params: row.params.clone(),
+        total: ItemCount(row.total.cast_unsigned()),
+        skip_first: words::index(row.skip_first),
+        source: row.source.clone(),
+        meaning: row.meaning_hash.cast_unsigned(),
+        shards_wanted: words::shards_wanted(row.shards_wanted),
+        tuning: words::tuning(&row.tuning)?,
+        canary: words::canary(row.canary.as_deref())?,
+        abandonments: words::abandonments(row.abandonments.as_deref())?,
+        wish: words::wish(&row.wish)?,
+        status: words::status(row)?,
+        since: WallMs(row.status_since),
+        note,
+        next_at: row.next_at.map(WallMs),
+        stop_reason: words::stop_reason(row)?,
+        result: words::result(row)?,
+        start_no: row.start_no.cast_unsigned(),
+        start_at: Some(WallMs(row.not_before)).filter(|at| at.0 > 0),
+        queued_at: WallMs(row.queued_at),
+        started_at: row.started_at.map(WallMs),
+        finished_at: row.finished_at.map(WallMs),
+        awaiting_until: row.awaiting_until.map(WallMs),
+        start_token: row.start_token_hash.clone(),
+        control_rev: row.control_rev.cast_unsigned(),
+        finish_at: row.finish_at.map(words::index),
+        pause: words::pause(row)?,
+        slow: words::slow(row),
+        shards: shards.iter().map(shard_life).collect::<Result<_, _>>()?,
+    })
+}
+
+/// The row with all that a life can change.
+fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
+    let ms = |at: Option<WallMs>| at.map(|at| at.0);
+    let (reason, text) = life.note.clone().map_or((None, None), |note| (note.reason, Some(note.text)));
+    let pause = life.pause.map(|pause| (pause.until.0, pause.reason.as_str().to_owned()));
+    let slow = words::slow_columns(life.slow);
+    let mut new = task::Model {
+        name: life.name.clone(),
+        labels: words::labels_text(&life.labels)?,
+        priority: life.priority,
+        deadline: ms(life.deadline),
+        params: life.params.clone(),
+        total: life.total.0.cast_signed(),
+        skip_first: life.skip_first.0.cast_signed(),
+        source: life.source.clone(),
+        meaning_hash: life.meaning.cast_signed(),
+        shards_wanted: words::shards_column(life.shards_wanted),
+        canary: words::canary_text(life.canary)?,
+        abandonments: words::abandonments_text(&life.abandonments)?,
+        wish: life.wish.as_str().to_owned(),
+        status: life.status.as_str().to_owned(),
+        status_since: life.since.0,
+        status_reason: reason,
+        status_text: text,
+        next_at: ms(life.next_at),
+        stop_reason: life.stop_reason.map(|reason| reason.as_str().to_owned()),
+        result: life.result.map(|result| result.as_str().to_owned()),
+        start_no: life.start_no.cast_signed(),
+        not_before: life.start_at.map_or(0, |at| at.0),
+        queued_at: life.queued_at.0,
+        started_at: ms(life.started_at),
+        finished_at: ms(life.finished_at),
+        awaiting_until: ms(life.awaiting_until),
+        start_token_hash: life.start_token.clone(),
+        control_rev: life.control_rev.cast_signed(),
+        finish_at: life.finish_at.map(|end| end.0.cast_signed()),
+        pause_until: pause.as_ref().map(|(until, _)| *until),
+        pause_reason: pause.map(|(_, reason)| reason),
+        slow_until: slow.map(|(until, _)| until),
+        slow_rate: slow.map(|(_, micros)| micros),
+        ..row.clone()
+    };
+    // An older program's text of the same settings is no change.
+    if words::tuning(&row.tuning)? != life.tuning {
+        new.tuning = words::tuning_text(&life.tuning)?;
+    }
+    Ok(new)
+}
+
+fn shard_life(row: &shard_head::Model) -> Result<ShardLife, StoreError> {
+    let session = row.session_id.as_deref().map(words::uuid).transpose()?;
+    Ok(ShardLife {
+        no: row.shard_no.cast_unsigned(),
+        first: words::index(row.first_index),
+        end: words::index(row.end_index),
+        range_end: words::index(row.range_end),
+        state: words::shard_state(row)?,
+        wish: words::wish(&row.wish)?,
+        session: session.map(SessionId),
+        run: RunNo(row.run_no.cast_unsigned()),
+        low_water: words::index(row.low_water),
+        high_water: words::index(row.high_water),
+        reach: words::index(row.reach),
+        counters: words::counters(row),
+        recoveries: row.recoveries.cast_unsigned(),
+        claimed_at: Some(row.last_claim_lw).filter(|at| *at >= 0).map(words::index),
+        not_before: WallMs(row.not_before),
+        updated_at: WallMs(row.updated_at),
+        moves_until: row.move_until.map(WallMs),
+        share: row.rate_share,
+    })
+}
+
+/// The columns that a life can change.
+fn columns(shard: &ShardLife, control_rev: u64) -> shard::ActiveModel {
+    let index = |index: ItemIndex| Set(index.0.cast_signed());
+    shard::ActiveModel {
+        first_index: index(shard.first),
+        end_index: index(shard.end),
+        range_end: index(shard.range_end),
+        state: Set(shard.state.as_str().to_owned()),
+        wish: Set(shard.wish.as_str().to_owned()),
+        control_rev: Set(control_rev.cast_signed()),
+        session_id: Set(shard.session.map(words::session_text)),
+        low_water: index(shard.low_water),
+        high_water: index(shard.high_water),
+        reach: index(shard.reach),
+        recoveries: Set(shard.recoveries.cast_signed()),
+        last_claim_lw: Set(shard.claimed_at.map_or(-1, |at| at.0.cast_signed())),
+        not_before: Set(shard.not_before.0),
+        updated_at: Set(shard.updated_at.0),
+        move_until: Set(shard.moves_until.map(|at| at.0)),
+        rate_share: Set(shard.share),
+        ..Default::default()
+    }
+}
+
+/// The row of a shard that never ran.
+pub(crate) fn new_shard(task: i64, life: &ShardLife, control_rev: u64, now: WallMs) -> shard::ActiveModel {
+    shard::ActiveModel {
+        task_id: Set(task),
+        shard_no: Set(life.no.cast_signed()),
+        reach_before: Set(life.first.0.cast_signed()),
+        ckpt_blob: Set(Vec::new()),
+        created_at: Set(now.0),
+        ..columns(life, control_rev)
+    }
+}
+
+async fn write_shards(
+    transaction: &Transaction,
+    before: &Life,
+    after: &Life,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    use shard::Column as C;
+    let of_task = || C::TaskId.eq(after.id.0);
+    let was = |no: u32| before.shards.iter().find(|shard| shard.no == no);
+    let gone = before.shards.iter().filter(|old| after.shards.iter().all(|new| new.no != old.no));
+    let gone: Vec<i32> = gone.map(|shard| shard.no.cast_signed()).collect();
+    if !gone.is_empty() {
+        let gone = shard::Entity::delete_many().filter(of_task()).filter(C::ShardNo.is_in(gone));
+        gone.exec(transaction).await.map_err(error)?;
+    }
+    let new = after.shards.iter().filter(|shard| was(shard.no).is_none());
+    let new: Vec<_> = new.map(|shard| new_shard(after.id.0, shard, after.control_rev, now)).collect();
+    if !new.is_empty() {
+        shard::Entity::insert_many(new).exec_without_returning(transaction).await.map_err(error)?;
+    }
+    for (change, shards) in changes(before, after) {
+        let expected = shards.len() as u64;
+        let update = shard::Entity::update_many().set(change).filter(of_task());
+        let done = update.filter(C::ShardNo.is_in(shards)).exec(transaction).await.map_err(error)?;
+        if done.rows_affected != expected {
+            return Err(StoreError::Unavailable(format!("a shard of {} was changed", after.id)));
+        }
+    }
+    Ok(())
+}
+
+/// Each change with the shards that it is made to: most are made to all.
+fn changes(before: &Life, after: &Life) -> Vec<(shard::ActiveModel, Vec<i32>)> {
+    let mut changes: Vec<(shard::ActiveModel, Vec<i32>)> = Vec::new();
+    for shard in &after.shards {
+        let Some(was) = before.shards.iter().find(|was| was.no == shard.no) else { continue };
+        let (was, mut is) = (columns(was, before.control_rev), columns(shard, after.control_rev));
+        for column in shard::Column::iter() {
+            if was.get(column) == is.get(column) {
+                is.not_set(column);
+            }
+        }
+        // A shard that was made anew never ran: what a run before it may have sent begins where it begins.
+        if let Set(first) = is.first_index {
+            is.reach_before = Set(first);
+        }
+        if !is.is_changed() {
+            continue;
+        }
+        match changes.iter_mut().find(|(change, _)| *change == is) {
+            Some((_, shards)) => shards.push(shard.no.cast_signed()),
+            None => changes.push((is, vec![shard.no.cast_signed()])),
+        }
+    }
+    changes
+}

@@ -1,0 +1,87 @@
+//! The task row, its shards and the audit, in the transaction of the change.
+
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+
+use crate::sql::entity::{audit, shard_head, task};
+use crate::sql::{Transaction, damaged, error};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::Actor;
+
+/// A task that must exist, because a shard of it does.
+pub(crate) async fn load(transaction: &Transaction, id: TaskId) -> Result<task::Model, StoreError> {
+    let found = task::Entity::find_by_id(id.0).one(transaction).await.map_err(error)?;
+    found.ok_or_else(|| damaged("the task of a shard", &id.to_string()))
+}
+
+/// The shards of a task in index order.
+pub(crate) async fn shards(
+    transaction: &Transaction,
+    id: TaskId,
+) -> Result<Vec<shard_head::Model>, StoreError> {
+    shard_head::Entity::find()
+        .filter(shard_head::Column::TaskId.eq(id.0))
+        .order_by_asc(shard_head::Column::FirstIndex)
+        .order_by_asc(shard_head::Column::ShardNo)
+        .all(transaction)
+        .await
+        .map_err(error)
+}
+
+/// Writes a task back by compare-and-set on its version, which goes up by one.
+pub(crate) async fn save(
+    transaction: &Transaction,
+    task: &task::Model,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let mut row = task::ActiveModel::from(task.clone()).reset_all();
+    row.id = NotSet;
+    row.version = Set(task.version + 1);
+    row.updated_at = Set(now.0);
+    let saved = task::Entity::update_many()
+        .set(row)
+        .filter(task::Column::Id.eq(task.id))
+        .filter(task::Column::Version.eq(task.version))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    match saved.rows_affected {
+        1 => Ok(()),
+        _ => Err(StoreError::Unavailable(format!("{} was changed at the same time", TaskId(task.id)))),
+    }
+}
+
+/// What an audit entry says beside who and when.
+pub(crate) struct Change {
+    pub(crate) task: Option<TaskId>,
+    /// The row of the business, where the change is one of it.
+    pub(crate) business: Option<i64>,
+    pub(crate) action: String,
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+}
+
+/// Appends an audit entry.
+pub(crate) async fn audit(
+    transaction: &Transaction,
+    actor: &Actor,
+    change: Change,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let entry = audit::ActiveModel {
+        id: NotSet,
+        task_id: Set(change.task.map(|id| id.0)),
+        at_ms: Set(now.0),
+        actor: Set(actor.name.clone()),
+        source: Set(actor.source.to_owned()),
+        action: Set(change.action),
+        reason: Set(actor.reason.clone()),
+        before_json: Set(change.before),
+        after_json: Set(change.after),
+        request_id: Set(actor.request_id.clone()),
+        business_id: Set(change.business),
+    };
+    audit::Entity::insert(entry).exec_without_returning(transaction).await.map_err(error)?;
+    Ok(())
+}

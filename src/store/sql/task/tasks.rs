@@ -1,0 +1,206 @@
+//! Businesses and tasks: the port's methods; changes are in `task_create` and `task_command`.
+
+use async_trait::async_trait;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::entity::{audit, business, failure_group, item, start_token, task};
+use crate::sql::run::items;
+use crate::sql::task::command;
+use crate::sql::task::create;
+use crate::sql::task::delete;
+use crate::sql::task::handover;
+use crate::sql::task::view;
+use crate::sql::task::wait;
+use crate::sql::{Store, error, settled};
+use windrow_core::ids::{ItemIndex, StoreId, TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{
+    Actor, AuditEntry, CommandError, CreateError, FailedItem, FailureGroup, Family, NewTask, TaskCommand,
+    TaskStore, TaskView, TokenStart, WaitNote,
+};
+use windrow_host::start_token as tokens;
+
+#[async_trait]
+impl TaskStore for Store {
+    async fn store_id(&self) -> Result<StoreId, StoreError> {
+        Ok(self.id.clone())
+    }
+
+    async fn ensure_business(&self, slug: &str, actor: &Actor, now: WallMs) -> Result<(), StoreError> {
+        settled(|| create::ensure_business(self, slug, actor, now)).await
+    }
+
+    async fn create(&self, new: &NewTask, actor: &Actor, now: WallMs) -> Result<TaskView, CreateError> {
+        settled(|| create::create(self, (new, None, false), actor, now)).await
+    }
+
+    async fn create_redrive(
+        &self,
+        new: &NewTask,
+        (seen, starts): (&Family, bool),
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        settled(|| create::create(self, (new, Some(seen), starts), actor, now)).await
+    }
+
+    async fn create_and_start(
+        &self,
+        new: &NewTask,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CreateError> {
+        settled(|| create::create(self, (new, None, true), actor, now)).await
+    }
+
+    async fn get(&self, id: TaskId) -> Result<Option<TaskView>, StoreError> {
+        // A transaction only for its snapshot: the terms of the view have to add up.
+        let snapshot = self.snapshot().await?;
+        let found = task::Entity::find_by_id(id.0).one(&snapshot).await.map_err(error)?;
+        let Some(row) = found else { return Ok(None) };
+        Ok(Some(view::view_with_owners(&snapshot, row).await?))
+    }
+
+    async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
+        let owner = business::Entity::find().filter(business::Column::Slug.eq(slug)).one(&self.readers);
+        let Some(owner) = owner.await.map_err(error)? else { return Ok(None) };
+        let row = task::Entity::find()
+            .filter(task::Column::BusinessId.eq(owner.id))
+            .filter(task::Column::Name.eq(name))
+            .order_by_desc(task::Column::Id)
+            .one(&self.readers)
+            .await
+            .map_err(error)?;
+        match row {
+            Some(row) => self.get(TaskId(row.id)).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn release_name(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+        settled(|| command::release_name(self, id, actor, now)).await
+    }
+
+    async fn command_if(
+        &self,
+        id: TaskId,
+        expected: Option<u64>,
+        command: &TaskCommand,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<TaskView, CommandError> {
+        settled(|| command::command(self, (id, expected), command, actor, now)).await
+    }
+
+    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
+        settled(|| wait::explain(self, notes, now)).await
+    }
+
+    async fn delete(&self, id: TaskId, actor: &Actor, now: WallMs) -> Result<(), CommandError> {
+        settled(|| delete::delete(self, id, actor, now)).await
+    }
+
+    async fn move_shards(
+        &self,
+        task: TaskId,
+        shard: Option<u32>,
+        to: &str,
+        actor: &Actor,
+        now: WallMs,
+    ) -> Result<u32, CommandError> {
+        handover::move_shards(self, (task, shard, to), actor, now).await
+    }
+
+    async fn start_of_token(&self, token: &str) -> Result<Option<TokenStart>, StoreError> {
+        of_token(self, token).await
+    }
+
+    async fn failure_groups(&self, id: TaskId) -> Result<Vec<FailureGroup>, StoreError> {
+        use failure_group::Column as C;
+        let rows = failure_group::Entity::find()
+            .filter(C::TaskId.eq(id.0))
+            .order_by_desc(C::N)
+            .order_by_asc(C::Code)
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(rows.into_iter().map(group).collect())
+    }
+
+    async fn failures(
+        &self,
+        id: TaskId,
+        after: Option<ItemIndex>,
+        limit: u32,
+    ) -> Result<Vec<FailedItem>, StoreError> {
+        use item::Column as C;
+        let after = after.map_or(-1, |index| index.0.cast_signed());
+        let rows = item::Entity::find()
+            .filter(C::TaskId.eq(id.0))
+            .filter(C::State.eq(items::ABANDONED))
+            .filter(C::Idx.gt(after))
+            .order_by_asc(C::Idx)
+            .limit(u64::from(limit))
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(rows.into_iter().map(failed).collect())
+    }
+
+    async fn audit(&self, id: TaskId) -> Result<Vec<AuditEntry>, StoreError> {
+        let rows = audit::Entity::find()
+            .filter(audit::Column::TaskId.eq(id.0))
+            .order_by_asc(audit::Column::Id)
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(rows.into_iter().map(entry).collect())
+    }
+}
+
+pub(crate) fn group(row: failure_group::Model) -> FailureGroup {
+    FailureGroup {
+        code: row.code,
+        count: row.n.cast_unsigned(),
+        first_at: WallMs(row.first_at),
+        last_at: WallMs(row.last_at),
+        example_index: ItemIndex(row.example_idx.cast_unsigned()),
+        example: row.example,
+    }
+}
+
+fn failed(row: item::Model) -> FailedItem {
+    FailedItem {
+        index: ItemIndex(row.idx.cast_unsigned()),
+        attempts: row.attempts.cast_unsigned(),
+        code: row.code.unwrap_or_default(),
+        message: row.message.unwrap_or_default(),
+        output: row.output,
+        at: WallMs(row.last_at),
+    }
+}
+
+pub(crate) fn entry(row: audit::Model) -> AuditEntry {
+    AuditEntry {
+        at: WallMs(row.at_ms),
+        actor: row.actor,
+        source: row.source,
+        action: row.action,
+        reason: row.reason,
+        before: row.before_json,
+        after: row.after_json,
+    }
+}
+
+async fn of_token(store: &Store, token: &str) -> Result<Option<TokenStart>, StoreError> {
+    let hash = tokens::hash(token);
+    let found = start_token::Entity::find_by_id(hash.clone()).one(&store.readers).await.map_err(error)?;
+    let Some(found) = found else { return Ok(None) };
+    let live = task::Entity::find_by_id(found.task_id)
+        .filter(task::Column::StartTokenHash.eq(hash))
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    let (task, start_no) = (TaskId(found.task_id), found.start_no.cast_unsigned());
+    Ok(Some(TokenStart { task, start_no, is_live: live.is_some() }))
+}

@@ -1,0 +1,66 @@
+//! A task and its progress as every surface shows them, read from one snapshot.
+
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
+
+use crate::sql::entity::{business, session, shard_head, task};
+use crate::sql::task::life;
+use crate::sql::{damaged, error, words};
+use windrow_core::business::POOL_DEFAULT;
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{TaskRest, TaskView};
+
+/// Reads what the task's row alone doesn't say and puts it together.
+pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
+    let owner = business::Entity::find_by_id(row.business_id).one(db).await.map_err(error)?;
+    let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
+    let shards = shard_head::Entity::find()
+        .filter(shard_head::Column::TaskId.eq(row.id))
+        .order_by_asc(shard_head::Column::FirstIndex)
+        .all(db)
+        .await
+        .map_err(error)?;
+    together(row, owner.slug, &shards)
+}
+
+/// The same, with the names of the nodes that own its shards.
+pub(crate) async fn view_with_owners<C: ConnectionTrait>(
+    db: &C,
+    row: task::Model,
+) -> Result<TaskView, StoreError> {
+    let mut task = view(db, row).await?;
+    name_owners(db, &mut task).await?;
+    Ok(task)
+}
+
+async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<(), StoreError> {
+    use session::Column as S;
+    let ids: Vec<String> =
+        task.shards.iter().filter_map(|shard| shard.session).map(words::session_text).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let found = session::Entity::find().filter(S::Id.is_in(ids)).all(db).await.map_err(error)?;
+    for shard in &mut task.shards {
+        let id = shard.session.map(words::session_text);
+        shard.node = found.iter().find(|row| Some(&row.id) == id.as_ref()).map(|row| row.node.clone());
+    }
+    Ok(())
+}
+
+pub(crate) fn together(
+    row: task::Model,
+    business: String,
+    shards: &[shard_head::Model],
+) -> Result<TaskView, StoreError> {
+    let rest = TaskRest {
+        business,
+        version: row.version.cast_unsigned(),
+        created_at: WallMs(row.created_at),
+        limits: words::limits(row.limits.as_deref())?,
+        parent: row.parent_id.map(TaskId),
+        send_params: row.send_params,
+        pool: row.pool.clone().unwrap_or_else(|| POOL_DEFAULT.to_owned()),
+    };
+    Ok(TaskView::of(life::read(&row, shards)?, rest))
+}

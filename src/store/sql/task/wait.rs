@@ -1,0 +1,86 @@
+//! Says why tasks wait.
+
+use std::collections::HashMap;
+
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter};
+
+use crate::sql::entity::task;
+use crate::sql::{Store, error};
+use windrow_core::ids::WallMs;
+use windrow_core::lifecycle::Status;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::task_store::{COORDINATOR_DOWN, WaitNote};
+
+/// One that recovers, and whose time has come, waits in the same line.
+const WAITING: [Status; 2] = [Status::Queued, Status::Recovering];
+
+/// One whose owner is silent, and may not be taken from it.
+const RUNNING: &str = "running";
+
+/// Tasks of one transaction, so that it holds the write lock for a moment only.
+const TASKS_AT_ONCE: usize = 500;
+
+/// See [`windrow_engine::ports::task_store::TaskStore::explain_waits`].
+pub(crate) async fn explain(store: &Store, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
+    for some in notes.chunks(TASKS_AT_ONCE) {
+        let news = news(store, some).await?;
+        if !news.is_empty() {
+            write(store, &news, now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The notes that say something new, read without the write lock.
+async fn news<'a>(store: &Store, notes: &'a [WaitNote]) -> Result<Vec<&'a WaitNote>, StoreError> {
+    let rows = task::Entity::find()
+        .filter(task::Column::Id.is_in(notes.iter().map(|note| note.task.0)))
+        .filter(task::Column::Status.is_in(WAITING.map(Status::as_str).into_iter().chain([RUNNING])))
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
+    let is_new = |note: &&WaitNote| {
+        rows.get(&note.task.0).is_some_and(|row| {
+            let known = row.status_reason.as_deref().unwrap_or_default();
+            if note.reason.is_empty() {
+                return known == COORDINATOR_DOWN;
+            }
+            let may = row.status != RUNNING || note.reason == COORDINATOR_DOWN;
+            may && (known != note.reason || row.status_text.as_deref() != Some(&note.text))
+        })
+    };
+    let mut news: Vec<&WaitNote> = notes.iter().filter(is_new).collect();
+    // The order in which tasks are locked.
+    news.sort_by_key(|note| note.task);
+    Ok(news)
+}
+
+async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<(), StoreError> {
+    use task::Column as C;
+    let transaction = store.write().await?;
+    for note in notes {
+        let text = |text: &str| Some(text.to_owned()).filter(|_| !note.reason.is_empty());
+        // One that waits no more has nothing to wait for.
+        let mut of = Condition::any().add(C::Status.is_in(WAITING.map(Status::as_str)));
+        if note.reason.is_empty() || note.reason == COORDINATOR_DOWN {
+            of = of.add(C::Status.eq(RUNNING));
+        }
+        if note.reason.is_empty() {
+            of = Condition::all().add(of).add(C::StatusReason.eq(COORDINATOR_DOWN));
+        }
+        task::Entity::update_many()
+            .col_expr(C::StatusReason, Expr::value(text(&note.reason)))
+            .col_expr(C::StatusText, Expr::value(text(&note.text)))
+            .col_expr(C::NextAt, Expr::value(None::<i64>))
+            .col_expr(C::Version, Expr::col(C::Version).add(1))
+            .col_expr(C::UpdatedAt, Expr::value(now.0))
+            .filter(C::Id.eq(note.task.0))
+            .filter(of)
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
+    }
+    transaction.commit().await.map_err(error)
+}
