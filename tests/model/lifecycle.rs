@@ -312,7 +312,7 @@ fn arrows_of(edge: &Edge) -> Vec<(Status, Status, &'static str)> {
 
 const HEAD: &str = "# Life of a task
 
-Generated from the transition table in `src/domain/lifecycle/transitions.rs` by `tests/model/lifecycle.rs`;
+Generated from the transition table in `src/core/lifecycle/transitions.rs` by `tests/model/lifecycle.rs`;
 `UPDATE=1 cargo nextest run --test model lifecycle` writes it anew, and a test fails when it is stale.
 
 ```mermaid

@@ -67,7 +67,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokio_rustls", &["src/server/http"]),
     ("axum", &["src/server/http"]),
     ("utoipa", &["src/server/http"]),
-    ("hyper", &["src/net", "src/handlers/http", "src/server/http", "src/client"]),
+    ("hyper", &["src/net", "src/handlers", "src/server/http", "src/client"]),
     ("csv", &["src/sources", "src/cli"]),
     ("clap", &["src/cli"]),
     ("console", &["src/cli"]),
