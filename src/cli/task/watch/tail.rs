@@ -40,8 +40,9 @@ pub(super) fn told(kind: &str, data: &Value) -> Option<Told> {
         "failure" => {
             let index = data["example_index"].as_u64().map(item).unwrap_or_default();
             let count = human::count(data["count"].as_u64()?);
+            let example = text("example").unwrap_or_default();
             let line =
-                format!("fail  {} ×{count}  {index}{}", text("code")?, text("example").unwrap_or_default());
+                format!("fail  {} ×{count}  {index}{example}{}", text("code")?, who(&data["example_data"]));
             (text("last_at")?, line, Tone::Bad)
         }
         "audit" => {
@@ -52,6 +53,11 @@ pub(super) fn told(kind: &str, data: &Value) -> Option<Told> {
         _ => return None,
     };
     Some(Told { at: at.to_owned(), text: clean(line.trim_end()), tone })
+}
+
+/// Behind a failure: what its item carries, if anything.
+pub(super) fn who(data: &Value) -> String {
+    if data.is_null() { String::new() } else { format!("  {data}") }
 }
 
 /// `#388,012 `.
@@ -92,6 +98,11 @@ mod tests {
                 "failure",
                 json!({"last_at": at, "code": "BAD", "count": 1204, "example_index": 3, "example": "no"}),
                 "17:02:11 fail  BAD ×1,204  #3 no",
+            ),
+            (
+                "failure",
+                json!({"last_at": at, "code": "BAD", "count": 1, "example_index": 3, "example": "no", "example_data": {"id": "u3"}}),
+                "17:02:11 fail  BAD ×1  #3 no  {\"id\":\"u3\"}",
             ),
             (
                 "audit",

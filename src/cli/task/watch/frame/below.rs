@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::state::{Panel, State};
+use super::super::tail::who;
 use super::flow::{Sheet, flow, line, piece, wrapped};
 use crate::cli::table::{Tone, human};
 
@@ -35,7 +36,7 @@ pub(super) fn panel(state: &State, sheet: &Sheet) -> Vec<String> {
 fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
     let text = |name: &str| group[name].as_str().unwrap_or_default();
     let number = |name: &str| human::count(group[name].as_u64().unwrap_or(0));
-    let example = format!("#{} {}", number("example_index"), text("example"));
+    let example = format!("#{} {}{}", number("example_index"), text("example"), who(&group["example_data"]));
     line(&format!("{:>8}  {}  {example}", number("count"), text("code")), Tone::Plain, 1, sheet)
 }
 
