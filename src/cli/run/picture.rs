@@ -3,8 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use console::measure_text_width;
+
+use crate::cli::table::{Tone, human};
 use crate::domain::counters::Counters;
 use crate::domain::execution::Progress;
+use crate::domain::explain::rate_text;
 use crate::domain::handler_text;
 use crate::domain::ids::{Moment, WallMs};
 use crate::domain::lifecycle::Status;
@@ -79,11 +83,21 @@ impl Picture {
         moves.then(|| Duration::try_from_secs_f64((left as f64 / self.actual).ceil()).ok()).flatten()
     }
 
-    /// `412.3/500/s  ETA 3m 20s  p95 12ms`
+    /// ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that succeeded or were skipped.
+    pub(crate) fn bar_line(&self, columns: usize, colours: bool) -> String {
+        let Counters { succeeded, skipped, abandoned, excluded, .. } = self.counts;
+        let (percent, pace) = (format!("{:>5.1} %", self.percent()), self.pace_text());
+        let cells = columns.saturating_sub(measure_text_width(&percent) + measure_text_width(&pace) + 2);
+        let bar =
+            human::item_bar(succeeded.saturating_add(skipped), [abandoned, excluded], self.total, cells);
+        format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours))
+    }
+
+    /// `412.3/s of 500/s  ETA 3m 20s  p95 12ms`
     pub(crate) fn pace_text(&self) -> String {
         let mut text = match self.rate {
-            RateLimit::Unlimited => format!("{:.1}/s", self.actual),
-            RateLimit::Limited(rate) => format!("{:.1}/s of {rate}", self.actual),
+            RateLimit::Unlimited => rate_text(self.actual),
+            RateLimit::Limited(rate) => format!("{} of {rate}", rate_text(self.actual)),
         };
         if let Some(eta) = self.eta() {
             text += &format!("  ETA {}", humantime::format_duration(eta));
@@ -229,6 +243,16 @@ mod tests {
             "running  40/100 (40.0 %)  10.0/s  ETA 6s  p95 1.5ms  \
              succeeded 38  skipped 1  abandoned 1  in flight 2  parked 0  pending 58"
         );
+    }
+
+    #[test]
+    fn the_bar_is_as_wide_as_the_terminal_and_full_of_what_went_well() {
+        let counts = Counters { succeeded: 38, skipped: 2, abandoned: 10, ..Counters::default() };
+        assert_eq!(
+            picture(counts).bar_line(54, false),
+            " 50.0 % ████████✕✕░░░░░░░░░░ 10.0/s  ETA 5s  p95 1.5ms"
+        );
+        assert!(picture(counts).bar_line(10, false).starts_with(" 50.0 %  10.0/s"));
     }
 
     #[test]
