@@ -221,8 +221,7 @@ impl Desk<'_> {
         let handler = self.handler(&task, sink)?;
         let provision = Provision { handler, source: source.clone(), limits: Vec::new() };
         let node = self.start(OneJob { task: task.id, provision }).await?;
-        let begun = self.clock.now();
-        let settled_before = task.counters.settled();
+        let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let (shown, seen) = channel(None);
         let control = self.control(&node, &task, seen);
         let watch = Watch {

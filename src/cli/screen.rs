@@ -104,10 +104,10 @@ impl Screen {
     /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
     pub(super) fn show(&self, lines: &mut RunLines, picture: &Picture, now: Moment) {
         if self.live {
-            let (_, columns) = Term::stderr().size();
-            lines.bar.set_message(picture.bar_line(usize::from(columns), colors_enabled_stderr()));
+            let columns = usize::from(Term::stderr().size().1);
+            lines.bar.set_message(picture.bar_line(columns, colors_enabled_stderr()));
             lines.below.set_message(picture.counts_text());
-            lines.why.set_message(picture.why_text());
+            lines.why.set_message(picture.why_line(columns.saturating_sub(2)));
         } else if lines.is_due(picture, now) {
             self.say(&picture.line());
         }

@@ -98,9 +98,9 @@ fn an_interrupted_job_says_what_was_wrong_with_its_handler() {
 fn a_run_whose_calls_fail_says_of_whom_they_were() {
     let place = Place::new();
     place.write("u.csv", "user\nann\n");
-    let worker = "while read -r l; do echo retry; done";
+    let business = Business::answering("500 Internal Server Error", "");
     let words =
-        ["run", "--csv", "u.csv", "--max-attempts", "9999", "--backoff", "50ms", "--", "sh", "-c", worker];
+        ["run", "--csv", "u.csv", "--max-attempts", "9999", "--backoff", "500ms", "--url", &business.url];
     let mut live = place.start(&words);
     let line = live.wait_for("failed in ");
     assert!(line.contains("  {\"user\":\"ann\"}"), "{line}");

@@ -21,7 +21,7 @@ pub(in crate::cli) const EXAMPLES: &str = "\
 Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
-  windrow run --total 99 --rate 20/s -- sh -c 'while read -r l; do echo ok; done'
+  windrow run --total 99 --rate 9/s -- sh -c 'while read -r l; do echo ok; done'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
   windrow run --resume push -- ./worker

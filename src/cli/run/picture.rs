@@ -43,6 +43,8 @@ pub(crate) struct Picture {
     pub stall: Option<StallReason>,
     /// What goes wrong with the handler, if anything does.
     pub handler: Option<String>,
+    /// Behind that: what the item carries that it went wrong with.
+    pub who: String,
 }
 
 /// From this share of its rate on a run is at speed.
@@ -63,6 +65,7 @@ impl Picture {
             latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
             stall: live.iter().find_map(|progress| progress.stall),
             handler: live.iter().find_map(|progress| handler_text::sentence(&progress.handler, now)),
+            who: String::new(),
         }
     }
 
@@ -122,13 +125,21 @@ impl Picture {
     /// Why it is not at full speed; empty when it is.
     pub(crate) fn why_text(&self) -> String {
         if let (Status::Running, Some(handler)) = (self.status, &self.handler) {
-            return handler.clone();
+            return format!("{handler}{}", self.who);
         }
         match (self.status, &self.why, self.waits_for()) {
             (Status::Running, _, Some(stall)) => format!("waits: {}", stall.as_str().replace('_', " ")),
             (Status::Running, _, None) => String::new(),
             (status, Some(why), _) => format!("{status}: {why}"),
             (status, None, _) => status.to_string(),
+        }
+    }
+
+    /// The same in one line of a terminal.
+    pub(crate) fn why_line(&self, columns: usize) -> String {
+        match (self.status, &self.handler) {
+            (Status::Running, Some(handler)) => human::ended(handler, &self.who, columns),
+            _ => self.why_text(),
         }
     }
 
@@ -231,6 +242,7 @@ mod tests {
             latency_p95: Some(Duration::from_micros(1500)),
             stall: None,
             handler: None,
+            who: String::new(),
         }
     }
 

@@ -149,7 +149,7 @@ impl Watch<'_> {
         let wall = self.node.clock().wall();
         let mut picture = Picture::of(view, live, 0.0, wall);
         picture.actual = meter.on_settled(now, picture.counts.settled());
-        picture.handler = picture.handler.map(|handler| handler + who);
+        who.clone_into(&mut picture.who);
         self.screen.show(lines, &picture, now);
         self.shown.send_replace(Some(picture));
     }

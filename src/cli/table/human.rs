@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use console::{measure_text_width, truncate_str};
+
 /// Eighths of a block, for bars.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
@@ -80,6 +82,13 @@ pub fn span(span: Duration) -> String {
     }
 }
 
+/// A text and what stands behind it, in one line: the end has up to half of it, and of a long text less is shown.
+pub fn ended(text: &str, end: &str, cells: usize) -> String {
+    let end = truncate_str(end, cells / 2, "…");
+    let room = cells.saturating_sub(measure_text_width(&end));
+    format!("{}{end}", truncate_str(text, room, "…"))
+}
+
 /// A size: `812 B`, `41.2 MB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
@@ -140,6 +149,15 @@ mod tests {
             assert_eq!(marked_bar(part, &[(failed, '✕')], 16, 4), bar_, "{part} {failed}");
         }
         assert_eq!(marked_bar(999_000, &[(1, '✕'), (999, '–')], 1_000_000, 10), "████████✕–");
+    }
+
+    #[test]
+    fn what_stands_at_the_end_of_a_line_is_seen_however_long_the_line_is() {
+        let at = |cells| ended("the handler answered 500", "  {\"id\":\"u7\"}", cells);
+        assert_eq!(at(80), "the handler answered 500  {\"id\":\"u7\"}");
+        assert_eq!(at(30), "the handler answ…  {\"id\":\"u7\"}");
+        assert_eq!(at(16), "the han…  {\"id\"…");
+        assert_eq!(ended("the handler answered 500", "", 17), "the handler answ…");
     }
 
     #[test]

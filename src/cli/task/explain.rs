@@ -17,7 +17,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   windrow task explain t42
   windrow task explain t42 --seconds 300
-  windrow task explain t42 --apply   # makes the change that is advised; asks first";
+  windrow task explain t42 --apply   # makes the advised change; asks first";
 
 /// The reason that the audit has when none is given.
 const REASON: &str = "explain";
