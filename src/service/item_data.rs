@@ -172,7 +172,8 @@ mod tests {
         let (why, there_are) = Members::parse("email,userid").unknown(&columns).expect("there is no userid");
         assert_eq!(why, "the items have no column \"userid\"");
         assert_eq!(there_are, "did you mean user_id? one of those that there are: user_id, email");
-        assert_eq!(Members::parse("email").unknown(&columns).or(Members::All.unknown(&columns)), None);
+        assert_eq!(Members::parse("email").unknown(&columns), None);
+        assert_eq!(Members::All.unknown(&columns), None);
         assert_eq!(Members::parse("any").unknown(&[]), None, "rows of NDJSON need not have the same");
     }
 
