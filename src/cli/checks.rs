@@ -16,34 +16,10 @@ const CHECK_CELLS_MIN: usize = 18;
 /// Checks.
 pub(super) const CHECKS: Listing = Listing {
     columns: &[
-        Column {
-            title: "CHECK",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 8,
-            cell: |check, _| Cell::member(check, "check"),
-        },
-        Column {
-            title: "RESULT",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 4,
-            cell: |check, _| Cell::member(check, "result"),
-        },
-        Column {
-            title: "DETAIL",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 16,
-            cell: |check, _| Cell::member(check, "detail"),
-        },
-        Column {
-            title: "TRY",
-            side: Side::Left,
-            keep: Keep::Rank(10),
-            least: 16,
-            cell: |check, _| Cell::member(check, "try"),
-        },
+        Column::new("CHECK", Side::Left, Keep::Always, 8, |check, _| Cell::member(check, "check")),
+        Column::new("RESULT", Side::Left, Keep::Always, 4, |check, _| Cell::member(check, "result")),
+        Column::new("DETAIL", Side::Left, Keep::Always, 16, |check, _| Cell::member(check, "detail")),
+        Column::new("TRY", Side::Left, Keep::Rank(10), 16, |check, _| Cell::member(check, "try")),
     ],
     name: |check| check["check"].as_str().unwrap_or_default().to_owned(),
     none: "no checks",

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use console::Term;
+use console::{Term, colors_enabled_stderr};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::Talk;
@@ -91,28 +91,23 @@ impl Screen {
 
     /// The live picture of a run.
     pub(super) fn run(&self) -> RunLines {
-        let bar = self.bars.add(ProgressBar::new(0));
-        let style = ProgressStyle::with_template("{prefix} {wide_bar:.green} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█▉▊▋▌▍▎▏░"));
-        let below = self.bars.add(ProgressBar::new_spinner());
-        let why = self.bars.add(ProgressBar::new_spinner());
-        for line in [&below, &why] {
-            // Wide: cut off at the edge of a narrow terminal, not wrapped.
-            let style = ProgressStyle::with_template("  {wide_msg}");
+        // Wide: cut off at the edge of a narrow terminal, not wrapped.
+        let [bar, below, why] = ["{wide_msg}", "  {wide_msg}", "  {wide_msg}"].map(|template| {
+            let line = self.bars.add(ProgressBar::new_spinner());
+            let style = ProgressStyle::with_template(template);
             line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        }
+            line
+        });
         RunLines { bar, below, why, said: None, status: None }
     }
 
     /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
     pub(super) fn show(&self, lines: &mut RunLines, picture: &Picture, now: Moment) {
         if self.live {
-            lines.bar.set_length(picture.total.max(1));
-            lines.bar.set_position(picture.done());
-            lines.bar.set_prefix(format!("{:>5.1} %", picture.percent()));
-            lines.bar.set_message(picture.pace_text());
+            let columns = usize::from(Term::stderr().size().1);
+            lines.bar.set_message(picture.bar_line(columns, colors_enabled_stderr()));
             lines.below.set_message(picture.counts_text());
-            lines.why.set_message(picture.why_text());
+            lines.why.set_message(picture.why_line(columns.saturating_sub(2)));
         } else if lines.is_due(picture, now) {
             self.say(&picture.line());
         }

@@ -115,7 +115,9 @@ pub fn changed(now: &Meaning, change: &MeaningChange) -> Result<Meaning, Vec<Fie
 fn head_refusal(now: &Meaning, field: &'static str) -> Option<FieldRefusal> {
     let why = match (now.has_run, now.is_cut) {
         (true, _) => fixed_for_good(field)?,
-        (false, true) => "the task was finished early, which would be undone; clone it",
+        (false, true) => {
+            "the task was finished early, which would be undone; `windrow task clone` makes another"
+        }
         (false, false) => return None,
     };
     Some(FieldRefusal::new(field, why))
@@ -124,10 +126,12 @@ fn head_refusal(now: &Meaning, field: &'static str) -> Option<FieldRefusal> {
 /// Why a member can't be changed any more once the task has run; none for one that can while it rests.
 pub fn fixed_for_good(field: &str) -> Option<&'static str> {
     match field {
-        "source" | "skip_first" => Some("it is fixed once the task has run; clone it"),
-        "shards" => {
-            Some("it is fixed once the task has run, since each shard keeps what it has done; clone it")
+        "source" | "skip_first" => {
+            Some("it is fixed once the task has run; `windrow task clone` makes another")
         }
+        "shards" => Some(
+            "it is fixed once the task has run, since each shard keeps what it has done; `windrow task clone` makes another",
+        ),
         _ => None,
     }
 }

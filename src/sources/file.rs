@@ -81,6 +81,10 @@ impl Source for FileSource {
         true
     }
 
+    fn columns(&self) -> &[String] {
+        &self.inner.columns
+    }
+
     /// Cancel safe: a read that nobody waits for ends by itself and changes nothing.
     fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
         let inner = Arc::clone(&self.inner);

@@ -141,6 +141,10 @@ impl Source for RedriveSource {
         true
     }
 
+    fn columns(&self) -> &[String] {
+        self.origin.columns()
+    }
+
     /// Cancel safe.
     fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
         Box::pin(self.read_block(at))

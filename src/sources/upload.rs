@@ -109,6 +109,10 @@ impl Source for UploadSource {
         true
     }
 
+    fn columns(&self) -> &[String] {
+        &self.indexed.columns
+    }
+
     /// Cancel safe.
     fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
         Box::pin(self.read_rows(at))

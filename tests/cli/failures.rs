@@ -89,6 +89,7 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
     let all_good = job(&[]).expect(0);
     assert_eq!(all_good.stdout, "", "no item is failed any more");
     for text in [
+        "t1  finished (all made good)\n",
         "--only-failed made good what it abandoned",
         "abandoned                2",
         "made good                2",

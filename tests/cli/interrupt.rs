@@ -200,12 +200,15 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     place.windrow(&["job", "set", "mine"]).refused(2, &["nothing is to be changed"]);
     place.windrow(&["job", "set", "mine", "--window", "1", "--concurrency", "2"]).refused(7, &["window"]);
     place.windrow(&["job", "show", "yours"]).refused(3, &["those that run: mine"]);
+    place.windrow(&["job", "show", "mien"]).refused(3, &["did you mean mine?", "those that run: mine"]);
     assert!(place.windrow(&["job", "stop", "mine"]).expect(0).stdout.contains("stopping"));
     worker.answer(OK);
     let rest = worker.serve();
     assert!(rest.is_empty(), "{rest:?}");
     job.end().expect(9);
     assert!(place.windrow(&["job"]).expect(0).stderr.contains("no job runs"));
+    place.windrow(&["job", "show", "mine"]).refused(3, &["windrow run --resume mine"]);
+    place.windrow(&["job", "stop", "mien"]).refused(3, &["did you mean mine?"]);
     words.insert(1, "--control=off");
     let job = place.start(&words);
     let mut worker = gate.accept();

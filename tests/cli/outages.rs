@@ -95,6 +95,23 @@ fn an_interrupted_job_says_what_was_wrong_with_its_handler() {
 }
 
 #[test]
+fn a_run_whose_calls_fail_says_of_whom_they_were() {
+    let place = Place::new();
+    place.write("u.csv", "user\nann\n");
+    let business = Business::answering("500 Internal Server Error", "");
+    let words =
+        ["run", "--csv", "u.csv", "--max-attempts", "9999", "--backoff", "500ms", "--url", &business.url];
+    let mut live = place.start(&words);
+    let line = live.wait_for("failed in ");
+    assert!(line.contains("  {\"user\":\"ann\"}"), "{line}");
+    live.signal(rustix::process::Signal::INT);
+    let done = live.end().expect(9);
+    let told =
+        done.stderr.lines().find(|line| line.contains("the last call that failed: ")).expect("it is told");
+    assert!(told.ends_with("  {\"user\":\"ann\"}"), "{}", done.stderr);
+}
+
+#[test]
 fn a_mistyped_name_is_told_of_the_job_that_has_the_same_items() {
     let place = Place::new();
     let csv = place.write("u.csv", "user\na\nb\nc\n");

@@ -81,3 +81,35 @@ fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
     place.write("config.toml", "[store]\nurl = \"postgres://db/windrow\"\n");
     place.windrow(&["config", "check", "config.toml"]).refused(78, &["auth.key_file"]);
 }
+
+/// The help of each command below these words, as wide as the terminal.
+fn helps(words: &[&str], found: &mut Vec<(String, String, String)>) {
+    let at = |columns| {
+        let words = [words, &["--help"]].concat();
+        Place::new().windrow_with(&words, "", &[("COLUMNS", columns)]).expect(0).stdout
+    };
+    let (narrow, wide) = (at("80"), at("1000"));
+    let commands = wide.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands =
+        commands.take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next());
+    for command in commands.filter(|command| *command != "help") {
+        helps(&[words, &[command]].concat(), found);
+    }
+    found.push((words.join(" "), narrow, wide));
+}
+
+#[test]
+fn help_fits_80_columns_and_examples_keep_their_lines() {
+    let mut found = Vec::new();
+    helps(&[], &mut found);
+    assert!(found.len() > 60 && found.iter().any(|(words, ..)| words == "task create"), "{}", found.len());
+    for (words, narrow, wide) in found {
+        for line in narrow.lines() {
+            assert!(line.chars().count() <= 80, "windrow {words} --help: {line}");
+        }
+        let (_, examples) = wide.rsplit_once("\n\nExample").unwrap_or_default();
+        for line in examples.lines().filter(|line| line.starts_with("  ")) {
+            assert!(narrow.lines().any(|kept| kept == line), "windrow {words} --help breaks: {line}");
+        }
+    }
+}

@@ -34,6 +34,32 @@ async fn who_isnt_known_or_may_not_is_told_what_to_do() {
 }
 
 #[tokio::test]
+async fn a_mistyped_name_is_told_with_the_one_that_is_meant() {
+    let node = Node::start().await;
+    node.business("push", "http://127.0.0.1:9/", serde_json::json!({})).await;
+    node.task("push", 3, serde_json::json!({"name": "black-friday"})).await;
+    let person = Person::admin(&node);
+    person.windrow("limit create vendor-x --rate 300/s").await.expect(0);
+    let id = person.windrow("node list -o name").await.expect(0).stdout.trim().to_owned();
+    for (words, told) in [
+        ("biz show pusch", ["did you mean push?", "windrow biz list"]),
+        ("task list --business pusch", ["did you mean push?", "windrow biz list"]),
+        ("task show pusch/black-friday", ["did you mean push?", "windrow biz list"]),
+        ("task show push/blak-friday", ["did you mean black-friday?", "windrow task list --business push"]),
+        ("limit show vendorx", ["did you mean vendor-x?", "windrow limit list"]),
+        ("limit set vendorx --rate 5/s", ["did you mean vendor-x?", "windrow limit list"]),
+        (format!("node show {id}x").as_str(), [format!("did you mean {id}?").as_str(), "windrow node list"]),
+    ] {
+        person.windrow(words).await.refused(3, &told);
+    }
+    for words in ["task list --business nosuch", "task show nosuch/x"] {
+        let told = person.windrow(words).await.expect(3).stderr;
+        assert!(told.contains("`windrow biz list`"), "{told}");
+        assert!(!told.contains("did you mean") && !told.contains("--business"), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn an_address_that_is_none_is_wrong_usage() {
     for server in ["n1:7700", "ftp://n1", "http://n1/v1", "http://me:pw@n1"] {
         Person::new().windrow(&format!("task list --server {server}")).await.refused(2, &["--server http"]);

@@ -51,6 +51,28 @@ async fn failures_are_shown_by_code_and_by_item() {
 }
 
 #[tokio::test]
+async fn failures_say_who_they_are_about_and_a_column_that_isnt_there_is_refused() {
+    let business = Business::start(refuse_some).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let rows: String = (0..20).map(|row| format!("u_{row},user {row}\n")).collect();
+    let file = person.write("users.csv", &format!("user_id,name\n{rows}"));
+    person.run(&["task", "create", "push", "--csv", &file, "--wait"], "").await.expect(8);
+    let groups = person.windrow("task failures t1").await.expect(0).stdout;
+    let line = groups.lines().find(|line| line.starts_with("BAD")).expect("a group");
+    assert!(line.ends_with("  {\"name\":\"user 7\",\"user_id\":\"u_7\"}"), "{groups}");
+    let groups = node.admin.get("/v1/tasks/t1/failures/groups?data=user_id").await.expect(200);
+    let bad = groups["items"].as_array().unwrap().iter().find(|group| group["code"] == "BAD").unwrap();
+    assert_eq!(bad["example_data"], json!({"user_id": "u_7"}));
+    let items = person.windrow("task failures t1 --key-column user_id -o json").await.expect(0).json();
+    assert_eq!(items["items"][0]["data"], json!({"user_id": "u_3"}));
+    let there_are = ["no column \"userid\"", "did you mean user_id?", "user_id, name"];
+    person.windrow("task failures t1 --key-column name,userid").await.refused(7, &there_are);
+    person.windrow("task export t1 failures --key-column userid").await.refused(7, &there_are);
+}
+
+#[tokio::test]
 async fn an_item_is_told_attempt_by_attempt() {
     let (_business, node) = node_with_failures().await;
     let person = Person::admin(&node);

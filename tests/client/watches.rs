@@ -85,6 +85,32 @@ async fn a_stop_needs_a_yes_and_the_watch_stays_to_start_it_again() {
 }
 
 #[tokio::test]
+async fn failures_in_the_watch_say_who_they_are_about() {
+    let business = Business::start(|seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
+        true => Act::json(200, json!({"result": "abandon", "code": "BAD", "message": "no"})),
+        false => Act::ok(),
+    })
+    .await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let rows: String = (0..40).map(|row| format!("u{row}\n")).collect();
+    let file = person.write("users.csv", &format!("id\n{rows}"));
+    let words = ["task", "create", "push", "--csv", &file, "--rate", "10/s", "--error-budget", "none"];
+    person.run(&words, "").await.expect(0);
+    let mut watch = in_terminal(&person, "task watch t1");
+    watch.says("○ created").await;
+    watch.types("gf").await;
+    watch.says("  BAD  #0 no  {\"id\":\"u0\"}").await;
+    watch.says("fail  BAD ×").await;
+    let done = watch.ended().await;
+    let (_, last) = done.stdout.rsplit_once("✓ finished").expect("a last picture");
+    let told = last.lines().find(|line| line.contains("fail  BAD ×8")).expect("the last failure");
+    assert!(told.contains("no  {\"id\":\"u"), "{last}");
+    assert!(last.contains("✕") && !last.contains("▁█"), "{last}");
+}
+
+#[tokio::test]
 async fn failures_that_lie_open_go_on_and_the_last_picture_is_of_the_end() {
     let business = Business::start(|seen| match seen.items().iter().all(|(index, _)| index % 5 == 0) {
         true => Act::json(200, json!({"result": "abandon", "code": "BAD"})),

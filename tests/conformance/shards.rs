@@ -100,7 +100,7 @@ pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harnes
 
     let session = harness.session().await;
     let run = harness.claimed(ShardId { task: id, no: 0 }, Epoch(0), session).await;
-    let why = "shards: it is fixed once the task has run, since each shard keeps what it has done; clone it";
+    let why = "shards: it is fixed once the task has run, since each shard keeps what it has done; `windrow task clone` makes another";
     assert_eq!(refused(4).await, why, "while it runs");
     harness.command(id, stop()).await;
     let close = RunClose::Stopped { reason: StopReason::Operator, text: "stopped".to_owned() };

@@ -152,7 +152,8 @@ fn every_source_file_has_its_place_on_the_code_map() {
         [path.to_owned(), format!("{path}mod.rs")].iter().any(|name| map.contains(&format!("`{name}`")))
     };
     let mut missing = Vec::new();
-    let folders = ["core", "config", "engine", "engine/ports", "engine/actors", "host", "net", "store", "store/sql"];
+    let folders =
+        ["core", "config", "engine", "engine/ports", "engine/actors", "host", "net", "store", "store/sql"];
     let folders = folders.into_iter().chain(["handlers", "sources", "server", "client", "cli"]);
     for folder in folders.map(|folder| root().join("src").join(folder)).chain([root().join("src")]) {
         for entry in folder.read_dir().unwrap() {

@@ -64,6 +64,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
     let after = progress(world, task).await;
     let tuning = world.view(task).await.tuning;
     explain(&Facts {
+        task,
         covered: SPAN,
         idle: Duration::ZERO,
         permits: after.permits.since(&before.permits),

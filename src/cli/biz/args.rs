@@ -10,9 +10,10 @@ use crate::remote::{Paging, Remote, Write};
 /// How it is registered.
 pub(super) const REGISTER_EXAMPLES: &str = "\
 Examples:
-  windrow biz register push --url https://push.internal/windrow --call-timeout 3s --batch 16
+  windrow biz register push --url https://push.internal/windrow --batch 16
   windrow biz register report --command report --pool batch --force
-  windrow biz register push --url https://push.internal/windrow --secret-header-file headers.txt --hook prepare
+  windrow biz register push --url https://push.internal/windrow \\
+    --secret-header-file headers.txt --hook prepare
 
 The handler is called with pings first; one that breaks the contract isn't registered (exit 11), unless with --force.
 The secret that signs calls is printed once, on standard output.";
@@ -21,7 +22,8 @@ The secret that signs calls is printed once, on standard output.";
 pub(super) const APPLY_EXAMPLES: &str = "\
 Examples:
   windrow biz apply -f push.toml --reason \"more room\"
-  windrow biz show push -o json | jq '{name, url, defaults}' | windrow biz apply -f -
+  windrow biz show push -o json | jq '{name, url, defaults}' |
+    windrow biz apply -f -
 
 The file holds what `windrow biz show -o json` shows of a business: one as an object (TOML: the file), several as a list
 (TOML: [[business]]). What the file names becomes as it says, a table as a whole; what it doesn't name stays.

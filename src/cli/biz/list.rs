@@ -11,58 +11,28 @@ use windrow_client::Request;
 /// Businesses.
 pub(super) const BUSINESSES: Listing = Listing {
     columns: &[
-        Column {
-            title: "NAME",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 10,
-            cell: |business, _| Cell::member(business, "name").tone(Tone::Strong),
-        },
-        Column {
-            title: "DISPLAY NAME",
-            side: Side::Left,
-            keep: Keep::Rank(30),
-            least: 10,
-            cell: |business, _| Cell::member(business, "display_name"),
-        },
-        Column {
-            title: "HANDLER",
-            side: Side::Left,
-            keep: Keep::Rank(50),
-            least: 16,
-            cell: |business, _| match business["command"].as_str() {
+        Column::new("NAME", Side::Left, Keep::Always, 10, |business, _| {
+            Cell::member(business, "name").tone(Tone::Strong)
+        }),
+        Column::new("DISPLAY NAME", Side::Left, Keep::Rank(30), 10, |business, _| {
+            Cell::member(business, "display_name")
+        }),
+        Column::new("HANDLER", Side::Left, Keep::Rank(50), 16, |business, _| {
+            match business["command"].as_str() {
                 Some(command) => Cell::new(format!("command {command}")),
                 None => Cell::member(business, "url"),
-            },
-        },
-        Column {
-            title: "POOL",
-            side: Side::Left,
-            keep: Keep::Rank(10),
-            least: 4,
-            cell: |business, _| Cell::member(business, "pool"),
-        },
-        Column {
-            title: "REVISION",
-            side: Side::Right,
-            keep: Keep::Rank(20),
-            least: 3,
-            cell: |business, _| Cell::member(business, "revision"),
-        },
-        Column {
-            title: "UPDATED",
-            side: Side::Left,
-            keep: Keep::Rank(15),
-            least: 7,
-            cell: |business, times| Cell::time(business, "updated_at", times),
-        },
-        Column {
-            title: "ARCHIVED",
-            side: Side::Left,
-            keep: Keep::Wide,
-            least: 7,
-            cell: |business, times| Cell::time(business, "archived_at", times),
-        },
+            }
+        }),
+        Column::new("POOL", Side::Left, Keep::Rank(10), 4, |business, _| Cell::member(business, "pool")),
+        Column::new("REVISION", Side::Right, Keep::Rank(20), 3, |business, _| {
+            Cell::member(business, "revision")
+        }),
+        Column::new("UPDATED", Side::Left, Keep::Rank(15), 7, |business, times| {
+            Cell::time(business, "updated_at", times)
+        }),
+        Column::new("ARCHIVED", Side::Left, Keep::Wide, 7, |business, times| {
+            Cell::time(business, "archived_at", times)
+        }),
     ],
     name: |business| business["name"].as_str().unwrap_or_default().to_owned(),
     none: "no businesses",

@@ -13,44 +13,16 @@ use crate::{Shell, screen};
 /// Contexts.
 const CONTEXTS: Listing = Listing {
     columns: &[
-        Column {
-            title: "CURRENT",
-            side: Side::Left,
-            keep: Keep::Rank(50),
-            least: 7,
-            cell: |context, _| {
-                let is_current = context["current"] == true;
-                Cell::new(if is_current { "*" } else { "" }).plain(is_current.to_string()).tone(Tone::Good)
-            },
-        },
-        Column {
-            title: "NAME",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 8,
-            cell: |context, _| Cell::member(context, "name").tone(Tone::Strong),
-        },
-        Column {
-            title: "SERVER",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 12,
-            cell: |context, _| Cell::member(context, "server"),
-        },
-        Column {
-            title: "TOKEN",
-            side: Side::Left,
-            keep: Keep::Rank(20),
-            least: 5,
-            cell: |context, _| Cell::member(context, "token"),
-        },
-        Column {
-            title: "CA FILE",
-            side: Side::Left,
-            keep: Keep::Wide,
-            least: 5,
-            cell: |context, _| Cell::member(context, "ca_file"),
-        },
+        Column::new("CURRENT", Side::Left, Keep::Rank(50), 7, |context, _| {
+            let is_current = context["current"] == true;
+            Cell::new(if is_current { "*" } else { "" }).plain(is_current.to_string()).tone(Tone::Good)
+        }),
+        Column::new("NAME", Side::Left, Keep::Always, 8, |context, _| {
+            Cell::member(context, "name").tone(Tone::Strong)
+        }),
+        Column::new("SERVER", Side::Left, Keep::Always, 12, |context, _| Cell::member(context, "server")),
+        Column::new("TOKEN", Side::Left, Keep::Rank(20), 5, |context, _| Cell::member(context, "token")),
+        Column::new("CA FILE", Side::Left, Keep::Wide, 5, |context, _| Cell::member(context, "ca_file")),
     ],
     name: |context| context["name"].as_str().unwrap_or_default().to_owned(),
     none: "no contexts; `windrow ctx add NAME --server URL` makes one",

@@ -46,6 +46,16 @@ impl Fault {
         if self.hint.is_some() { self } else { self.hint(hint) }
     }
 
+    /// The same with what was meant, if that can be told, before what else may be tried.
+    #[must_use]
+    pub fn meant(mut self, name: Option<&str>) -> Fault {
+        if let Some(name) = name {
+            let rest = self.hint.map(|hint| format!("\n  try  {hint}")).unwrap_or_default();
+            self.hint = Some(format!("did you mean {name}?{rest}"));
+        }
+        self
+    }
+
     /// What one text says, in three parts where it has a `; try …` at its end.
     pub fn from_text(exit: Exit, what: impl Into<String>, text: &str) -> Fault {
         match text.rsplit_once("; try ") {

@@ -13,7 +13,9 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::place;
+use crate::remote::contexts::like;
 use crate::run::control::{Address, Ask, Told};
+use crate::run::resume::command;
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -37,7 +39,7 @@ pub(super) async fn ask(which: &Which, ask: &Ask, shell: &Shell) -> Result<Value
             return told(again, place, ask).await;
         }
     }
-    Err(not_running(which, &running(shell).await?))
+    Err(not_running(which, &running(shell).await?, &place::readable_names(&shell.env)))
 }
 
 fn is_named(shown: Value, name: &str) -> bool {
@@ -121,16 +123,21 @@ async fn running(shell: &Shell) -> Result<Vec<String>, Fault> {
     Ok(names.iter().filter_map(|job| job["name"].as_str().map(str::to_owned)).collect())
 }
 
-fn not_running(which: &Which, running: &[String]) -> Fault {
+fn not_running(which: &Which, running: &[String], kept: &[String]) -> Fault {
     let because = match &which.state {
         Some(place) => format!("nobody runs it in {}", place.display()),
         None => "no `windrow run` of this user runs it".to_owned(),
     };
     let fault = Fault::new(Exit::NotFound, format!("the job {} doesn't run now", which.name), because);
-    match running {
+    let fault = match running {
         [] => fault.hint("no job runs; one that was run with --state DIR is asked with --state DIR"),
         names => fault.hint(format!("those that run: {}", names.join(", "))),
+    };
+    if which.state.is_none() && kept.contains(&which.name) {
+        return fault.hint(format!("{} goes on with it, or tells how it ended", command(&which.name)));
     }
+    let known: Vec<&str> = running.iter().chain(kept).map(String::as_str).collect();
+    fault.meant(like(&which.name, &known))
 }
 
 fn unread(path: &Path, error: &io::Error) -> Fault {

@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::remote::{Form, Look, View};
 use crate::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::{Shell, screen};
+use windrow_core::explain::rate_text;
 
 /// Jobs that run.
 const JOBS: Listing = Listing {
@@ -41,12 +42,12 @@ fn count(number: &Value) -> Cell {
     }
 }
 
-/// `48.9 of 50/s`
+/// `48.9/s of 50/s`
 fn rate(job: &Value) -> String {
-    let actual = job["actual_rate"].as_f64().unwrap_or(0.0);
+    let actual = rate_text(job["actual_rate"].as_f64().unwrap_or(0.0));
     match job["settings"]["rate"].as_str() {
-        Some(asked) if asked != "unlimited" => format!("{actual:.1} of {asked}"),
-        _ => format!("{actual:.1}/s"),
+        Some(asked) if asked != "unlimited" => format!("{actual} of {asked}"),
+        _ => actual,
     }
 }
 

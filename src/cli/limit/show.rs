@@ -11,6 +11,7 @@ use crate::remote::Link;
 use crate::table::times::Times;
 use crate::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use windrow_client::Request;
+use windrow_core::explain::rate_text;
 
 /// Limits.
 pub(super) const LIMITS: Listing = Listing {
@@ -84,9 +85,9 @@ fn tasks(limit: &Value) -> Option<String> {
     }
 }
 
-/// `n1  2 runs  150/s  25 in flight`.
+/// `n1  2 runs  150.0/s  25 in flight`.
 fn of_node(part: &Value) -> String {
-    let rate = part["rate"].as_f64().map(|rate| format!("  {rate}/s"));
+    let rate = part["rate"].as_f64().map(|rate| format!("  {}", rate_text(rate)));
     let slots = part["concurrency"].as_u64().map(|slots| format!("  {slots} in flight"));
     let name = part["node"].as_str().unwrap_or_default();
     let runs = human::counted(part["runs"].as_u64().unwrap_or(0), "run");
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(tasks(&limit).as_deref(), Some("t1 (running)  t2 (running)  and 3 more"));
         assert_eq!(tasks(&json!({"tasks": [], "tasks_total": 0})), None);
         let part = json!({"node": "n1", "runs": 2, "rate": 150.0, "concurrency": 25});
-        assert_eq!(of_node(&part), "n1  2 runs  150/s  25 in flight");
+        assert_eq!(of_node(&part), "n1  2 runs  150.0/s  25 in flight");
         assert_eq!(
             of_node(&json!({"node": "n1", "runs": 0, "rate": null, "concurrency": null})),
             "n1  0 runs"

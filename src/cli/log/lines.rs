@@ -25,7 +25,7 @@ pub(super) const LINES: Listing = Listing {
 };
 
 const fn column(title: &'static str, side: Side, cell: fn(&Value, &Times) -> Cell) -> Column {
-    Column { title, side, keep: Keep::Always, least: 4, cell }
+    Column::new(title, side, Keep::Always, 4, cell)
 }
 
 /// A line in the form that was asked for, with its end.

@@ -189,7 +189,8 @@ fn unknown(place: &str, table: &Table, known: &[&str]) -> Vec<String> {
     strange.map(fault).collect()
 }
 
-fn like<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+/// The one of these that a word is most like, if any is like it.
+pub fn like<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let scored = known.iter().map(|other| (strsim::jaro_winkler(word, other), *other));
     let best = scored.max_by(|(one, _), (two, _)| one.total_cmp(two));
     best.filter(|(score, _)| *score > LIKENESS_MIN).map(|(_, other)| other)

@@ -58,7 +58,10 @@ impl<'a> Link<'a> {
     /// # Errors
     /// What the node refused or what kept it from answering, with the exit code.
     pub async fn send(&self, request: Request) -> Result<Answer, Fault> {
-        Ok(self.client.send(request).await?)
+        match self.client.send(request).await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.fault(error).await),
+        }
     }
 
     /// Asks for a path.
@@ -90,14 +93,10 @@ impl<'a> Link<'a> {
             Request::get("/v1/tasks").query("business", business).query("name", name).query("limit", 1);
         let found: Value = self.send(request).await?.json()?;
         let id = found["items"].get(0).and_then(|task| task["id"].as_str());
-        id.map(str::to_owned).ok_or_else(|| {
-            Fault::new(
-                Exit::NotFound,
-                "there is no such thing",
-                format!("no task of {business} has the name {name:?}"),
-            )
-            .hint(format!("windrow task list --business {business}"))
-        })
+        match id {
+            Some(id) => Ok(id.to_owned()),
+            None => Err(self.no_task(business, name).await),
+        }
     }
 
     /// The node's time at an answer, for what is shown as "3m ago". Unit: milliseconds since 1970.

@@ -6,6 +6,7 @@ pub mod change;
 pub mod contexts;
 mod link;
 mod look;
+mod meant;
 mod pages;
 pub mod reach;
 

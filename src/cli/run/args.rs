@@ -21,22 +21,25 @@ pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow run --csv users.csv --rate 500/s -- python3 -u handler.py
   windrow run --csv users.csv --url http://127.0.0.1:9000/windrow --batch 16
-  windrow run --total 1000 --rate 20/s -- sh -c 'while read -r l; do echo ok; done'
+  windrow run --total 99 --rate 9/s -- sh -c 'while read -r l; do echo ok; done'
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
   windrow run --resume push -- ./worker
 
 A worker reads a line for each item and answers a line for each; flush them, stderr is free text:
-  in   {\"type\":\"hello\",…}   skipped, or answered with {\"type\":\"ready\",\"protocol\":1,\"concurrency\":8}
+  in   {\"type\":\"hello\",…}   skipped, or answered with
+       {\"type\":\"ready\",\"protocol\":1,\"concurrency\":8}
   in   {\"type\":\"item\",\"id\":17,\"index\":3817,\"attempt\":1,\"key\":\"…\",\"data\":{…}}
   out  ok, skip, retry or abandon, for the oldest item; or, in any order,
   out  {\"type\":\"result\",\"id\":17,\"result\":\"retry\",\"code\":\"BUSY\",\"message\":\"…\"}
-  end  of stdin: it is to end. `windrow init` writes one, `windrow try` checks it
+  end  of stdin: it ends. `windrow init` writes one, `windrow try` checks it
 
 A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
   in   {\"type\":\"item.process\",\"item\":{\"index\":7,\"key\":\"…\",\"data\":{…},…},…}
-  out  any 2xx without a body: done; or {\"result\":\"retry\",\"code\":\"BUSY\"}, also skip and abandon
-  out  422 abandons the item, 429 pauses for its Retry-After, 5xx and timeouts are tried again
+  out  any 2xx without a body: done; or {\"result\":\"retry\",\"code\":\"BUSY\"}, also
+       skip and abandon
+  out  422 abandons the item, 429 pauses for its Retry-After, 5xx and timeouts
+       are tried again
 
 Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget 10/s
 

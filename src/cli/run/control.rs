@@ -198,6 +198,7 @@ impl Steered {
         let picture = self.shown.borrow().clone();
         let picture = picture.unwrap_or_else(|| Picture::of(task, &[], 0.0, self.clock.wall()));
         let counts = &picture.counts;
+        let handler = picture.handler.as_ref().map(|handler| format!("{handler}{}", picture.who));
         let status = if task.status == Status::Running { picture.status } else { task.status };
         json!({
             "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
@@ -210,7 +211,7 @@ impl Steered {
             "actual_rate": (picture.actual * 1000.0).round() / 1000.0,
             "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
             "latency_p95_seconds": picture.latency_p95.map(|p95| p95.as_secs_f64()),
-            "stall": picture.stall.map(|stall| stall.as_str()), "handler": picture.handler,
+            "stall": picture.stall.map(|stall| stall.as_str()), "handler": handler,
             "settings": settings_json(&task.tuning),
         })
     }

@@ -61,7 +61,7 @@ impl Desk<'_> {
     }
 
     /// What of an item's data says who it is.
-    fn members(&self) -> Members {
+    pub(super) fn members(&self) -> Members {
         self.args.key_column.as_deref().map_or(Members::All, Members::parse)
     }
 }

@@ -112,16 +112,10 @@ fn named(path: &Path) -> PathBuf {
 /// # Errors
 /// `Usage` with those that there are.
 pub(super) fn check_columns(wanted: Option<&str>, opened: &OpenedSource) -> Result<(), Fault> {
-    let indexed = opened.indexed.as_ref().filter(|indexed| !indexed.columns.is_empty());
-    let (Some(indexed), Some(Members::These(names))) = (indexed, wanted.map(Members::parse)) else {
-        return Ok(());
-    };
-    match names.iter().find(|name| !indexed.columns.contains(name)) {
+    match wanted.and_then(|wanted| Members::parse(wanted).unknown(opened.source.columns())) {
         None => Ok(()),
-        Some(name) => {
-            let because = format!("the items have no column {name:?}");
-            let fault = Fault::new(Exit::Usage, "--key-column can't be used", because);
-            Err(fault.hint(format!("one of those that there are: {}", indexed.columns.join(", "))))
+        Some((why, there_are)) => {
+            Err(Fault::new(Exit::Usage, "--key-column can't be used", why).hint(there_are))
         }
     }
 }

@@ -219,10 +219,9 @@ impl Desk<'_> {
         let (sink, log) =
             handler_log::open(self.store.clone(), shard, self.clock.clone(), self.runtimes.work());
         let handler = self.handler(&task, sink)?;
-        let provision = Provision { handler, source, limits: Vec::new() };
+        let provision = Provision { handler, source: source.clone(), limits: Vec::new() };
         let node = self.start(OneJob { task: task.id, provision }).await?;
-        let begun = self.clock.now();
-        let settled_before = task.counters.settled();
+        let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let (shown, seen) = channel(None);
         let control = self.control(&node, &task, seen);
         let watch = Watch {
@@ -231,6 +230,8 @@ impl Desk<'_> {
             screen: &self.shell.screen,
             actor: &self.actor,
             drain_timeout: self.drain_timeout(&task),
+            source: &*source,
+            members: self.members(),
         };
         let end = watch.follow(task, signals).await;
         drop(control);

@@ -11,6 +11,7 @@ use time::format_description::well_known::Rfc3339;
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::only_failed::Net;
+use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::lifecycle::{Status, StopReason, TaskResult};
 use windrow_engine::ports::source::Source;
@@ -93,10 +94,15 @@ impl Outcome {
         self.task.counters.abandoned.saturating_sub(self.made_good())
     }
 
+    /// Whether later runs made good whatever it abandoned.
+    fn is_made_good(&self) -> bool {
+        self.made_good() > 0 && self.still_failed() == 0
+    }
+
     /// 0, 7, 8 or 9.
     pub(super) fn exit(&self) -> Exit {
         match (self.task.status, self.task.result) {
-            (Status::Finished, _) if self.made_good() > 0 && self.still_failed() == 0 => Exit::Ok,
+            (Status::Finished, _) if self.is_made_good() => Exit::Ok,
             (Status::Finished, Some(TaskResult::WithFailures)) => Exit::WithFailures,
             (Status::Finished, _) if self.task.counters.abandoned > 0 => Exit::WithFailures,
             (Status::Finished, _) => Exit::Ok,
@@ -161,7 +167,9 @@ impl Outcome {
     /// A table for people; with a hint where to find all failures.
     pub(super) fn table(&self, hint: bool) -> String {
         let mut text = format!("{}  {}", self.task.id, self.task.status);
-        if let Some(result) = self.task.result {
+        if self.is_made_good() {
+            text += " (all made good)";
+        } else if let Some(result) = self.task.result {
             text += &format!(" ({})", result.as_str().replace('_', " "));
         }
         for (term, count) in self.terms() {
@@ -171,7 +179,7 @@ impl Outcome {
             let took = humantime::format_duration(Duration::from_millis(
                 u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             ));
-            text += &format!("\n  {:<10} {took}, {} a second", "took", self.mean_rate());
+            text += &format!("\n  {:<10} {took}, {}", "took", rate_text(self.mean_rate()));
         }
         if !self.groups.is_empty() {
             self.add_groups(&mut text, hint);
@@ -305,7 +313,7 @@ fn index(group: &FailureGroup, example: &ItemData) -> ItemIndex {
 }
 
 /// An item's data behind its failure.
-fn who(data: &str) -> String {
+pub(super) fn who(data: &str) -> String {
     let one_line: String = data.chars().filter(|c| !c.is_control()).collect();
     format!("  {}", truncate_str(&one_line, WHO_CHARS_MAX, "…"))
 }

@@ -3,8 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use console::measure_text_width;
+
+use crate::table::{Tone, human};
 use windrow_core::counters::Counters;
 use windrow_core::execution::Progress;
+use windrow_core::explain::rate_text;
 use windrow_core::handler_text;
 use windrow_core::ids::{Moment, WallMs};
 use windrow_core::lifecycle::Status;
@@ -39,6 +43,8 @@ pub(crate) struct Picture {
     pub stall: Option<StallReason>,
     /// What goes wrong with the handler, if anything does.
     pub handler: Option<String>,
+    /// Behind that: what the item carries that it went wrong with.
+    pub who: String,
 }
 
 /// From this share of its rate on a run is at speed.
@@ -59,6 +65,7 @@ impl Picture {
             latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
             stall: live.iter().find_map(|progress| progress.stall),
             handler: live.iter().find_map(|progress| handler_text::sentence(&progress.handler, now)),
+            who: String::new(),
         }
     }
 
@@ -79,11 +86,21 @@ impl Picture {
         moves.then(|| Duration::try_from_secs_f64((left as f64 / self.actual).ceil()).ok()).flatten()
     }
 
-    /// `412.3/500/s  ETA 3m 20s  p95 12ms`
+    /// ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that succeeded or were skipped.
+    pub(crate) fn bar_line(&self, columns: usize, colours: bool) -> String {
+        let Counters { succeeded, skipped, abandoned, excluded, .. } = self.counts;
+        let (percent, pace) = (format!("{:>5.1} %", self.percent()), self.pace_text());
+        let cells = columns.saturating_sub(measure_text_width(&percent) + measure_text_width(&pace) + 2);
+        let bar =
+            human::item_bar(succeeded.saturating_add(skipped), [abandoned, excluded], self.total, cells);
+        format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours))
+    }
+
+    /// `412.3/s of 500/s  ETA 3m 20s  p95 12ms`
     pub(crate) fn pace_text(&self) -> String {
         let mut text = match self.rate {
-            RateLimit::Unlimited => format!("{:.1}/s", self.actual),
-            RateLimit::Limited(rate) => format!("{:.1}/s of {rate}", self.actual),
+            RateLimit::Unlimited => rate_text(self.actual),
+            RateLimit::Limited(rate) => format!("{} of {rate}", rate_text(self.actual)),
         };
         if let Some(eta) = self.eta() {
             text += &format!("  ETA {}", humantime::format_duration(eta));
@@ -108,13 +125,21 @@ impl Picture {
     /// Why it is not at full speed; empty when it is.
     pub(crate) fn why_text(&self) -> String {
         if let (Status::Running, Some(handler)) = (self.status, &self.handler) {
-            return handler.clone();
+            return format!("{handler}{}", self.who);
         }
         match (self.status, &self.why, self.waits_for()) {
             (Status::Running, _, Some(stall)) => format!("waits: {}", stall.as_str().replace('_', " ")),
             (Status::Running, _, None) => String::new(),
             (status, Some(why), _) => format!("{status}: {why}"),
             (status, None, _) => status.to_string(),
+        }
+    }
+
+    /// The same in one line of a terminal.
+    pub(crate) fn why_line(&self, columns: usize) -> String {
+        match (self.status, &self.handler) {
+            (Status::Running, Some(handler)) => human::ended(handler, &self.who, columns),
+            _ => self.why_text(),
         }
     }
 
@@ -217,6 +242,7 @@ mod tests {
             latency_p95: Some(Duration::from_micros(1500)),
             stall: None,
             handler: None,
+            who: String::new(),
         }
     }
 
@@ -229,6 +255,16 @@ mod tests {
             "running  40/100 (40.0 %)  10.0/s  ETA 6s  p95 1.5ms  \
              succeeded 38  skipped 1  abandoned 1  in flight 2  parked 0  pending 58"
         );
+    }
+
+    #[test]
+    fn the_bar_is_as_wide_as_the_terminal_and_full_of_what_went_well() {
+        let counts = Counters { succeeded: 38, skipped: 2, abandoned: 10, ..Counters::default() };
+        assert_eq!(
+            picture(counts).bar_line(54, false),
+            " 50.0 % ████████✕✕░░░░░░░░░░ 10.0/s  ETA 5s  p95 1.5ms"
+        );
+        assert!(picture(counts).bar_line(10, false).starts_with(" 50.0 %  10.0/s"));
     }
 
     #[test]

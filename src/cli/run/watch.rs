@@ -9,15 +9,18 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::screen::{RunLines, Screen};
 use super::super::signals::{Asked, Signals};
+use super::outcome;
 use super::picture::{Meter, Picture};
 use windrow_core::execution::Progress;
 use windrow_core::handler_text;
-use windrow_core::ids::{Moment, TaskId, WallMs};
+use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};
 use windrow_core::lifecycle::Status;
 use windrow_engine::ports::ErrorClass;
+use windrow_engine::ports::source::Source;
 use windrow_engine::ports::task_store::{Actor, TaskView};
 use windrow_node::Node;
 use windrow_server::service;
+use windrow_server::service::item_data::{Lookup, Members};
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -41,6 +44,9 @@ pub(super) struct Watch<'a> {
     pub(super) actor: &'a Actor,
     /// How long calls in flight may take to end.
     pub(super) drain_timeout: Duration,
+    /// The items, and what of them says who they are.
+    pub(super) source: &'a dyn Source,
+    pub(super) members: Members,
     /// What was shown last, for other terminals.
     pub(super) shown: watch::Sender<Option<Picture>>,
 }
@@ -74,6 +80,7 @@ impl Watch<'_> {
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let mut start_again = task.status == Status::Stopping;
         let (mut stopping, mut meter, mut trouble) = (Stopping::No, Meter::default(), None);
+        let mut who = None;
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -95,9 +102,16 @@ impl Watch<'_> {
                 continue;
             }
             let live: Vec<Progress> = self.node.progress(id).into_iter().map(|(_, live)| live).collect();
-            self.show(&view, &live, lines, &mut meter);
+            let now = self.node.clock().wall();
+            let failed = live.iter().find_map(|live| failed_item(live, now));
+            if who.as_ref().map(|(index, _)| *index) != failed {
+                who = self.who(failed).await;
+            }
+            let carried = who.as_ref().map_or("", |(_, carried)| carried.as_str());
+            self.show(&view, &live, carried, lines, &mut meter);
             if !live.is_empty() {
-                trouble = live.iter().find_map(|live| failed_call(live, self.node.clock().wall()));
+                let call = live.iter().find_map(|live| failed_call(live, now));
+                trouble = call.map(|call| call + carried);
             }
             if view.status.is_terminal() || view.status == Status::Stopped {
                 return Ok(End::Stopped(Box::new(view), trouble));
@@ -122,11 +136,20 @@ impl Watch<'_> {
         }
     }
 
-    fn show(&self, view: &TaskView, live: &[Progress], lines: &mut RunLines, meter: &mut Meter) {
+    /// What an item carries, as it stands behind its failure. A source that is slow holds up no look.
+    async fn who(&self, failed: Option<ItemIndex>) -> Option<(ItemIndex, String)> {
+        let index = failed?;
+        let mut lookup = Lookup::new(self.source, &self.members);
+        let found = timeout(LOOK_EVERY, lookup.item(index)).await.ok()?;
+        Some((index, found.data.map(|data| outcome::who(data.get())).unwrap_or_default()))
+    }
+
+    fn show(&self, view: &TaskView, live: &[Progress], who: &str, lines: &mut RunLines, meter: &mut Meter) {
         let now = self.node.clock().now();
         let wall = self.node.clock().wall();
         let mut picture = Picture::of(view, live, 0.0, wall);
         picture.actual = meter.on_settled(now, picture.counts.settled());
+        who.clone_into(&mut picture.who);
         self.screen.show(lines, &picture, now);
         self.shown.send_replace(Some(picture));
     }
@@ -173,6 +196,12 @@ impl Watch<'_> {
         }
         Ok(End::Cut)
     }
+}
+
+/// The item that failed last, while that is told. An outage is about no item.
+fn failed_item(live: &Progress, now: WallMs) -> Option<ItemIndex> {
+    handler_text::sentence(&live.handler, now).filter(|_| live.handler.outage.is_none())?;
+    live.handler.error.as_ref().map(|error| error.index)
 }
 
 /// The last call that failed, in full, while the bar tells of it: there a narrow terminal cuts it off.

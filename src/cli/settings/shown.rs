@@ -14,33 +14,17 @@ use windrow_config::Origin;
 /// Keys.
 const KEYS: Listing = Listing {
     columns: &[
-        Column {
-            title: "KEY",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 20,
-            cell: |key, _| Cell::member(key, "key").tone(Tone::Strong),
-        },
-        Column {
-            title: "VALUE",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 16,
-            cell: |key, _| match &key["value"] {
-                Value::String(text) if text.is_empty() => Cell::nothing(),
-                _ => Cell::member(key, "value"),
-            },
-        },
-        Column {
-            title: "ORIGIN",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 10,
-            cell: |key, _| {
-                let tone = if key["origin"] == "default" { Tone::Dim } else { Tone::Plain };
-                Cell::member(key, "origin").tone(tone)
-            },
-        },
+        Column::new("KEY", Side::Left, Keep::Always, 20, |key, _| {
+            Cell::member(key, "key").tone(Tone::Strong)
+        }),
+        Column::new("VALUE", Side::Left, Keep::Always, 16, |key, _| match &key["value"] {
+            Value::String(text) if text.is_empty() => Cell::nothing(),
+            _ => Cell::member(key, "value"),
+        }),
+        Column::new("ORIGIN", Side::Left, Keep::Always, 10, |key, _| {
+            let tone = if key["origin"] == "default" { Tone::Dim } else { Tone::Plain };
+            Cell::member(key, "origin").tone(tone)
+        }),
     ],
     name: |key| key["key"].as_str().unwrap_or_default().to_owned(),
     none: "no keys",

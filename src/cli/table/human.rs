@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use console::{measure_text_width, truncate_str};
+
 /// Eighths of a block, for bars.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// What stands for items that were abandoned, and for those that are left out.
+const NOT_GOOD: [char; 2] = ['✕', '–'];
 
 /// `1,234,567`.
 pub fn count(number: u64) -> String {
@@ -39,14 +44,32 @@ pub fn percent_text(part: u64, whole: u64) -> String {
 
 /// `███▉░░░`: how much of a whole is done, in so many terminal cells.
 pub fn bar(part: u64, whole: u64, cells: usize) -> String {
-    let eighths = (percent(part, whole) / 100.0 * (cells * 8) as f64) as usize;
-    let (full, rest) = (eighths / 8, eighths % 8);
-    let mut text = "█".repeat(full.min(cells));
-    if rest > 0 && full < cells {
-        text.push(EIGHTHS[rest]);
+    marked_bar(part, &[], whole, cells)
+}
+
+/// The bar of items: of all those that went well, were abandoned, and are left out.
+pub fn item_bar(good: u64, others: [u64; 2], total: u64, cells: usize) -> String {
+    let others = [(others[0], NOT_GOOD[0]), (others[1], NOT_GOOD[1])];
+    marked_bar(good, &others, total, cells)
+}
+
+/// `███▉✕░░`: the same with other parts of the whole behind it, each under a sign of its own. None is too small for a
+/// cell, so that it is seen.
+fn marked_bar(part: u64, others: &[(u64, char)], whole: u64, cells: usize) -> String {
+    let scaled = |part: u64, cells: usize| percent(part, whole) / 100.0 * cells as f64;
+    let marks = others.iter().filter(|(count, _)| *count > 0).flat_map(|(count, sign)| {
+        std::iter::repeat_n(*sign, (scaled(*count, cells).round() as usize).max(1))
+    });
+    let marks: String = marks.take(cells).collect();
+    let room = cells - marks.chars().count();
+    let is_whole = others.iter().map(|(count, _)| *count).fold(part, u64::saturating_add) >= whole;
+    let eighths = if is_whole { room * 8 } else { (scaled(part, cells * 8) as usize).min(room * 8) };
+    let mut text = "█".repeat(eighths / 8);
+    if eighths % 8 > 0 {
+        text.push(EIGHTHS[eighths % 8]);
     }
-    let done = text.chars().count();
-    text + &"░".repeat(cells - done)
+    let free = room - text.chars().count();
+    text + &marks + &"░".repeat(free)
 }
 
 /// A span in its largest unit: `14s`, `21m`, `3h`, `5d`.
@@ -59,14 +82,11 @@ pub fn span(span: Duration) -> String {
     }
 }
 
-/// A measured rate, with as many digits as say something: `0.25`, `7.5`, `499`.
-pub fn rate(per_second: f64) -> String {
-    match per_second {
-        rate if rate <= 0.0 => "0".to_owned(),
-        rate if rate < 1.0 => format!("{rate:.2}"),
-        rate if rate < 10.0 => format!("{rate:.1}"),
-        rate => count(rate.round() as u64),
-    }
+/// A text and what stands behind it, in one line: the end has up to half of it, and of a long text less is shown.
+pub fn ended(text: &str, end: &str, cells: usize) -> String {
+    let end = truncate_str(end, cells / 2, "…");
+    let room = cells.saturating_sub(measure_text_width(&end));
+    format!("{}{end}", truncate_str(text, room, "…"))
 }
 
 /// A size: `812 B`, `41.2 MB`.
@@ -97,7 +117,6 @@ mod tests {
     fn numbers_have_separators() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0, 1, 1000].map(|n| counted(n, "item")), ["0 items", "1 item", "1,000 items"]);
-        assert_eq!([0.0, 0.249, 7.46, 498.7, 1999.6].map(rate), ["0", "0.25", "7.5", "499", "2,000"]);
         assert_eq!(
             [0, 999, 1000, 41_234_567, 999_999_999].map(bytes),
             ["0 B", "999 B", "1.0 kB", "41.2 MB", "1.0 GB"]
@@ -118,6 +137,27 @@ mod tests {
         {
             assert_eq!(bar(part, 16, 4), bar_, "{part}");
         }
+        for (part, failed, bar_) in [
+            (0, 0, "░░░░"),
+            (8, 1, "██✕░"),
+            (7, 1, "█▊✕░"),
+            (15, 1, "███✕"),
+            (8, 8, "██✕✕"),
+            (11, 5, "███✕"),
+            (0, 16, "✕✕✕✕"),
+        ] {
+            assert_eq!(marked_bar(part, &[(failed, '✕')], 16, 4), bar_, "{part} {failed}");
+        }
+        assert_eq!(marked_bar(999_000, &[(1, '✕'), (999, '–')], 1_000_000, 10), "████████✕–");
+    }
+
+    #[test]
+    fn what_stands_at_the_end_of_a_line_is_seen_however_long_the_line_is() {
+        let at = |cells| ended("the handler answered 500", "  {\"id\":\"u7\"}", cells);
+        assert_eq!(at(80), "the handler answered 500  {\"id\":\"u7\"}");
+        assert_eq!(at(30), "the handler answ…  {\"id\":\"u7\"}");
+        assert_eq!(at(16), "the han…  {\"id\"…");
+        assert_eq!(ended("the handler answered 500", "", 17), "the handler answ…");
     }
 
     #[test]

@@ -31,8 +31,10 @@ pub struct Listing {
 /// A column.
 #[derive(Debug)]
 pub struct Column {
-    /// Its head, in capitals; in lower case the head of the CSV.
+    /// Its head, in capitals; in lower case the head of the CSV, where that has no name of its own.
     pub title: &'static str,
+    /// The head of the CSV.
+    pub name: Option<&'static str>,
     /// Where its cells stand.
     pub side: Side,
     /// When it may go where there is no room.
@@ -52,7 +54,13 @@ impl Column {
         least: usize,
         cell: fn(&Value, &Times) -> Cell,
     ) -> Column {
-        Column { title, side, keep, least, cell }
+        Column { title, name: None, side, keep, least, cell }
+    }
+
+    /// With another head in CSV, where the API calls it otherwise than people do.
+    #[must_use]
+    pub const fn named(self, name: &'static str) -> Column {
+        Column { name: Some(name), ..self }
     }
 }
 
@@ -173,7 +181,9 @@ impl Listing {
     /// The same as CSV, every column of it.
     pub fn csv(&self, things: &[Value], times: &Times) -> String {
         let columns: Vec<&Column> = self.columns.iter().collect();
-        let head = columns.iter().map(|column| column.title.to_lowercase().replace(' ', "_"));
+        let named = |column: &&Column| column.name.map(str::to_owned);
+        let titled = |column: &&Column| column.title.to_lowercase().replace(' ', "_");
+        let head = columns.iter().map(|column| named(column).unwrap_or_else(|| titled(column)));
         let mut text = csv::line(head);
         for thing in things {
             let cells = cells(&columns, thing, times).into_iter();

@@ -7,34 +7,12 @@ use super::*;
 
 const PLACES: Listing = Listing {
     columns: &[
-        Column {
-            title: "ID",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 4,
-            cell: |thing, _| Cell::member(thing, "id").tone(Tone::Strong),
-        },
-        Column {
-            title: "NAME",
-            side: Side::Left,
-            keep: Keep::Rank(2),
-            least: 6,
-            cell: |thing, _| Cell::member(thing, "name"),
-        },
-        Column {
-            title: "FAILED",
-            side: Side::Right,
-            keep: Keep::Rank(1),
-            least: 6,
-            cell: |thing, _| Cell::member(thing, "failed"),
-        },
-        Column {
-            title: "MADE AT",
-            side: Side::Left,
-            keep: Keep::Wide,
-            least: 5,
-            cell: |thing, times| Cell::time(thing, "at", times),
-        },
+        Column::new("ID", Side::Left, Keep::Always, 4, |thing, _| {
+            Cell::member(thing, "id").tone(Tone::Strong)
+        }),
+        Column::new("NAME", Side::Left, Keep::Rank(2), 6, |thing, _| Cell::member(thing, "name")),
+        Column::new("FAILED", Side::Right, Keep::Rank(1), 6, |thing, _| Cell::member(thing, "failed")),
+        Column::new("MADE AT", Side::Left, Keep::Wide, 5, |thing, times| Cell::time(thing, "at", times)),
     ],
     name: |thing| thing["id"].as_str().unwrap_or_default().to_owned(),
     none: "nothing",

@@ -6,7 +6,6 @@ use super::args::make::{CloneArgs, CreateArgs};
 use super::draft::{Draft, Operation, json};
 use super::follow::{Made, follow};
 use super::rows::{self, Upload};
-use super::which::is_business;
 use super::words;
 use crate::Shell;
 use crate::exit::Exit;
@@ -83,7 +82,7 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
 async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
     // The node refuses it as a part of the task.
     let refused = |fault| Fault { exit: Exit::Rejected, ..fault };
-    is_business(link, Some(&args.business)).await.map_err(refused)?;
+    link.is_business(Some(&args.business)).await.map_err(refused)?;
     let Some(name) = &args.known.name else { return Ok(()) };
     match link.task(&format!("{}/{name}", args.business)).await {
         Ok(id) => {

@@ -17,7 +17,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   windrow task explain t42
   windrow task explain t42 --seconds 300
-  windrow task explain t42 --apply        # make the first change that is advised; asks first";
+  windrow task explain t42 --apply   # makes the advised change; asks first";
 
 /// The reason that the audit has when none is given.
 const REASON: &str = "explain";
@@ -45,34 +45,10 @@ pub struct ExplainArgs {
 /// The causes, for scripts.
 const CAUSES: Listing = Listing {
     columns: &[
-        Column {
-            title: "CAUSE",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 8,
-            cell: |cause, _| Cell::member(cause, "slug"),
-        },
-        Column {
-            title: "RATE",
-            side: Side::Right,
-            keep: Keep::Always,
-            least: 4,
-            cell: |cause, _| Cell::member(cause, "rate"),
-        },
-        Column {
-            title: "SHARE",
-            side: Side::Right,
-            keep: Keep::Always,
-            least: 5,
-            cell: |cause, _| Cell::member(cause, "share"),
-        },
-        Column {
-            title: "TEXT",
-            side: Side::Left,
-            keep: Keep::Always,
-            least: 8,
-            cell: |cause, _| Cell::member(cause, "text"),
-        },
+        Column::new("CAUSE", Side::Left, Keep::Always, 8, |cause, _| Cell::member(cause, "slug")),
+        Column::new("RATE", Side::Right, Keep::Always, 4, |cause, _| Cell::member(cause, "rate")),
+        Column::new("SHARE", Side::Right, Keep::Always, 5, |cause, _| Cell::member(cause, "share")),
+        Column::new("TEXT", Side::Left, Keep::Always, 8, |cause, _| Cell::member(cause, "text")),
     ],
     name: |cause| cause["slug"].as_str().unwrap_or_default().to_owned(),
     none: "nothing is missing",

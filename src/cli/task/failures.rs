@@ -23,6 +23,9 @@ const GROUPS: Listing = Listing {
             let text = group["example"].as_str().unwrap_or_default();
             Cell::new(format!("#{} {text}", group["example_index"])).plain(text)
         }),
+        column("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
+            carried(&group["example_data"], &group["example_data_missing"])
+        }),
     ],
     name: |group| group["code"].as_str().unwrap_or_default().to_owned(),
     none: "no failures",
@@ -34,7 +37,9 @@ const FAILURES: Listing = Listing {
         column("INDEX", Side::Right, Keep::Always, 6, index),
         column("CODE", Side::Left, Keep::Always, 10, |item, _| Cell::member(item, "code").tone(Tone::Bad)),
         column("ATTEMPTS", Side::Right, Keep::Rank(30), 8, |item, _| number(item, "attempts")),
-        column("DATA", Side::Left, Keep::Rank(15), 12, data),
+        column("DATA", Side::Left, Keep::Rank(15), 12, |item, _| {
+            carried(&item["data"], &item["data_missing"])
+        }),
         column("LAST", Side::Left, Keep::Rank(20), 7, |item, times| Cell::time(item, "last_at", times)),
         column("MESSAGE", Side::Left, Keep::Rank(60), 16, |item, _| Cell::member(item, "message")),
         column("FIRST", Side::Left, Keep::Wide, 7, |item, times| Cell::time(item, "first_at", times)),
@@ -76,7 +81,7 @@ pub(super) const fn column(
     least: usize,
     cell: fn(&Value, &Times) -> Cell,
 ) -> Column {
-    Column { title, side, keep, least, cell }
+    Column::new(title, side, keep, least, cell)
 }
 
 pub(super) fn number(thing: &Value, name: &str) -> Cell {
@@ -96,8 +101,8 @@ fn index(item: &Value, _: &Times) -> Cell {
 }
 
 /// What an item carries; why it can't be told, in brackets.
-fn data(item: &Value, _: &Times) -> Cell {
-    match (&item["data"], item["data_missing"].as_str()) {
+fn carried(data: &Value, missing: &Value) -> Cell {
+    match (data, missing.as_str()) {
         (Value::Null, Some(why)) => Cell::new(format!("({why})")),
         (Value::Null, None) => Cell::nothing(),
         (data, _) => Cell::new(data.to_string()),
@@ -118,7 +123,7 @@ pub(super) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
         let listed = link.list(request, Some(&args.paging)).await?;
         return link.show_list(&FAILURES, &listed, &listed.things()?);
     }
-    let request = Request::get(&format!("/v1/tasks/{}/failures/groups", segment(&id)));
+    let request = Request::get(&format!("/v1/tasks/{}/failures/groups", segment(&id))).query("data", "*");
     let listed = link.list(request, None).await?;
     let groups = listed.things()?;
     let exit = link.show_list(&GROUPS, &listed, &groups)?;

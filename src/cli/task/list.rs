@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::args::ListArgs;
 use super::columns::TASKS;
-use super::which::is_business;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -33,7 +32,7 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     let listed = link.list(request, Some(&args.paging)).await?;
     let mut tasks = listed.things()?;
     if tasks.is_empty() {
-        is_business(&link, args.business.as_deref()).await?;
+        link.is_business(args.business.as_deref()).await?;
     }
     if matches!(link.look.form, Form::Table | Form::Wide | Form::Csv) {
         add_nodes(&link, &mut tasks).await;

@@ -40,7 +40,7 @@ pub(super) fn card(task: &Value, times: &Times) -> Card {
     let text = |name: &str| task[name].as_str();
     let (status, tone) = words::status_at(task, times);
     let (done, total) = words::done(task);
-    let bar = human::bar(done, total, BAR_CELLS);
+    let bar = words::bar(task, BAR_CELLS);
     let progress = format!(
         "{bar} {}   {} / {}",
         human::percent_text(done, total),

@@ -80,7 +80,7 @@ fn progress(task: &Value) -> String {
         "{}  {} {} {}  {} / {}",
         task["id"].as_str().unwrap_or_default(),
         words::status(task).0,
-        human::bar(done, total, BAR_CELLS),
+        words::bar(task, BAR_CELLS),
         human::percent_text(done, total),
         human::count(done),
         human::count(total),

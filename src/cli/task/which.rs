@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::remote::{Danger, Form, Link, Paging};
 use crate::screen;
 use crate::table::{clean, human};
-use windrow_client::{Answer, Request, segment};
+use windrow_client::{Answer, Request};
 
 /// Tasks that are named in a question.
 const NAMED_MAX: usize = 5;
@@ -73,24 +73,12 @@ pub(super) async fn chosen(link: &Link<'_>, which: &Which, deed: Deed) -> Result
     let found = link.list(request, Some(&Paging { limit: NonZeroU32::MIN, all: true })).await?.things()?;
     let ids: Vec<String> = found.iter().filter_map(|task| task["id"].as_str()).map(str::to_owned).collect();
     if ids.is_empty() {
-        is_business(link, which.business.as_deref()).await?;
+        link.is_business(which.business.as_deref()).await?;
         link.say(&format!("no task to {}", deed.verb));
         return Ok(ids);
     }
     agree(link, deed, &ids, &named(&found))?;
     Ok(ids)
-}
-
-/// That a business of this name is there, where nothing of it was found: a slip of the pen isn't answered with nothing.
-///
-/// # Errors
-/// `NotFound` when it isn't. Who may not know gets no error.
-pub(super) async fn is_business(link: &Link<'_>, name: Option<&str>) -> Result<(), Fault> {
-    let Some(name) = name else { return Ok(()) };
-    match link.get(&format!("/v1/businesses/{}", segment(name))).await {
-        Err(fault) if fault.exit == Exit::NotFound => Err(fault),
-        Ok(_) | Err(_) => Ok(()),
-    }
 }
 
 /// What cannot be undone is agreed to with the task's number, or with how many they are.

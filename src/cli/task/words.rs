@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::table::times::Times;
 use crate::table::{Tone, human};
+use windrow_core::explain::rate_like;
 use windrow_core::settings::{Rate, RateLimit};
 
 /// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
@@ -97,6 +98,14 @@ pub fn done(task: &Value) -> (u64, u64) {
     (done.fold(0, u64::saturating_add), task["total"].as_u64().unwrap_or(0))
 }
 
+/// The bar of a task: full cells are items that succeeded or were skipped.
+pub fn bar(task: &Value, cells: usize) -> String {
+    let count = |name: &str| task["counts"][name].as_u64().unwrap_or(0);
+    let good = count("succeeded").saturating_add(count("skipped"));
+    let total = task["total"].as_u64().unwrap_or(0);
+    human::item_bar(good, [count("abandoned"), count("excluded")], total, cells)
+}
+
 /// When it will be done at its present pace; none while it doesn't run.
 pub fn eta(task: &Value) -> Option<Duration> {
     let (done, total) = done(task);
@@ -104,14 +113,14 @@ pub fn eta(task: &Value) -> Option<Duration> {
     human::eta(total.saturating_sub(done), pace)
 }
 
-/// `499/500`: items a second, measured and wanted; none for what is over.
+/// `498.7/500`: items a second, measured and wanted; none for what is over.
 pub fn rate(task: &Value, times: &Times) -> Option<String> {
     let status = task["status"].as_str()?;
     if matches!(status, "finished" | "cancelled" | "finalizing") {
         return None;
     }
     let actual = match task["actual_rate"].as_f64() {
-        Some(actual) if matches!(status, "running" | "stopping" | "recovering") => human::rate(actual),
+        Some(actual) if matches!(status, "running" | "stopping" | "recovering") => in_seconds(actual),
         _ => "–".to_owned(),
     };
     let text = match task["rate"].as_str()?.parse() {
@@ -128,6 +137,11 @@ pub fn rate(task: &Value, times: &Times) -> Option<String> {
         Some(wait) => format!("{text} in {wait}"),
         None => text,
     })
+}
+
+/// As rates are written everywhere, but for the unit, which is always the second.
+fn in_seconds(per_second: f64) -> String {
+    rate_like(per_second, per_second.max(0.01)).trim_end_matches("/s").to_owned()
 }
 
 /// A rate as a whole number of items a second.

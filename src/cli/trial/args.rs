@@ -14,7 +14,8 @@ use windrow_core::settings_text::parse_span;
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  windrow try http://127.0.0.1:9000/windrow --items 0..5 --data '{\"user_id\":\"u{index}\"}'
+  windrow try http://127.0.0.1:9000/windrow --items 0..5 \\
+    --data '{\"user_id\":\"u{index}\"}'
   windrow try --csv users.csv --items 0..3 -- python3 -u handler.py
   windrow try --cmd 'python3 -u handler.py' --items 7";
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::handler_sight::HandlerSight;
-use crate::ids::ItemIndex;
+use crate::ids::{ItemIndex, TaskId};
 use crate::lifecycle::Status;
 use crate::permits::{MICRO, Permits};
 use crate::settings::RateLimit;
@@ -15,6 +15,8 @@ use crate::task::Tuning;
 /// What is known of a task over a span, and of the moment.
 #[derive(Clone, Debug)]
 pub struct Facts {
+    /// Which task.
+    pub task: TaskId,
     /// The time that this is about: with a run and without.
     pub covered: Duration,
     /// The part of it in which nothing of the task ran, although it was there.

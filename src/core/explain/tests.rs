@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::handler_sight::HandlerSight;
-use crate::ids::{ItemIndex, WallMs};
+use crate::ids::{ItemIndex, TaskId, WallMs};
 use crate::lifecycle::Status;
 use crate::permits::{MICRO, Permits};
 use crate::settings::{Auto, RateLimit};
@@ -26,6 +26,7 @@ fn minute(settled: u64, change: &str) -> Facts {
     let permits = Permits { due: 30_000 * MICRO, first: settled * MICRO, ..Permits::default() };
     let live = Live { in_flight: 64, concurrency: 64, window: 4096, ..Live::default() };
     Facts {
+        task: TaskId(7),
         covered: Duration::from_secs(60),
         idle: Duration::ZERO,
         permits,
@@ -329,6 +330,23 @@ fn a_cause_below_a_hundredth_of_the_rate_gets_no_advice() {
 }
 
 #[test]
+fn advice_for_what_doesnt_run_is_a_command_for_this_task() {
+    for (status, commands) in [
+        (Status::Recovering, &["windrow task recover t7", "windrow task log t7"][..]),
+        (Status::Stopped, &["windrow task start t7"]),
+    ] {
+        let standing = Standing { status, reason: None, text: None };
+        let explanation = explained(&Facts { standing, live: None, ..minute(0, "{}") });
+        let text = &explanation.advice[0].text;
+        assert!(commands.iter().all(|command| text.contains(command)), "{text}");
+    }
+}
+
+#[test]
 fn high_rates_are_written_as_settings_are() {
     assert_eq!([99_999.0, 1000.2, 999.94, 5.0].map(rate_text), ["99999/s", "1000/s", "999.9/s", "5.0/s"]);
+    assert_eq!(
+        [0.7, 0.25, 0.1254, 0.0, 0.999_96].map(rate_text),
+        ["0.7/s", "0.25/s", "0.125/s", "0.0/s", "1.0/s"]
+    );
 }

@@ -11,7 +11,7 @@ pub(super) fn per_second(micros: i64, span: Duration) -> f64 {
     if seconds > 0.0 { micros as f64 / MICRO as f64 / seconds } else { 0.0 }
 }
 
-/// Items per second as people say it: `312.4/s`, `0.250/s`, `1.0/h`.
+/// Items per second as people say it: `312.4/s`, `0.25/s`, `1.0/h`.
 pub fn rate_text(per_second: f64) -> String {
     rate_like(per_second, per_second)
 }
@@ -21,11 +21,18 @@ pub fn rate_like(per_second: f64, like: f64) -> String {
     match like.abs() {
         size if size < 1e-9 => "0.0/s".to_owned(),
         size if size < 0.01 => format!("{:.1}/h", per_second * 3600.0),
-        size if size < 1.0 => format!("{per_second:.3}/s"),
+        size if size < 1.0 => format!("{}/s", short(per_second)),
         size if size < 1000.0 => format!("{per_second:.1}/s"),
         // As a setting is written.
         _ => format!("{per_second:.0}/s"),
     }
+}
+
+/// Up to three digits behind the point, and at least one: `0.7`, `0.125`.
+fn short(number: f64) -> String {
+    let text = format!("{number:.3}");
+    let digits = text.trim_end_matches('0');
+    if digits.ends_with('.') { format!("{digits}0") } else { digits.to_owned() }
 }
 
 /// So many of something that has a regular plural: `1 node`, `1,205 items`.

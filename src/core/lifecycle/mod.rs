@@ -179,7 +179,7 @@ pub struct Refusal {
 
 fn allowed_text(allowed: &[&str]) -> String {
     match allowed {
-        [] => "it has ended for good: clone it to run it again".to_owned(),
+        [] => "it has ended for good; a clone of it can run".to_owned(),
         some => format!("allowed: {}", some.join(", ")),
     }
 }
@@ -208,9 +208,6 @@ mod tests {
         );
         let ended = Standing { wish: Wish::Run, status: Status::Finished, owned: false };
         let refusal = decide(Verb::Start, ended).expect_err("finished is final");
-        assert!(
-            refusal.to_string().ends_with("it has ended for good: clone it to run it again"),
-            "{refusal}"
-        );
+        assert!(refusal.to_string().ends_with("it has ended for good; a clone of it can run"), "{refusal}");
     }
 }

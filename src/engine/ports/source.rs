@@ -94,6 +94,11 @@ pub trait Source: Send + Sync {
     /// Whether items carry data; without it `read` is never called.
     fn has_data(&self) -> bool;
 
+    /// The columns that every row has; none where rows need not have the same members.
+    fn columns(&self) -> &[String] {
+        &[]
+    }
+
     /// Reads and verifies the whole block that contains `at`.
     ///
     /// # Errors

@@ -194,6 +194,9 @@ fn messages_quote_the_answer_and_say_what_to_try() {
     let page = "<html>\r\n<head><TITLE class='x'>502 Bad\n Gateway</TITLE></head><body><hr>nginx</body>";
     let said = message(reply(502, &[], page, "", 1));
     assert!(said.contains("Bad Gateway `502 Bad Gateway` (the title of a page): what"), "{said}");
+    let page = "<title>Whoa &amp; 500 &lt;&#39;&#x2019;&gt;&nbsp;&quot;&apos; R&D &later; &amp;lt; &#x110000;</title>";
+    let said = message(reply(500, &[], page, "", 1));
+    assert!(said.contains("`Whoa & 500 <'\u{2019}> \"' R&D &later; &lt; &#x110000;` (the title"), "{said}");
     let said = message(reply(502, &[], "<html>no title</html>", "", 1));
     assert!(said.contains("`<html>no title</html>`"), "{said}");
     let said = message(reply(302, &[("location", "https://sso.example/login")], "", "", 1));

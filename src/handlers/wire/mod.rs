@@ -121,9 +121,48 @@ fn title(bytes: &[u8]) -> Option<String> {
     let tag = lower.starts_with('<').then(|| lower.find("<title"))??;
     let from = tag + lower[tag..].find('>')? + 1;
     let to = from + lower[from..].find('<')?;
-    let words: Vec<&str> = head[from..to].split_whitespace().collect();
+    let text = unescaped(&head[from..to]);
+    let words: Vec<&str> = text.split_whitespace().collect();
     let title: String = words.join(" ").chars().take(QUOTE_CHARS_MAX).collect();
     (!title.is_empty()).then_some(title)
+}
+
+/// The text that HTML writes like this, of the entities that titles have: `&amp;`, `&#39;`. Others stay.
+fn unescaped(html: &str) -> String {
+    let mut parts = html.split('&');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(';').and_then(|(name, rest)| Some((entity(name)?, rest))) {
+            Some((letter, rest)) => {
+                text.push(letter);
+                text.push_str(rest);
+            }
+            None => {
+                text.push('&');
+                text.push_str(part);
+            }
+        }
+    }
+    text
+}
+
+fn entity(name: &str) -> Option<char> {
+    match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        "nbsp" => Some(' '),
+        name => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16),
+                None => number.parse(),
+            };
+            char::from_u32(code.ok()?)
+        }
+    }
 }
 
 /// The four words of `result` and `default`.

@@ -125,7 +125,7 @@ async fn failure_rows(
     let found = app.service.failures(task, &FailurePage::ByIndex(after), PAGE).await?;
     let last = found.last().map(|shown| shown.item.index);
     let mut out = Vec::new();
-    for row in bodies(app, task, data, found).await {
+    for row in bodies(app, task, data, found).await? {
         match format {
             Format::Ndjson => push_json(&row, &mut out)?,
             Format::Csv => {

@@ -47,6 +47,13 @@ pub(super) struct Group {
     example_index: u64,
     /// Its message.
     example: String,
+    /// What the item of the example carries, where that is asked for and there is some.
+    #[schema(value_type = Option<Value>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example_data: Option<Box<RawValue>>,
+    /// Why its data can't be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example_data_missing: Option<String>,
 }
 
 impl From<FailureGroup> for Group {
@@ -58,6 +65,8 @@ impl From<FailureGroup> for Group {
             last_at: rfc3339(group.last_at),
             example_index: group.example_index.0,
             example: group.example,
+            example_data: None,
+            example_data_missing: None,
         }
     }
 }
@@ -115,20 +124,19 @@ pub(super) async fn bodies(
     task: &TaskView,
     data: Option<&str>,
     found: Vec<ShownFailure>,
-) -> Vec<FailureBody> {
+) -> Result<Vec<FailureBody>, ServiceError> {
     let Some(members) = data.map(Members::parse) else {
-        return found.into_iter().map(FailureBody::from).collect();
+        return Ok(found.into_iter().map(FailureBody::from).collect());
     };
     let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
-    let data = app.service.item_data(task, &members, &indexes).await;
+    let data = app.service.item_data(task, &members, &indexes).await?;
     let joined = found.into_iter().zip(data);
-    joined
-        .map(|(shown, ItemData { data, missing, .. })| FailureBody {
-            data,
-            data_missing: missing,
-            ..shown.into()
-        })
-        .collect()
+    let joined = joined.map(|(shown, ItemData { data, missing, .. })| FailureBody {
+        data,
+        data_missing: missing,
+        ..shown.into()
+    });
+    Ok(joined.collect())
 }
 
 impl From<ShownFailure> for FailureBody {
@@ -208,7 +216,7 @@ async fn list(
         headers.extend(page::link(uri.path(), uri.query().unwrap_or_default(), cursor));
     }
     let Page { items, next_cursor } = page;
-    let items = bodies(&app, &task, params.data.as_deref(), items).await;
+    let items = bodies(&app, &task, params.data.as_deref(), items).await?;
     Ok((headers, Json(Page { items, next_cursor })))
 }
 
@@ -219,21 +227,43 @@ fn key(item: &RecordedItem, by_group: bool) -> u64 {
     }
 }
 
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct GroupParams {
+    /// With what the item of each example carries: `*` is all of it, else these members separated by commas.
+    #[param(max_length = 500, example = "user_id,email")]
+    data: Option<String>,
+}
+
 /// Failure groups.
 ///
 /// Failures by code, most frequent first, each with an example. Counted as they happen, never by looking at items.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures/groups", tag = "failures", operation_id = "failure_groups",
     security(("bearer" = ["viewer", "business"])),
-    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42")),
+    params(("task" = String, Path, description = "The task", pattern = "^t[1-9][0-9]{0,17}$", example = "t42"), GroupParams),
     responses(
         (status = 200, body = Groups),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn groups(State(app): State<App>, SeenTask(task): SeenTask) -> Result<Json<Groups>, Problem> {
+async fn groups(
+    State(app): State<App>,
+    SeenTask(task): SeenTask,
+    Params(params): Params<GroupParams>,
+) -> Result<Json<Groups>, Problem> {
     let groups = app.service.failure_groups(task.id).await?;
-    Ok(Json(Groups { items: groups.into_iter().map(Group::from).collect() }))
+    let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
+    let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
+    if let Some(members) = params.data.as_deref().map(Members::parse) {
+        let found = app.service.item_data(&task, &members, &indexes).await?;
+        for (group, carried) in items.iter_mut().zip(found) {
+            (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
+        }
+    }
+    Ok(Json(Groups { items }))
 }
 
 /// What is known of one item.
@@ -307,7 +337,7 @@ async fn item(
         data_missing: None,
     };
     let story = app.service.item(&task, index).await?;
-    let data = app.service.item_data(&task, &Members::All, &[index]).await;
+    let data = app.service.item_data(&task, &Members::All, &[index]).await?;
     let ItemData { data, missing: data_missing, .. } = data.into_iter().next().unwrap_or_default();
     let told = match story {
         ItemStory::Pending => plain("pending"),

@@ -183,6 +183,7 @@ fn facts(
     let at = |percent| point.calls.percentile(percent);
     let p95 = each().filter_map(|part| part.latency_p95).max();
     Facts {
+        task: task.id,
         covered: span.map_or(Duration::ZERO, |(_, running)| running) + idle,
         idle,
         settled: point.settled(),

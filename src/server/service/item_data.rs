@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::Service;
+use super::error::FieldFault;
+use super::task_settings::nearest;
+use super::{Service, ServiceError};
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::source::{RowChunk, Source};
 use windrow_engine::ports::task_store::TaskView;
@@ -29,6 +31,16 @@ impl Members {
             return Members::All;
         }
         Members::These(text.split(',').map(|name| name.trim().to_owned()).collect())
+    }
+
+    /// The first of them that no row has, if rows have columns: what is wrong, and what is meant.
+    pub fn unknown(&self, columns: &[String]) -> Option<(String, String)> {
+        let Members::These(names) = self else { return None };
+        let name = names.iter().find(|name| !columns.is_empty() && !columns.contains(name))?;
+        let like = nearest(name, columns.iter().cloned());
+        let guess = like.map(|like| format!("did you mean {like}? ")).unwrap_or_default();
+        let there_are = format!("{guess}one of those that there are: {}", columns.join(", "));
+        Some((format!("the items have no column {name:?}"), there_are))
     }
 }
 
@@ -109,17 +121,23 @@ fn pick(row: &str, names: &[String]) -> Option<String> {
 impl Service {
     /// What items of a task carry, in the order of `indexes`. A source that can't be read is told with each item, and
     /// fails no list. Few are looked up at once, so that an export doesn't crowd out the runs.
+    ///
+    /// # Errors
+    /// `Invalid` when a member is wanted that is no column of the items.
     pub async fn item_data(
         &self,
         task: &TaskView,
         members: &Members,
         indexes: &[ItemIndex],
-    ) -> Vec<ItemData> {
+    ) -> Result<Vec<ItemData>, ServiceError> {
         let _turn = self.looks.acquire().await;
         let source = match self.parts.items.source(task).await {
             Ok(source) => source,
-            Err(error) => return indexes.iter().map(|_| missing(error.to_string())).collect(),
+            Err(error) => return Ok(indexes.iter().map(|_| missing(error.to_string())).collect()),
         };
+        if let Some((why, there_are)) = members.unknown(source.columns()) {
+            return Err(ServiceError::Invalid(vec![FieldFault::new("data", why).advise(there_are)]));
+        }
         let mut order: Vec<usize> = (0..indexes.len()).collect();
         order.sort_unstable_by_key(|at| indexes[*at]);
         let (mut found, mut lookup) =
@@ -127,7 +145,7 @@ impl Service {
         for at in order {
             found[at] = lookup.item(indexes[at]).await;
         }
-        found
+        Ok(found)
     }
 }
 
@@ -146,6 +164,17 @@ mod tests {
         assert_eq!(text(row, &Members::parse("note, id")), r#"{"note":{"a":[1]},"id":7}"#);
         assert_eq!(text(row, &Members::parse("nobody")), r#"{"nobody":null}"#);
         assert_eq!(text("[1, 2]", &Members::parse("id")), "[1, 2]", "it has no members");
+    }
+
+    #[test]
+    fn a_column_that_no_row_has_is_told_with_those_that_there_are() {
+        let columns = ["user_id".to_owned(), "email".to_owned()];
+        let (why, there_are) = Members::parse("email,userid").unknown(&columns).expect("there is no userid");
+        assert_eq!(why, "the items have no column \"userid\"");
+        assert_eq!(there_are, "did you mean user_id? one of those that there are: user_id, email");
+        assert_eq!(Members::parse("email").unknown(&columns), None);
+        assert_eq!(Members::All.unknown(&columns), None);
+        assert_eq!(Members::parse("any").unknown(&[]), None, "rows of NDJSON need not have the same");
     }
 
     #[test]

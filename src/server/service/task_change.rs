@@ -148,7 +148,7 @@ impl Service {
         check_shards(change.shards)?;
         let is_other_order = change.tuning.ordered.is_some_and(|ordered| ordered != task.tuning.ordered);
         if is_other_order && task.start_no > 0 {
-            let why = "it is fixed once the task was started; clone it";
+            let why = "it is fixed once the task was started; `windrow task clone` makes another";
             return Err(ServiceError::FieldsRefused(vec![FieldFault::new("/ordered", why)]));
         }
         Ok(())

@@ -14,11 +14,17 @@ pub(super) const CREATE_USAGE: &str = "\
 windrow task create [OPTIONS] BUSINESS
                     --csv FILE|--ndjson FILE|--total N|--url URL|--items JSON";
 
+/// The same.
+pub(super) const REDRIVE_USAGE: &str = "\
+windrow task redrive [OPTIONS] --code CODES|--indexes INDEXES|--all TASK";
+
 /// How `create` is used.
 pub const CREATE_EXAMPLES: &str = "\
 Examples:
-  windrow task create push --name black-friday --csv users.csv --rate 500/s --start --canary 100
-  psql -c \"copy (select …) to stdout csv header\" | windrow task create backfill --csv - --rate 2000/s --start
+  windrow task create push --name black-friday --csv users.csv --rate 500/s \\
+    --start --canary 100
+  psql -c \"copy (select …) to stdout csv header\" |
+    windrow task create backfill --csv - --rate 2000/s --start
   windrow task create backfill --total 1000000 --label team=growth
   id=$(windrow task create push --ndjson users.ndjson --start -o name)";
 

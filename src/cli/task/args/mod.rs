@@ -25,6 +25,19 @@ pub struct TaskArgs {
     pub list: ListArgs,
 }
 
+/// clap's own is longer than a line.
+macro_rules! usage {
+    ($verb:literal, $more:literal) => {
+        concat!(
+            "windrow task ",
+            $verb,
+            " [OPTIONS]",
+            $more,
+            "\n                    TASK…|--business NAME|--status STATUSES|--label KEY=VALUE"
+        )
+    };
+}
+
 /// What to do with tasks.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -38,17 +51,22 @@ pub enum Verb {
     /// Call the handler with some items; nothing is recorded
     Preview(PreviewArgs),
     /// Start tasks, or let them go on
+    #[command(override_usage = usage!("start", ""))]
     Start(StartArgs),
     /// Stop tasks: nothing leaves any more, calls in flight may end
+    #[command(override_usage = usage!("stop", ""))]
     Stop(StopArgs),
     /// End tasks for good
+    #[command(override_usage = usage!("cancel", ""))]
     Cancel(PlainArgs),
     /// Finish tasks early: what was dispatched still settles
+    #[command(override_usage = usage!("finish", ""))]
     Finish(FinishArgs),
     /// Give up the items that wait after a failure with a code
-    #[command(after_help = steer::ABANDON_EXAMPLES)]
+    #[command(after_help = steer::ABANDON_EXAMPLES, override_usage = usage!("abandon", " --code CODE"))]
     Abandon(AbandonArgs),
     /// Try recovering tasks now
+    #[command(override_usage = usage!("recover", ""))]
     Recover(PlainArgs),
     /// Change tasks, also while they run; what was and what is are printed
     #[command(visible_alias = "edit")]
@@ -56,6 +74,7 @@ pub enum Verb {
     /// Make a task like another one, with nothing done yet
     Clone(Box<CloneArgs>),
     /// Delete tasks that have ended, with all that is known of their items
+    #[command(override_usage = usage!("delete", ""))]
     Delete(PlainArgs),
     /// Move a running task to another node: calls in flight end first, and nothing is done twice
     #[command(after_help = steer::MOVE_EXAMPLES)]
@@ -65,6 +84,7 @@ pub enum Verb {
     /// Show an item with its attempts
     Item(ItemArgs),
     /// Do failures again, in a task of their own
+    #[command(override_usage = make::REDRIVE_USAGE)]
     Redrive(Box<RedriveArgs>),
     /// Show a task's log, the newest line last, or follow it
     Log(LogArgs),

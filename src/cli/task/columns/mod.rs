@@ -17,9 +17,9 @@ pub const TASKS: Listing = Listing {
         Column::new("NAME", Side::Left, Keep::Rank(60), 12, |task, _| Cell::member(task, "name")),
         Column::new("STATUS", Side::Left, Keep::Always, 13, status),
         Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, |task, _| progress(task)),
-        Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate),
+        Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate).named("actual_rate"),
         Column::new("ETA", Side::Left, Keep::Rank(50), 4, |task, _| eta(task)),
-        Column::new("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)),
+        Column::new("FAILED", Side::Right, Keep::Rank(80), 6, |task, _| failed(task)).named("abandoned"),
         Column::new("NODE", Side::Left, Keep::Rank(20), 4, |task, _| Cell::member(task, "node")),
         Column::new("TOTAL", Side::Right, Keep::Wide, 5, |task, _| number(task["total"].as_u64())),
         Column::new("SUCCEEDED", Side::Right, Keep::Wide, 5, |task, _| count(task, "succeeded")),
@@ -32,15 +32,18 @@ pub const TASKS: Listing = Listing {
         Column::new("SINCE", Side::Left, Keep::Wide, 7, |task, times| Cell::time(task, "since", times)),
         Column::new("CREATED", Side::Left, Keep::Wide, 7, |task, times| {
             Cell::time(task, "created_at", times)
-        }),
+        })
+        .named("created_at"),
         Column::new("STARTED", Side::Left, Keep::Wide, 7, |task, times| {
             Cell::time(task, "started_at", times)
-        }),
+        })
+        .named("started_at"),
         Column::new("FINISHED", Side::Left, Keep::Wide, 7, |task, times| {
             Cell::time(task, "finished_at", times)
-        }),
+        })
+        .named("finished_at"),
         // What else a program compares; people see it in `task show`.
-        Column::new("TARGET RATE", Side::Left, Keep::Csv, 4, |task, _| Cell::member(task, "rate")),
+        Column::new("RATE", Side::Left, Keep::Csv, 4, |task, _| Cell::member(task, "rate")),
         Column::new("PENDING", Side::Right, Keep::Csv, 5, |task, _| count(task, "pending")),
         Column::new("STOP REASON", Side::Left, Keep::Csv, 4, |task, _| Cell::member(task, "stop_reason")),
         Column::new("LABELS", Side::Left, Keep::Csv, 4, |task, _| labels(task)),
@@ -73,7 +76,7 @@ fn progress(task: &Value) -> Cell {
     if done == 0 || done >= total {
         return Cell::new(format!("{percent:>5}")).plain(plain);
     }
-    Cell::new(format!("{percent:>5} {}", human::bar(done, total, BAR_CELLS)))
+    Cell::new(format!("{percent:>5} {}", words::bar(task, BAR_CELLS)))
         .short(format!("{percent:>5}"))
         .plain(plain)
 }

@@ -93,8 +93,9 @@ fn scripts_get_plain_numbers() {
     }
     let csv = TASKS.csv(&[task], &times);
     let (head, line) = csv.split_once('\n').expect("two lines");
-    let more = "target_rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards";
-    assert!(head.ends_with(&format!("finished,{more}")), "{head}");
+    let more = "rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards";
+    assert!(head.ends_with(&format!("created_at,started_at,finished_at,{more}")), "{head}");
+    assert!(head.contains(",actual_rate,eta,abandoned,"), "{head}");
     let seen = "t1042,push-campaign,black-friday,running,39.0,498.7,1224,61,n1,1000000,389878,0,0,0,,,,,,,";
     let also = "500/s,610061,,day=5 team=growth,-3,vendor sms,,2026-11-22T21:00:00.000Z,389000,2";
     assert_eq!(line.trim_end(), format!("{seen},{also}"));

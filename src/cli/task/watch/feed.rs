@@ -185,8 +185,8 @@ impl Feed<'_> {
             }
             Order::Rate(rate) => self.rate(rate).await?,
             Order::Failures => {
-                let groups = self.link.client.get(&self.path("/failures/groups")).await?;
-                vec![News::Failures(groups.json()?)]
+                let groups = Request::get(&self.path("/failures/groups")).query("data", "*");
+                vec![News::Failures(self.link.client.send(groups).await?.json()?)]
             }
             Order::Explain => {
                 let request = Request::get(&self.path("/explain")).accept("text/plain");

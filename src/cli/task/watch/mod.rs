@@ -31,10 +31,11 @@ use windrow_core::settings_text::parse_span;
 /// Examples under `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  windrow task watch t42                            # keys: q quit, s stop, g start, r rate, f failures, e explain, ? help
+  windrow task watch t42
   windrow task watch push/black-friday --every 1m > log.txt
   windrow task watch t42 -o ndjson | grep '\"event\":\"failure\"'
 
+Keys: q quit, s stop, g start, r rate, f failures, e explain, ? help.
 It ends with the task; a live picture stays while the task is stopped. Exit codes: 0 finished, or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
 Ctrl-C touches the task.";
 

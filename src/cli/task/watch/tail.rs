@@ -12,6 +12,8 @@ pub(super) struct Told {
     /// When, as the API has it.
     at: String,
     text: String,
+    /// Behind the text: whom it is about.
+    pub(super) who: String,
     pub(super) tone: Tone,
 }
 
@@ -51,7 +53,12 @@ pub(super) fn told(kind: &str, data: &Value) -> Option<Told> {
         }
         _ => return None,
     };
-    Some(Told { at: at.to_owned(), text: clean(line.trim_end()), tone })
+    Some(Told { at: at.to_owned(), text: clean(line.trim_end()), who: who(&data["example_data"]), tone })
+}
+
+/// Behind a failure: what its item carries, if anything.
+pub(super) fn who(data: &Value) -> String {
+    if data.is_null() { String::new() } else { clean(&format!("  {data}")) }
 }
 
 /// `#388,012 `.
@@ -101,6 +108,8 @@ mod tests {
         ] {
             assert_eq!(told(kind, &data).map(|told| told.line(TimeStyle::Utc)).as_deref(), Some(line));
         }
+        let who = json!({"last_at": at, "code": "BAD", "count": 1, "example_data": {"id": "u3"}});
+        assert_eq!(told("failure", &who).map(|told| told.who).as_deref(), Some("  {\"id\":\"u3\"}"));
         assert_eq!(told("stats", &json!({})), None);
         assert_eq!(told("failure", &json!({})), None);
     }

@@ -156,6 +156,11 @@ pub(super) fn standing(facts: &Facts) -> Advice {
     let status = facts.standing.status;
     let reason = facts.standing.reason.as_deref();
     let kind = CauseKind::NotRunning(status);
+    let start = format!("start it (`windrow task start {}`)", facts.task);
+    let recover = format!(
+        "recover it now (`windrow task recover {0}`), or see its log for what failed (`windrow task log {0}`)",
+        facts.task
+    );
     let fits = facts.free_rate.and_then(lower_rate).filter(|free| Some(free.as_per_second()) < facts.rate());
     let (text, hindrance) = match (status, reason) {
         (Status::Queued, Some("capacity" | "too_big")) => {
@@ -174,14 +179,12 @@ pub(super) fn standing(facts: &Facts) -> Advice {
             ("undrain a node that serves its pool, or start one", "none takes tasks now")
         }
         (Status::Queued | Status::Recovering, Some(DORMANT)) => {
-            ("start it", "it rested too long for a node to take it by itself")
+            (start.as_str(), "it rested too long for a node to take it by itself")
         }
         (Status::Queued, _) => ("wait: a node takes it as soon as it may", "nothing of it runs yet"),
-        (Status::Recovering, _) => {
-            ("recover it now, or see its log for what failed", "it is tried again by itself")
-        }
+        (Status::Recovering, _) => (recover.as_str(), "it is tried again by itself"),
         (Status::AwaitingBusiness, _) => ("ask the business", "it has not said yet that it is ready"),
-        (Status::Created | Status::Stopped, _) => ("start it", "it runs only once it is started"),
+        (Status::Created | Status::Stopped, _) => (start.as_str(), "it runs only once it is started"),
         (Status::Stopping, _) => ("wait: it drains", "no new calls"),
         _ => ("nothing to do", "its items are done"),
     };

@@ -13,8 +13,9 @@ use super::topic::{Kind, Watcher};
 use crate::http::time::rfc3339;
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
+use crate::service::item_data::{ItemData, Members};
 use crate::service::task_show::TaskPicture;
-use windrow_core::ids::TaskId;
+use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::data_log::{LogOrigin, LogQuery};
 use windrow_engine::ports::handler::LogLevel;
@@ -147,7 +148,7 @@ impl TaskWatcher {
         if is_first || self.groups.values().sum::<u64>() != task.counters.abandoned {
             let fresh = self.fresh_groups(service.parts.tasks.failure_groups(self.id).await?);
             if !is_first {
-                found.extend(fresh.into_iter().map(|group| (Kind::Failure, group)));
+                found.extend(self.failures(&task, fresh).await);
             }
         }
         self.task = Some(task);
@@ -155,21 +156,31 @@ impl TaskWatcher {
         self.read_lines(found).await
     }
 
-    fn fresh_groups(&mut self, groups: Vec<FailureGroup>) -> Vec<Value> {
-        let mut fresh = Vec::new();
-        for group in groups.into_iter().take(GROUPS_MAX) {
-            if self.groups.insert(group.code.clone(), group.count) != Some(group.count) {
-                fresh.push(json!({
-                    "id": self.id.to_string(),
-                    "code": group.code,
-                    "count": group.count,
-                    "last_at": rfc3339(group.last_at),
-                    "example_index": group.example_index.0,
-                    "example": group.example,
-                }));
-            }
-        }
-        fresh
+    fn fresh_groups(&mut self, mut groups: Vec<FailureGroup>) -> Vec<FailureGroup> {
+        groups.truncate(GROUPS_MAX);
+        groups.retain(|group| self.groups.insert(group.code.clone(), group.count) != Some(group.count));
+        groups
+    }
+
+    /// What is told of groups, with what their examples carry.
+    async fn failures(&self, task: &TaskView, groups: Vec<FailureGroup>) -> Vec<(Kind, Value)> {
+        let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
+        let carried = self.app.service.item_data(task, &Members::All, &indexes).await;
+        let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
+        let mut carried = carried.unwrap_or_default().into_iter().map(value);
+        let told = groups.into_iter().map(|group| {
+            let data = json!({
+                "id": self.id.to_string(),
+                "code": group.code,
+                "count": group.count,
+                "last_at": rfc3339(group.last_at),
+                "example_index": group.example_index.0,
+                "example": group.example,
+                "example_data": carried.next().flatten(),
+            });
+            (Kind::Failure, data)
+        });
+        told.collect()
     }
 
     /// Who changed something since the last look.

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::super::state::{Panel, State};
+use super::super::tail::{Told, who};
 use super::flow::{Sheet, flow, line, piece, wrapped};
-use crate::table::{Tone, human};
+use crate::table::{Tone, clean, human};
 
 /// Lines of what happened that are shown.
 const TAIL_LINES: usize = 6;
@@ -36,12 +37,15 @@ fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
     let text = |name: &str| group[name].as_str().unwrap_or_default();
     let number = |name: &str| human::count(group[name].as_u64().unwrap_or(0));
     let example = format!("#{} {}", number("example_index"), text("example"));
-    line(&format!("{:>8}  {}  {example}", number("count"), text("code")), Tone::Plain, 1, sheet)
+    let failure = clean(&format!("{:>8}  {}  {example}", number("count"), text("code")));
+    let failure = human::ended(&failure, &who(&group["example_data"]), sheet.width.saturating_sub(1));
+    line(&failure, Tone::Plain, 1, sheet)
 }
 
 pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {
     let shown = state.tail.iter().skip(state.tail.len().saturating_sub(TAIL_LINES));
-    shown.flat_map(|told| line(&told.line(state.style), told.tone, 1, sheet)).collect()
+    let text = |told: &Told| human::ended(&told.line(state.style), &told.who, sheet.width.saturating_sub(1));
+    shown.flat_map(|told| line(&text(told), told.tone, 1, sheet)).collect()
 }
 
 pub(super) fn note(state: &State, sheet: &Sheet) -> Vec<String> {

@@ -18,8 +18,8 @@ use windrow_core::stall::StallReason;
 const BAR_CELLS: [usize; 2] = [40, 10];
 /// The longest sparkline. Unit: terminal cells.
 const SPARK_CELLS: usize = 20;
-/// Signs of a sparkline, from nothing to the highest.
-const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Signs of a sparkline, from nothing to the highest. A full block is an item that succeeded.
+const LEVELS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
 pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
     let task = &state.task;
@@ -52,7 +52,8 @@ pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
     let cells = sheet.width.saturating_sub(rest + 1).min(BAR_CELLS[0]);
     // Where there is no room beside it, it has a line of its own.
     let cells = if cells < BAR_CELLS[1] { sheet.width.saturating_sub(2).min(BAR_CELLS[0]) } else { cells };
-    let mut pieces = vec![piece(human::bar(done, total, cells), Tone::Good)];
+    let tone = if state.task["counts"]["abandoned"].as_u64() > Some(0) { Tone::Warn } else { Tone::Good };
+    let mut pieces = vec![piece(words::bar(&state.task, cells), tone)];
     pieces.extend(texts.into_iter().map(|text| piece(text, Tone::Plain)));
     flow(&pieces, 2, [1, 1], sheet)
 }
@@ -73,7 +74,7 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     if let Some(errors) = pace.errors.filter(|_| is_moving) {
         let of = task["error_budget"].as_str().map(|budget| format!(" of {budget}")).unwrap_or_default();
         let tone = if errors > 0.0 { Tone::Warn } else { Tone::Plain };
-        pieces.push(piece(format!("errors {}/s{of}", human::rate(errors)), tone));
+        pieces.push(piece(format!("errors {}{of}", rate_text(errors)), tone));
     }
     if let Some(stall) = task["live"]["stall"].as_str().filter(|_| is_moving) {
         pieces.push(piece(format!("waits: {}", cause(stall)), Tone::Warn));
@@ -130,8 +131,9 @@ fn spark(points: &[f64], target: Option<f64>, cells: usize) -> String {
     let averages: Vec<f64> =
         points.rchunks(per_cell).rev().map(|some| some.iter().sum::<f64>() / some.len() as f64).collect();
     let top = averages.iter().copied().chain(target).fold(0.0, f64::max);
-    let level = |value: f64| if top > 0.0 { (value / top * 7.0).round() as usize } else { 0 };
-    averages.into_iter().map(|value| LEVELS[level(value.max(0.0)).min(7)]).collect()
+    let highest = LEVELS.len() - 1;
+    let level = |value: f64| if top > 0.0 { (value / top * highest as f64).round() as usize } else { 0 };
+    averages.into_iter().map(|value| LEVELS[level(value.max(0.0)).min(highest)]).collect()
 }
 
 /// `118ms`, `2.4s`.
@@ -149,11 +151,11 @@ mod tests {
 
     #[test]
     fn a_sparkline_is_scaled_to_the_target_or_what_was_more() {
-        assert_eq!(spark(&[0.0, 50.0, 100.0], Some(100.0), 20), "▁▅█");
-        assert_eq!(spark(&[50.0, 200.0], Some(100.0), 20), "▃█");
+        assert_eq!(spark(&[0.0, 50.0, 100.0], Some(100.0), 20), "▁▄▇");
+        assert_eq!(spark(&[50.0, 200.0], Some(100.0), 20), "▃▇");
         assert_eq!(spark(&[0.0, 0.0], None, 20), "▁▁");
-        assert_eq!(spark(&[1.0; 60], None, 20), "█".repeat(20));
-        assert_eq!(spark(&[0.0, 1.0, 1.0, 1.0], None, 2), "▅█");
+        assert_eq!(spark(&[1.0; 60], None, 20), "▇".repeat(20));
+        assert_eq!(spark(&[0.0, 1.0, 1.0, 1.0], None, 2), "▄▇");
     }
 
     #[test]

@@ -135,7 +135,8 @@ fn what_lies_open_is_shown() {
     let mut state = running();
     state.press(Key::Failures);
     state.hear(News::Failures(json!({"items": [
-        {"code": "INVALID_TOKEN", "count": 41, "example_index": 63, "example": "token expired 2026-10-02"},
+        {"code": "INVALID_TOKEN", "count": 41, "example_index": 63, "example": "token expired 2026-10-02",
+            "example_data": {"user_id": "u_0064", "email": "chen@example.org"}},
         {"code": "TIMEOUT", "count": 17, "example_index": 120_221, "example": "no answer in 3 s"},
     ]})));
     check("failures-80", &state, sheet(80, 24));

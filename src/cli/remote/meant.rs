@@ -1,0 +1,77 @@
+//! What was meant by a name that isn't there.
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::contexts::like;
+use super::link::Link;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use windrow_client::{ClientError, Problem, Request, segment};
+
+/// Names among which a mistyped one is looked for: a page.
+const LOOKED_THROUGH_MAX: u32 = 500;
+
+impl Link<'_> {
+    /// What went wrong with a request; of a name that isn't there with the one that is meant, if one is like it.
+    pub(super) async fn fault(&self, error: ClientError) -> Fault {
+        let missing = match &error {
+            ClientError::Problem(problem) => missing(problem),
+            _ => None,
+        };
+        let fault = Fault::from(error);
+        match missing {
+            Some((list, member, name)) => self.guessed(fault, list, member, &name).await,
+            None => fault,
+        }
+    }
+
+    /// That a business of this name is there, where nothing of it was found: a slip of the pen isn't answered with
+    /// nothing.
+    ///
+    /// # Errors
+    /// `NotFound` when it isn't. Who may not know gets no error.
+    pub async fn is_business(&self, name: Option<&str>) -> Result<(), Fault> {
+        let Some(name) = name else { return Ok(()) };
+        match self.get(&format!("/v1/businesses/{}", segment(name))).await {
+            Err(fault) if fault.exit == Exit::NotFound => Err(fault),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// That no task of a business has a name; or that there is no such business.
+    pub(super) async fn no_task(&self, business: &str, name: &str) -> Fault {
+        if let Err(fault) = self.is_business(Some(business)).await {
+            return fault;
+        }
+        let because = format!("no task of {business} has the name {name:?}");
+        let fault = Fault::new(Exit::NotFound, "there is no such thing", because)
+            .hint(format!("windrow task list --business {business}"));
+        let list = Request::get("/v1/tasks").query("business", business).query("limit", LOOKED_THROUGH_MAX);
+        self.guessed(fault, list, "name", name).await
+    }
+
+    /// A list that can't be had, since the caller may not see it for instance, leaves the fault as it is.
+    async fn guessed(&self, fault: Fault, list: Request, member: &str, name: &str) -> Fault {
+        let Ok(answer) = self.client.send(list).await else { return fault };
+        let listed: Value = answer.json().unwrap_or_default();
+        let things = listed["items"].as_array().into_iter().flatten();
+        let known: Vec<&str> = things.filter_map(|thing| thing[member].as_str()).collect();
+        fault.meant(like(name, &known))
+    }
+}
+
+/// The list of its kind, the member that names its things, and the name that isn't among them.
+fn missing(problem: &Problem) -> Option<(Request, &'static str, String)> {
+    let path = problem.more.get("instance").filter(|_| problem.slug() == "not-found")?.as_str()?;
+    let mut parts = path.strip_prefix("/v1/")?.split('/');
+    let (list, member) = match parts.next()? {
+        noun @ ("businesses" | "limits") => {
+            (Request::get(&format!("/v1/{noun}")).query("limit", LOOKED_THROUGH_MAX), "name")
+        }
+        "nodes" => (Request::get("/v1/nodes"), "id"),
+        _ => return None,
+    };
+    let name = percent_decode_str(parts.next()?).decode_utf8().ok()?;
+    Some((list, member, name.into_owned()))
+}
