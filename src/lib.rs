@@ -11,6 +11,7 @@ pub mod actors;
 pub mod adapters;
 pub mod config;
 pub mod telemetry;
+mod tls;
 
 pub mod service;
 
