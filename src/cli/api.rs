@@ -30,7 +30,7 @@ pub struct ApiArgs {
     /// The path with its query, e.g. /v1/tasks?limit=3
     pub path: String,
     /// The body: JSON, @FILE, or - for standard input
-    #[arg(short, long, value_name = "BODY")]
+    #[arg(short, long, value_name = "JSON|@FILE|-")]
     pub data: Option<String>,
     /// A header, as 'name: value'; may be repeated
     #[arg(short = 'H', long = "header", value_name = "HEADER")]

@@ -94,7 +94,7 @@ pub struct Talk {
     /// Print nothing but errors and the outcome
     #[arg(short, long)]
     pub quiet: bool,
-    /// Print more: -v what happens, -vv everything (WINDROW_LOG=filter wins)
+    /// Print more: -v what happens and what workers print, -vv everything (WINDROW_LOG=filter wins)
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
 }

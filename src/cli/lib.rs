@@ -148,11 +148,15 @@ fn execute(cli: Cli) -> Exit {
     };
     let env: Vec<(String, String)> = process_env().collect();
     let log_filter = env.iter().find(|(name, _)| name == "WINDROW_LOG").map(|(_, filter)| filter.as_str());
-    // No variable may keep `dev` from beginning.
-    let log_filter = log_filter.filter(|_| !matches!(cli.command, Command::Dev(_)));
+    let log_filter = match &cli.command {
+        // No variable may keep `dev` from beginning.
+        Command::Dev(args) => dev::log_filter(args.talk),
+        _ => log_filter,
+    };
+    let is_brief = matches!(cli.command, Command::Dev(_)) && talk.verbose == 0;
     // A node starts its log when it knows its configuration.
     let is_node = matches!(cli.command, Command::Serve(_));
-    let opened = if is_node { Ok(Screen::plain()) } else { Screen::open(talk, log_filter) };
+    let opened = if is_node { Ok(Screen::plain()) } else { Screen::open(talk, log_filter, is_brief) };
     let screen = match opened {
         Ok(screen) => Arc::new(screen),
         Err(fault) => {
@@ -164,7 +168,7 @@ fn execute(cli: Cli) -> Exit {
     let shell = Shell { env, environment: process_env_os(), screen: screen.clone() };
     let wants_json = matches!(&cli.command, Command::Run(args) if args.output == Output::Json);
     obey(cli.command, &shell).unwrap_or_else(|fault| {
-        screen.must_say(&fault.to_string());
+        screen.fail(&fault.to_string());
         // Nobody may be reading any more; the exit code says it too.
         if wants_json && screen::print(&fault.json().to_string()).is_err() {
             tracing::debug!("standard output is closed");

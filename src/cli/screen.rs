@@ -2,11 +2,12 @@
 //! log, which never breaks into the bar. Standard output is for the outcome only.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use console::{Term, colors_enabled_stderr};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracing::Level;
 
 use super::args::Talk;
 use super::exit::Exit;
@@ -16,7 +17,7 @@ use super::run::picture::Picture;
 use windrow_core::ids::Moment;
 use windrow_core::lifecycle::Status;
 use windrow_node::sources::IndexProgress;
-use windrow_server::telemetry;
+use windrow_server::telemetry::{self, Style};
 
 /// Between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -26,21 +27,23 @@ pub(super) struct Screen {
     bars: MultiProgress,
     quiet: bool,
     live: bool,
+    /// How the lines of the log look among which these lines stand; none stands alone.
+    log: OnceLock<Style>,
 }
 
 impl Screen {
-    /// A screen for how much was asked for; also where the log goes.
+    /// A screen for how much was asked for; also where the log goes, whose lines may be brief.
     ///
     /// # Errors
     /// When the log's filter can't be read.
-    pub(super) fn open(talk: Talk, log_filter: Option<&str>) -> Result<Screen, Fault> {
+    pub(super) fn open(talk: Talk, log_filter: Option<&str>, is_brief: bool) -> Result<Screen, Fault> {
         let stderr = ProgressDrawTarget::stderr();
         // Hidden also where the terminal can't move its cursor (TERM=dumb): plain lines then.
         let live = io::stderr().is_terminal() && !talk.quiet && !stderr.is_hidden();
         let target = if live { stderr } else { ProgressDrawTarget::hidden() };
         let bars = MultiProgress::with_draw_target(target);
-        start_log(bars.clone(), filter(talk, log_filter)?);
-        Ok(Screen { bars, quiet: talk.quiet, live })
+        start_log(bars.clone(), filter(talk, log_filter)?, is_brief);
+        Ok(Screen { bars, quiet: talk.quiet, live, log: OnceLock::new() })
     }
 
     /// A screen without a bar, for a program whose log is started when its configuration is known.
@@ -49,6 +52,7 @@ impl Screen {
             bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
             quiet: false,
             live: false,
+            log: OnceLock::new(),
         }
     }
 
@@ -64,10 +68,27 @@ impl Screen {
         }
     }
 
-    /// Says a line even when quiet: errors.
+    /// Says a line even when quiet.
     pub(super) fn must_say(&self, line: &str) {
-        let line = fold::to(&Term::stderr(), line);
+        self.put_down(Level::INFO, line);
+    }
+
+    /// Says what went wrong.
+    pub(super) fn fail(&self, line: &str) {
+        self.put_down(Level::ERROR, line);
+    }
+
+    fn put_down(&self, level: Level, line: &str) {
+        let line = match self.log.get() {
+            Some(style @ (Style::Json | Style::Logfmt)) => telemetry::said(*style, level, line),
+            Some(Style::Pretty { .. } | Style::Brief { .. }) | None => fold::to(&Term::stderr(), line),
+        };
         self.bars.suspend(|| print_error(&line));
+    }
+
+    /// From now on what is said stands in a log of this style: its lines are for machines, unless it is pretty.
+    pub(super) fn speak_as(&self, style: Style) {
+        self.log.get_or_init(|| style);
     }
 
     /// A bar for an index pass.
@@ -240,9 +261,9 @@ pub(super) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
 fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> {
     let level = match talk.verbose {
         0 => "warn",
-        1 => "info,sea_orm_migration=warn",
+        1 => "info,windrow::handler=debug",
         // Libraries at debug would bury what is looked for; ractor logs every message.
-        _ => "info,windrow=debug,ractor=info,sea_orm_migration=warn",
+        _ => "info,windrow=debug,ractor=info,sqlx=warn",
     };
     wanted.unwrap_or(level).parse().map_err(|error: telemetry::BadFilter| {
         Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())
@@ -250,9 +271,10 @@ fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> 
     })
 }
 
-fn start_log(bars: MultiProgress, filter: telemetry::Filter) {
+fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_brief: bool) {
     let writer = move || Between { bars: bars.clone() };
-    let style = telemetry::Style::Pretty { colours: io::stderr().is_terminal() };
+    let colours = io::stderr().is_terminal();
+    let style = if is_brief { Style::Brief { colours } } else { Style::Pretty { colours } };
     if telemetry::start_log(filter, style, writer).is_none() {
         tracing::debug!("the log was started before");
     }
@@ -279,9 +301,6 @@ pub(super) fn report_panics(bars: Arc<Screen>) {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current();
         let text = panic.payload_as_str().unwrap_or("no message");
-        bars.must_say(&format!(
-            "bug: panic at {place} in thread {}: {text}",
-            thread.name().unwrap_or("unnamed")
-        ));
+        bars.fail(&format!("bug: panic at {place} in thread {}: {text}", thread.name().unwrap_or("unnamed")));
     }));
 }

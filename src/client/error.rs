@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use super::problem::Problem;
+use windrow_tls::{Trouble, deepest};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -36,13 +37,21 @@ pub enum ClientError {
         /// What was seen.
         why: String,
     },
-    /// The other side isn't who it should be, or speaks no TLS.
+    /// The other side isn't who it should be.
     #[error("no trusted connection to {server}: {why}")]
     Tls {
         /// The node.
         server: String,
         /// What was seen.
         why: String,
+    },
+    /// One side speaks TLS, and the other doesn't.
+    #[error("{why}: use {wanted}")]
+    Scheme {
+        /// What was seen.
+        why: &'static str,
+        /// The node's address as it would do.
+        wanted: String,
     },
     /// No answer in time; whether it was done is not known, but for requests with a key it may be asked again.
     #[error("{server} gave no answer within {}", humantime::format_duration(*.after))]
@@ -68,11 +77,13 @@ pub enum ClientError {
 impl ClientError {
     /// What a failed exchange means.
     pub(super) fn of_exchange(server: &str, error: &(dyn Error + 'static)) -> ClientError {
-        let server = server.to_owned();
-        if let Some(why) = find_tls(error) {
-            return ClientError::Tls { server, why };
+        let other = |why, own, scheme| ClientError::Scheme { why, wanted: server.replacen(own, scheme, 1) };
+        match Trouble::of(error) {
+            Some(Trouble::WantsHttps) => other("the node speaks TLS", "http:", "https:"),
+            Some(Trouble::WantsHttp) => other("the node speaks plain http", "https:", "http:"),
+            Some(trouble) => ClientError::Tls { server: server.to_owned(), why: trouble.to_string() },
+            None => ClientError::Unreachable { server: server.to_owned(), why: deepest(error) },
         }
-        ClientError::Unreachable { server, why: root(error) }
     }
 
     /// Whether the same request may find a node later.
@@ -83,31 +94,4 @@ impl ClientError {
             _ => false,
         }
     }
-}
-
-/// The TLS fault among the causes.
-fn find_tls(error: &(dyn Error + 'static)) -> Option<String> {
-    let mut at = Some(error);
-    while let Some(error) = at {
-        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            return Some(tls.to_string());
-        }
-        // An io::Error hides what it wraps from `source`.
-        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if let Some(inner) = inner {
-            let inner: &(dyn Error + 'static) = inner;
-            return find_tls(inner);
-        }
-        at = error.source();
-    }
-    None
-}
-
-/// The last cause, which says most.
-fn root(error: &(dyn Error + 'static)) -> String {
-    let mut at = error;
-    while let Some(source) = at.source() {
-        at = source;
-    }
-    at.to_string()
 }

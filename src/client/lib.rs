@@ -6,10 +6,10 @@
 //! | `send` | one exchange; tried again where that is safe |
 //! | `upload`, `download`, `events` | what is longer than memory, or never ends |
 //! | `problem`, `error` | what went wrong |
-//! | `tap`, `tls` | shows the exchange with its secrets masked; which certificates are trusted |
+//! | `tap`, `tls` | shows the exchange with its secrets masked; which certificates are trusted, and who speaks TLS |
 //!
-//! It knows the wire only: no module of the node is named here but `domain`. It prints nothing, asks nobody, and reads
-//! no environment. Redirects are not followed: a token goes to the server that was named and to no other.
+//! It knows the wire only: no module of the node is named here but `domain` and `tls`. It prints nothing, asks nobody,
+//! and reads no environment. Redirects are not followed: a token goes to the server that was named and to no other.
 
 mod answer;
 mod download;
@@ -68,7 +68,7 @@ pub struct Client {
     authorization: Option<HeaderValue>,
     timeout: Duration,
     tap: Tap,
-    pool: Pool<HttpsConnector<HttpConnector>, Body>,
+    pool: Pool<HttpsConnector<tls::Tcp>, Body>,
 }
 
 impl Client {
@@ -86,7 +86,7 @@ impl Client {
             .with_tls_config(tls::config(server.starts_with("https:"), options.ca_file.as_deref())?)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(tcp);
+            .wrap_connector(tls::Tcp(tcp));
         let pool = Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
         Ok(Client { server, authorization, timeout: options.timeout, tap: options.tap, pool })
     }

@@ -1,15 +1,42 @@
-//! Which certificates are trusted.
+//! Which certificates are trusted, and connections that notice who speaks TLS.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use futures_util::future::BoxFuture;
+use hyper::Uri;
+use hyper::http::uri::Scheme;
 use hyper_rustls::ConfigBuilderExt;
+use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
+use tower_service::Service;
 
 use super::error::ClientError;
+use windrow_tls::stream::Stream;
+
+/// Makes connections.
+#[derive(Clone, Debug)]
+pub(super) struct Tcp(pub(super) HttpConnector);
+
+impl Service<Uri> for Tcp {
+    type Response = Stream;
+    type Error = <HttpConnector as Service<Uri>>::Error;
+    type Future = BoxFuture<'static, Result<Stream, Self::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let is_https = uri.scheme() == Some(&Scheme::HTTPS);
+        let made = self.0.call(uri);
+        Box::pin(async move { Ok(Stream::new(made.await?, is_https)) })
+    }
+}
 
 /// The settings for these authorities, or for those of the system. Without `https` nothing is read from disk.
 ///

@@ -50,8 +50,8 @@ impl Abandonments {
     /// When there are too many codes.
     ///
     /// ```
-    /// use windrow::domain::abandonment::Abandonments;
-    /// use windrow::domain::ids::WallMs;
+    /// use windrow_core::abandonment::Abandonments;
+    /// use windrow_core::ids::WallMs;
     ///
     /// let mut decided = Abandonments::default();
     /// decided.decide("TIMEOUT", WallMs(5)).unwrap();

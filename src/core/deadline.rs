@@ -3,8 +3,8 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use windrow::domain::deadline::{Plan, shortfall};
-//! use windrow::domain::ids::WallMs;
+//! use windrow_core::deadline::{Plan, shortfall};
+//! use windrow_core::ids::WallMs;
 //!
 //! let plan = Plan {
 //!     items: 3_600,

@@ -68,9 +68,9 @@ impl FieldRefusal {
 /// Every member that can't be had; then nothing is changed.
 ///
 /// ```
-/// use windrow::domain::ids::{ItemCount, ItemIndex};
-/// use windrow::domain::meaning::{Meaning, MeaningChange, changed};
-/// use windrow::domain::settings::Auto;
+/// use windrow_core::ids::{ItemCount, ItemIndex};
+/// use windrow_core::meaning::{Meaning, MeaningChange, changed};
+/// use windrow_core::settings::Auto;
 ///
 /// let source = r#"{"kind":"range","total":10}"#.to_owned();
 /// let (total, skip_first, shards) = (ItemCount(10), ItemIndex(0), Auto::Auto);

@@ -45,8 +45,8 @@ impl Episode<'_> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use windrow::domain::ids::RunNo;
-    /// use windrow::domain::succession::{Episode, Fate};
+    /// use windrow_core::ids::RunNo;
+    /// use windrow_core::succession::{Episode, Fate};
     ///
     /// let fate = Fate::TakenOver("n2");
     /// let episode = Episode { shard: 0, run: RunNo(3), node: Some("n1"), silent: Duration::from_secs(12), fate };
@@ -105,8 +105,8 @@ impl Fenced<'_> {
     /// The sentence for people.
     ///
     /// ```
-    /// use windrow::domain::ids::SessionId;
-    /// use windrow::domain::succession::Fenced;
+    /// use windrow_core::ids::SessionId;
+    /// use windrow_core::succession::Fenced;
     ///
     /// let told = Fenced { node: "n1", session: SessionId(uuid::Uuid::nil()) };
     /// assert_eq!(told.sentence(), "n1 fell silent and was fenced: what it ran may be taken");

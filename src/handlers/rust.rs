@@ -33,7 +33,7 @@ const ERROR: &str = "ERROR";
 /// A business's code.
 ///
 /// ```
-/// use windrow::adapters::handler::rust::{Batch, ItemCtx, ItemHandler, Results};
+/// use windrow_handlers::rust::{Batch, ItemCtx, ItemHandler, Results};
 ///
 /// struct Push;
 ///

@@ -1,9 +1,7 @@
 //! Connects to an address that was checked: a name is resolved once, each address is judged, and the connection
 //! goes to one of those, never to the name again. Environment proxies are not looked at.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
@@ -12,8 +10,6 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use hyper::Uri;
 use hyper::http::uri::Scheme;
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -23,6 +19,7 @@ use super::egress::Egress;
 use super::names::{HANDLERS, Names, OTHERS};
 use super::proxy::{Proxy, tunnel};
 use windrow_core::network::Network;
+use windrow_tls::stream::Stream;
 
 /// No connection came about.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -125,7 +122,7 @@ impl Connector {
         let host = uri.host().unwrap_or_default();
         let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
         let stream = match &self.proxy {
-            None => Stream { io: TokioIo::new(self.reach(host, port).await?), is_proxied: false },
+            None => Stream::new(TokioIo::new(self.reach(host, port).await?), is_https),
             Some(proxy) => self.through(proxy, host, port, is_https).await?,
         };
         self.made.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +172,7 @@ impl Connector {
             let asked = timeout(self.timeout, tunnel(&mut stream, host, port)).await;
             asked.map_err(|_| refused("it didn't answer in time".into()))?.map_err(refused)?;
         }
-        Ok(Stream { io: TokioIo::new(stream), is_proxied: !is_https })
+        Ok(Stream::new(TokioIo::new(stream), is_https).proxied(!is_https))
     }
 }
 
@@ -188,67 +185,6 @@ fn is_of_this_machine(address: IpAddr) -> bool {
 /// An IPv6 address without its brackets.
 fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
-}
-
-/// A connection; a proxied one wants whole URLs in the first line of requests.
-#[derive(Debug)]
-pub struct Stream {
-    io: TokioIo<TcpStream>,
-    is_proxied: bool,
-}
-
-impl Stream {
-    /// Closing throws away what hasn't left yet.
-    pub fn cut_off(&self) {
-        // A socket that can't be told is broken, and sends nothing more either.
-        self.io.inner().set_zero_linger().ok();
-    }
-}
-
-impl Connection for Stream {
-    fn connected(&self) -> Connected {
-        self.io.connected().proxy(self.is_proxied)
-    }
-}
-
-impl Read for Stream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(context, buffer)
-    }
-}
-
-impl Write for Stream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(context)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(context, parts)
-    }
 }
 
 async fn connect_to(address: SocketAddr, wait: Duration) -> Result<TcpStream, ConnectError> {

@@ -19,8 +19,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::timeout;
 
 use super::connect::{ConnectError, Connector};
-use super::{Outbound, causes, is_port, tls};
+use super::{Outbound, is_port, tls};
 use windrow_core::network::Network;
+use windrow_tls::{Trouble, causes, deepest};
 
 /// How long the answer may take to begin.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -144,7 +145,12 @@ fn told(host: &str, error: &legacy::Error) -> String {
             format!("{address} can't be connected to: {why}; is the server of the file running there?")
         }
         Some(why) => why.to_string(),
-        None => format!("{host}: {}", deepest(error)),
+        None => match Trouble::of(error) {
+            Some(trouble @ Trouble::WantsHttps) => format!("{host}: {trouble}: use https in the url"),
+            Some(trouble @ Trouble::WantsHttp) => format!("{host}: {trouble}: use http in the url"),
+            Some(trouble) => format!("{host}: {trouble}"),
+            None => format!("{host}: {}", deepest(error)),
+        },
     }
 }
 
@@ -171,15 +177,6 @@ fn unpaused(
             }
         }
     })
-}
-
-/// The cause at the bottom says it best.
-fn deepest(error: &dyn std::error::Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }
 
 #[cfg(test)]

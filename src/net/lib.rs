@@ -24,4 +24,4 @@ mod words;
 
 pub use fetch::{Fetched, Fetcher, Guard};
 pub use outbound::Outbound;
-pub use words::{causes, is_port};
+pub use words::is_port;

@@ -16,7 +16,8 @@ use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tower_service::Service;
 
-use super::connect::{Connector, Stream};
+use super::connect::Connector;
+use windrow_tls::stream::Stream;
 
 /// Makes lines.
 #[derive(Clone)]

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use super::inline::InlineSource;
 use super::open_error::OpenSourceError;
 use super::pass::{IndexProgress, Indexed, index_open_file};
 use super::range::RangeSource;
+use super::rows::BOM;
 use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool};
 use windrow_core::ids::{INDEX_MAX, ItemCount, WallMs};
@@ -40,14 +42,16 @@ pub struct OpenedSource {
     pub meaning: u64,
     /// Whether a pass was run now.
     pub fresh: bool,
+    /// Whether the file begins with a byte order mark, which is no part of its first row.
+    pub has_bom: bool,
 }
 
 impl fmt::Debug for OpenedSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OpenedSource { source, spec, indexed, meaning, fresh } = self;
+        let OpenedSource { source, spec, indexed, meaning, fresh, has_bom } = self;
         let mut text = f.debug_struct("OpenedSource");
         text.field("total", &source.total()).field("spec", spec).field("indexed", indexed);
-        text.field("meaning", meaning).field("fresh", fresh).finish()
+        text.field("meaning", meaning).field("fresh", fresh).field("has_bom", has_bom).finish()
     }
 }
 
@@ -145,7 +149,7 @@ fn finish_small(
         return Err(OpenSourceError::NoItems);
     }
     let meaning = spec.meaning(checksum, total);
-    Ok(OpenedSource { source, spec: spec.clone(), indexed: None, meaning, fresh: false })
+    Ok(OpenedSource { source, spec: spec.clone(), indexed: None, meaning, fresh: false, has_bom: false })
 }
 
 /// An open regular file under its canonical path.
@@ -154,6 +158,7 @@ struct Found {
     metadata: Metadata,
     path: PathBuf,
     location: String,
+    has_bom: bool,
 }
 
 async fn open_file(
@@ -228,7 +233,14 @@ fn find(path: &Path) -> Result<Found, OpenSourceError> {
     }
     let (file, metadata) = open_regular(&canonical).map_err(unreadable)?;
     let location = canonical.to_str().ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?.to_owned();
-    Ok(Found { file, metadata, path: canonical, location })
+    let has_bom = begins_with_bom(&file).map_err(unreadable)?;
+    Ok(Found { file, metadata, path: canonical, location, has_bom })
+}
+
+fn begins_with_bom(file: &File) -> io::Result<bool> {
+    let mut first = [0; BOM.len()];
+    let read = file.read_at(&mut first, 0)?;
+    Ok(first[..read] == *BOM)
 }
 
 async fn remembered(
@@ -305,8 +317,9 @@ fn finish_file(
     fresh: bool,
 ) -> OpenedSource {
     let meaning = spec.meaning(indexed.checksum, ItemCount(indexed.rows));
+    let has_bom = found.has_bom;
     let source = FileSource::over(found.file, found.path, format.clone(), &indexed, index);
-    OpenedSource { source: Arc::new(source), spec, indexed: Some(indexed), meaning, fresh }
+    OpenedSource { source: Arc::new(source), spec, indexed: Some(indexed), meaning, fresh, has_bom }
 }
 
 async fn blocking<T: Send + 'static>(

@@ -33,6 +33,8 @@ async fn a_business_has_nothing_fetched_from_private_networks_and_cant_look_whic
     let (node, token, files) = place("").await;
     let url = files.url();
     make(&node.admin, &url).await.expect(201);
+    let wrong = refusal(&node.admin, &url.replace("http:", "https:")).await;
+    assert!(wrong.contains("the server speaks plain http: use http in the url"), "{wrong}");
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let seen = files.seen().len();
     let said = refusal(&token, &url).await;

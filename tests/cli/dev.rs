@@ -302,6 +302,23 @@ fn the_end_of_its_terminal_is_its_end() {
     assert_eq!(place.path("tmp").read_dir().unwrap().count(), 0);
 }
 
+#[test]
+fn the_tree_of_actors_is_shown_in_brief_whenever_it_changes() {
+    let place = Place::new();
+    let mut dev = Dev::start(&place, "--port 0 --items 20 --rate 200/s");
+    dev.live.wait_for("t1 finished: ");
+    let (_, said) = dev.stop();
+    for event in ["INFO node up", "INFO run began actor=\"dev/t1.0\"", "INFO node drains", "INFO node down"] {
+        let line = said.lines().find(|line| line.contains(event));
+        let line = line.unwrap_or_else(|| panic!("{event:?} was not said:\n{said}"));
+        assert!(line.starts_with(&format!(" {event}")), "nothing stands before it: {line}");
+    }
+    for part in ["\n  dev (supervisor) ", "\n  ├─ session ", "\n  t1.0 (launcher) ", "\n  ├─ executor "]
+    {
+        assert!(said.contains(part), "{part:?} was not shown:\n{said}");
+    }
+}
+
 /// A terminal is made by python3, which the tests need anyway.
 #[test]
 fn on_a_terminal_the_progress_is_shown_while_it_runs() {

@@ -40,6 +40,45 @@ fn what_the_items_look_like_is_said_and_a_wrong_separator_is_warned_of() {
 }
 
 #[test]
+fn a_byte_order_mark_is_left_out_and_told() {
+    let place = Place::new();
+    let csv = place.write("marked.csv", "\u{feff}id;name\n1;a\n");
+    let said = place.windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK]).expect(0).stderr;
+    let told =
+        "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: the file begins with a byte order mark";
+    assert!(said.contains(told) && said.contains("warning: there is one column"), "{said}");
+    let lines = "\u{feff}{\"id\":1}\n";
+    let ndjson = place.write("marked.ndjson", lines);
+    for (source, stdin) in [(ndjson.as_str(), ""), ("-", lines)] {
+        let words = ["run", "--ndjson", source, "--", "sh", "-c", OK];
+        let said = place.windrow_with(&words, stdin, &[]).expect(0).stderr;
+        assert!(
+            said.contains("item 0: {\"id\":1}\nwarning: the file begins with a byte order mark"),
+            "{said}"
+        );
+    }
+    let plain = place.write("plain.ndjson", "{\"id\":1}\n");
+    let said = place.windrow(&["run", "--ndjson", &plain, "--", "sh", "-c", OK]).expect(0).stderr;
+    assert!(said.contains("item 0: ") && !said.contains("warning"), "{said}");
+}
+
+#[test]
+fn what_a_worker_prints_is_shown_before_what_actors_do() {
+    let place = Place::new();
+    let said = |verbose: &[&str]| {
+        let worker =
+            "while read -r l; do case $l in *'\"item\"'*) echo worker-words >&2; echo ok;; esac; done";
+        let words = [&["run", "--total", "1", "--restart"], verbose, &["--", "sh", "-c", worker]].concat();
+        let said = place.windrow(&words).expect(0).stderr;
+        (said.contains("worker-words"), said.contains("actor started"), said)
+    };
+    for (verbose, wanted) in [(&[][..], (false, false)), (&["-v"], (true, false)), (&["-vv"], (true, true))] {
+        let (worker, actors, text) = said(verbose);
+        assert_eq!((worker, actors), wanted, "{verbose:?}:\n{text}");
+    }
+}
+
+#[test]
 fn a_summary_has_the_members_of_a_task() {
     let place = Place::new();
     let summary =

@@ -16,10 +16,15 @@ struct Node {
     token: String,
 }
 
+/// Where a node says that it listens, in a line of its log.
+fn address(live: &mut Live) -> String {
+    let line: Value = serde_json::from_str(&live.wait_for("listens on http://")).unwrap();
+    line["msg"].as_str().unwrap().rsplit_once("http://").unwrap().1.to_owned()
+}
+
 impl Node {
     fn of(mut live: Live, place: &Place) -> Node {
-        let line = live.wait_for("listens on http://");
-        let address = line.rsplit_once("http://").unwrap().1.to_owned();
+        let address = address(&mut live);
         live.wait_for("token is in");
         Node { live, address, token: place.read("data/admin.token").trim().to_owned() }
     }
@@ -137,12 +142,31 @@ fn what_is_outside_v1_is_open_or_for_this_machine() {
 }
 
 #[test]
+fn all_that_is_said_in_a_log_of_objects_is_one() {
+    let place = Place::new();
+    place.write("config.toml", "[log]\nformat = \"json\"\nfilter = \"error\"\n");
+    let node = Node::start(&place);
+    let beside = place.start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]).end();
+    node.live.signal(Signal::TERM);
+    let done = node.live.end().expect(0);
+    let mut said = String::new();
+    for line in done.stderr.lines().chain(beside.expect(4).stderr.lines()) {
+        let object: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(object["ts"].is_string() && object["level"].is_string(), "{line}");
+        said += &format!("{} {}\n", object["level"], object["msg"]);
+    }
+    for told in ["listens on http://", "token is in data/admin.token", "draining: ", "\"ERROR\" [\"error: "] {
+        assert!(said.contains(told), "{told:?} was not said:\n{said}");
+    }
+    assert!(!said.contains(&node.token), "the token itself is no line of a log");
+}
+
+#[test]
 fn without_tokens_no_page_of_another_can_use_the_node() {
     let place = Place::new();
     place.write("config.toml", "[auth]\nmode = \"off\"\n");
     let mut live = place.start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]);
-    let line = live.wait_for("listens on http://");
-    let address = line.rsplit_once("http://").unwrap().1.to_owned();
+    let address = address(&mut live);
     let node = Node { live, address, token: String::new() };
     assert_eq!(node.ask("GET /v1/whoami", "", "").0, 200);
     let own = format!("origin: http://{}\r\n", node.address);

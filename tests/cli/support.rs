@@ -49,12 +49,21 @@ impl Done {
     /// After a check that an error has its three parts, and these texts.
     #[track_caller]
     pub(crate) fn refused(self, code: i32, texts: &[&str]) -> Done {
-        let done = self.expect(code);
+        let mut done = self.expect(code);
+        done.stderr = done.stderr.lines().map(told).collect::<Vec<_>>().join("\n");
         for part in ["error: ", "\n  because ", "\n  try  "].iter().chain(texts) {
             assert!(done.stderr.contains(part), "{part:?} is not in\n{}", done.stderr);
         }
         done
     }
+}
+
+/// A line of standard error as people read it: where a node logs objects, an error is one of them.
+fn told(line: &str) -> String {
+    let object: Option<Value> = serde_json::from_str(line).ok();
+    let lines = object.as_ref().and_then(|object| object["msg"].as_array());
+    let lines = lines.map(|lines| lines.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"));
+    lines.unwrap_or_else(|| line.to_owned())
 }
 
 impl Place {

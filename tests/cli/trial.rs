@@ -40,6 +40,20 @@ fn a_url_gets_the_rows_of_a_file() {
 }
 
 #[test]
+fn without_a_choice_as_many_items_are_called_as_there_are() {
+    let place = Place::new();
+    for (rows, wanted) in [(1, 1), (2, 2), (5, 3)] {
+        let business = Business::answering("204 No Content", "");
+        let text: String = (0..rows).map(|row| format!("{{\"user\":\"u{row}\"}}\n")).collect();
+        place.write("users.ndjson", &text);
+        place.windrow(&["try", &business.url, "--ndjson", "users.ndjson"]).expect(0);
+        assert_eq!(business.calls().len(), wanted, "{rows} rows");
+        let chosen = place.windrow(&["try", &business.url, "--ndjson", "users.ndjson", "--items", "0..6"]);
+        chosen.refused(7, &[&format!("there is no item {rows}")]);
+    }
+}
+
+#[test]
 fn a_handler_that_breaks_the_contract_is_told_so() {
     let place = Place::new();
     let page = Business::answering("200 OK", "<html>please sign in</html>");

@@ -110,12 +110,18 @@ async fn tab_offers_what_a_run_needs_without_a_node() {
     let worker = "while read line; do case $line in *item*) echo ok ;; esac; done";
     person.run(&["run", "--total", "1", "--name", "nightly", "--", "sh", "-c", worker], "").await.expect(0);
     person.write("handler.py", "");
+    person.write("items.json", "[]");
     let fish = |line: &str| format!("windrow completions fish | source; complete -C '{line}'");
     for (line, wanted) in [
         ("windrow run --resume n", "nightly"),
         ("windrow job show n", "nightly"),
         ("windrow run --total 1 -- python3 hand", "handler.py"),
         ("windrow try -- python3 hand", "handler.py"),
+        ("windrow try -- hand", "handler.py"),
+        ("windrow try -- pytho", "python3"),
+        ("windrow task create push --items @ite", "@items.json"),
+        ("windrow task set t1 --params @./ite", "@./items.json"),
+        ("windrow api POST /v1/tasks -d @ite", "@items.json"),
         ("windrow help exit", "exit-codes"),
     ] {
         offered(&person, "fish", &["--no-config", "-c", &fish(line)], wanted).await;

@@ -79,7 +79,7 @@ async fn an_unknown_certificate_is_refused() {
     let (kind, failure) = failure(open(options(&server, &other)).process(single()).await);
     assert_eq!((kind, failure.code.as_ref()), ("unreachable", "TLS"), "{}", failure.message);
     assert!(
-        failure.message.contains("certificate") && failure.message.contains("`ca_file`"),
+        failure.message.contains("certificate is refused: ") && failure.message.contains("`ca_file`"),
         "{}",
         failure.message
     );
@@ -117,7 +117,7 @@ async fn verification_can_be_switched_off() {
 async fn a_plain_server_behind_https_is_a_tls_failure() {
     let address = raw(|mut stream| async move { drop(read_request(&mut stream).await) }).await;
     let plain = Server::always(204, "").await;
-    for port in [address.port(), plain.address.port()] {
+    for (port, told) in [(address.port(), "no"), (plain.address.port(), "the server speaks plain http")] {
         let url = format!("https://127.0.0.1:{port}/");
         let options =
             HttpOptions::new(url).through(Outbound { insecure_skip_verify: true, ..Outbound::default() });
@@ -126,5 +126,16 @@ async fn a_plain_server_behind_https_is_a_tls_failure() {
         let (kind, failure) = failure(open(options).process(call).await);
         assert_eq!(kind, "unreachable");
         assert!(["TLS", "CONNECT"].contains(&failure.code.as_ref()), "{}", failure.message);
+        assert!(failure.message.contains(told), "{}", failure.message);
     }
+}
+
+#[tokio::test]
+async fn a_tls_server_behind_http_is_told_by_name_and_gets_no_item() {
+    let (server, _) = secure("localhost").await;
+    let url = format!("http://127.0.0.1:{}/", server.address.port());
+    let (kind, failure) = failure(open(HttpOptions::new(url)).process(single()).await);
+    assert_eq!((kind, failure.code.as_ref()), ("unreachable", "TLS"), "{}", failure.message);
+    assert_eq!(failure.message, "the server speaks TLS: use https in the url");
+    assert_eq!(server.seen().len(), 0);
 }

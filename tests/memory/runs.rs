@@ -158,6 +158,7 @@ fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &Hunt)) -> Candid
         waiting_since: task.queued_at,
         business: task.new.business.as_str().into(),
         is_sent_here: shard.moves.as_ref().is_some_and(|(to, _)| *to == hunt.node),
+        written_at: shard.updated_at,
     }
 }
 

@@ -26,13 +26,16 @@ mod upkeep;
 mod world;
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use scripted::Act;
+use serde_json::Value;
 use windrow_core::ids::ItemIndex;
 use windrow_core::lifecycle::{Status, TaskResult};
 use windrow_core::settings::Auto;
 use windrow_engine::ports::handler::Reply;
+use windrow_server::telemetry::{self, Style};
 use world::World;
 
 const TOTAL: u64 = 2_000;
@@ -101,6 +104,47 @@ async fn a_panicking_executor_repeats_only_what_was_in_flight() {
 #[tokio::test(start_paused = true)]
 async fn a_killed_renewer_costs_nothing() {
     survives("renew-kill", 0, async |world| world.kill("t1.0/lease-renewer").await).await;
+}
+
+/// The log of this test's thread, as objects.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no panic while held").write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_is_logged_with_its_actor_its_reason_and_which_one_it_is() {
+    let page = Page::default();
+    let (writer, filter) = (page.clone(), "info".parse().expect("a filter"));
+    let log = telemetry::start_log(filter, Style::Json, move || writer.clone());
+    assert!(log.is_some(), "this process has no other log");
+    survives("logged", 100, async |world| {
+        world.panic_in("t1.0/executor", 1).await;
+        world.panic_in("t1.0/executor", 1).await;
+        world.panic_in("courier", 1).await;
+    })
+    .await;
+    let text = String::from_utf8(page.0.lock().expect("ok").clone()).expect("text");
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("an object"));
+    let restarts: Vec<Value> = lines.filter(|line| line["msg"] == "actor restarted").collect();
+    let told = |actor: &str, nth: u64| {
+        let found = restarts.iter().find(|line| line["actor"] == actor && line["restarts"] == nth);
+        found.unwrap_or_else(|| panic!("{actor} {nth} is not in {restarts:#?}"))
+    };
+    for (actor, nth) in [("logged/t1.0/executor", 1), ("logged/t1.0/executor", 2), ("logged/courier", 1)] {
+        let line = told(actor, nth);
+        let reason = line["reason"].to_string();
+        assert!(reason.contains("the planted panic"), "{line:#}");
+        assert!(line["tree"].is_array(), "its part of the tree is whole: {line:#}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@
 //! Whoever presses Tab doesn't wait: what isn't known within the budget is left out, without a word.
 
 mod cache;
+mod files;
 mod found;
 
 use std::ffi::{OsStr, OsString};
@@ -61,12 +62,16 @@ fn with_completers(command: Command, path: &[String], asker: &Asker) -> Command 
     let names: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     let own = command.get_name().to_owned();
     let path: Vec<String> = path.iter().cloned().chain([own]).collect();
-    let command = command.mut_args(|arg| match kind(&path, &arg) {
-        Some(kind) => {
-            let asker = asker.clone();
-            arg.add(ArgValueCompleter::new(move |word: &OsStr| asker.candidates(kind, word)))
+    let command = command.mut_args(|arg| {
+        let asker = asker.clone();
+        match kind(&path, &arg) {
+            Some(kind) => arg.add(ArgValueCompleter::new(move |word: &OsStr| asker.candidates(kind, word))),
+            None if takes_at_file(&arg) => arg.add(ArgValueCompleter::new(files::at_file)),
+            None if begins_command(&path, &arg) => {
+                arg.add(ArgValueCompleter::new(move |word: &OsStr| asker.programs(word)))
+            }
+            None => arg,
         }
-        None => arg,
     });
     names.iter().fold(command, |command, name| {
         command.mut_subcommand(name, |verb| with_completers(verb, &path, asker))
@@ -88,6 +93,15 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
     }
 }
 
+fn takes_at_file(arg: &Arg) -> bool {
+    arg.get_value_names().is_some_and(|names| names.iter().any(|name| name.contains("@FILE")))
+}
+
+/// Whether the first word behind `--` is taken for this argument: a tried URL stands first on the line, and clap counts.
+fn begins_command(path: &[String], arg: &Arg) -> bool {
+    path.get(1).is_some_and(|verb| verb == "try") && arg.get_id() == "url"
+}
+
 /// Who finds out what a word may become.
 #[derive(Clone)]
 struct Asker {
@@ -103,6 +117,15 @@ struct Line {
 }
 
 impl Asker {
+    /// What a command may begin with, where one does.
+    fn programs(&self, word: &OsStr) -> Vec<CompletionCandidate> {
+        // The first `--` is the question's own.
+        if self.line.iter().filter(|word| *word == "--").count() < 2 {
+            return Vec::new();
+        }
+        files::program(word, (self.shell)().var("PATH"))
+    }
+
     fn candidates(&self, kind: Kind, word: &OsStr) -> Vec<CompletionCandidate> {
         let (Some(word), Ok(line)) = (word.to_str(), Line::try_parse_from(reach_flags(&self.line))) else {
             return Vec::new();

@@ -68,6 +68,12 @@ as any other, and a task of it. Of its items 4, 14, 24 … are busy at their fir
 ./config.toml and WINDROW_… variables are not read, so that it begins everywhere in the same way. Ctrl-C drains and sums
 up; a second one ends at once.";
 
+/// Which lines of the log are shown unless more or less is wanted: what is wrong, and the tree of actors whenever it
+/// changes, which is what a node is.
+pub(super) fn log_filter(talk: Talk) -> Option<&'static str> {
+    (talk.verbose == 0 && !talk.quiet).then_some("warn,windrow::actors::tree=info")
+}
+
 /// Runs until it is told to end.
 ///
 /// # Errors

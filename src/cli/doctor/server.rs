@@ -28,10 +28,8 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Vec<Va
     let version = match link.client.send(Request::get("/version").once()).await {
         Ok(answer) => answer,
         Err(error) => {
-            let is_away = matches!(
-                error,
-                ClientError::Unreachable { .. } | ClientError::Timeout { .. } | ClientError::Tls { .. }
-            );
+            use ClientError::{Scheme, Timeout, Tls, Unreachable};
+            let is_away = matches!(error, Unreachable { .. } | Timeout { .. } | Tls { .. } | Scheme { .. });
             report.push(told("server", &error.into()));
             return !is_away;
         }

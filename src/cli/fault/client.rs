@@ -34,6 +34,9 @@ impl From<ClientError> for Fault {
             ClientError::Tls { .. } => Fault::new(Exit::Unreachable, unanswered, text).hint(
                 "--ca-file FILE trusts an authority of your own; a node without TLS has an http:// address",
             ),
+            ClientError::Scheme { wanted, .. } => {
+                Fault::new(Exit::Unreachable, unanswered, text).hint(format!("--server {wanted}"))
+            }
             ClientError::NotWindrow { .. } => {
                 Fault::new(Exit::Failed, "that isn't a node's answer", text).hint(REACH_HINT)
             }

@@ -17,7 +17,7 @@ pub(super) struct Looks {
     /// Columns and the first item.
     pub(super) lines: Vec<String>,
     /// What looks like a mistake.
-    pub(super) doubt: Option<String>,
+    pub(super) doubts: Vec<String>,
 }
 
 /// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
@@ -33,7 +33,11 @@ pub(super) async fn look(opened: &OpenedSource) -> Looks {
         lines.push(format!("columns: {}", shown(&columns.join(", "), COLUMNS_CHARS_MAX)));
     }
     lines.push(format!("item 0: {}", shown(row, ITEM_CHARS_MAX)));
-    Looks { lines, doubt: doubt(row, columns) }
+    let bom = opened.has_bom.then(|| {
+        "the file begins with a byte order mark (EF BB BF); it is left out, and no part of the first item"
+            .to_owned()
+    });
+    Looks { lines, doubts: bom.into_iter().chain(doubt(row, columns)).collect() }
 }
 
 fn shown(text: &str, chars_max: usize) -> String {

@@ -116,7 +116,7 @@ impl Desk<'_> {
                 self.say(&format!("{}: {} items ({})", task.id, task.total.0, job.name));
                 let looks = first_row::look(&opened).await;
                 looks.lines.iter().for_each(|line| self.say(line));
-                if let Some(doubt) = looks.doubt {
+                for doubt in looks.doubts {
                     self.shell.screen.must_say(&format!("warning: {doubt}"));
                 }
                 self.tell_of_others(&task).await?;

@@ -123,6 +123,7 @@ fn start_log(config: &Config, shell: &Shell) -> Result<Option<LogControl>, Fault
         LogFormat::Json => Style::Json,
         LogFormat::Logfmt => Style::Logfmt,
     };
+    shell.screen.speak_as(style);
     Ok(telemetry::start_log(filter, style, io::stderr))
 }
 

@@ -34,9 +34,9 @@ pub struct TryArgs {
     /// The command to start, after --
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::AnyPath)]
     pub worker: Vec<OsString>,
-    /// Which items: 3, 0..5 (without 5) or 1,2,17
-    #[arg(long = "items", value_name = "ITEMS", default_value = "0..3", value_parser = choice::parse)]
-    pub chosen: Choice,
+    /// Which items: 3, 0..5 (without 5) or 1,2,17; without it the first three, or as many as there are
+    #[arg(long = "items", value_name = "ITEMS", value_parser = choice::parse)]
+    pub chosen: Option<Choice>,
     /// The data of each item as JSON; {index} is its number
     #[arg(long, value_name = "JSON", conflicts_with_all = ["csv", "ndjson"])]
     pub data: Option<String>,

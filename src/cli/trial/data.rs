@@ -1,10 +1,12 @@
 //! The data of tried items: rows of a file, a template, or none.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::super::args::TryArgs;
+use super::super::choice::Choice;
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::source;
@@ -12,6 +14,9 @@ use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
 use windrow_engine::ports::handler::CallRows;
 use windrow_engine::ports::source::{RowChunk, Source};
 use windrow_node::sources::{Input, SourceSpec, open_for_a_look};
+
+/// What is called unless items are chosen.
+const ITEMS_DEFAULT: Range<u64> = 0..3;
 
 /// See the module.
 pub(super) enum Data {
@@ -22,9 +27,10 @@ pub(super) enum Data {
 }
 
 impl Data {
-    /// What the flags say; a file is read once and nothing of it is kept.
-    pub(super) async fn of(args: &TryArgs, now: WallMs) -> Result<Data, Fault> {
-        if args.chosen.0.iter().any(|index| *index > INDEX_MAX) {
+    /// What the flags say, and the items to call; a file is read once and nothing of it is kept.
+    pub(super) async fn of(args: &TryArgs, now: WallMs) -> Result<(Data, Choice), Fault> {
+        let mut chosen = args.chosen.clone().unwrap_or_else(|| Choice(ITEMS_DEFAULT.collect()));
+        if chosen.0.iter().any(|index| *index > INDEX_MAX) {
             return Err(Fault::new(
                 Exit::Usage,
                 "an item can't be called",
@@ -32,11 +38,11 @@ impl Data {
             ));
         }
         if let Some(template) = &args.data {
-            return Ok(Data::Template(template.clone()));
+            return Ok((Data::Template(template.clone()), chosen));
         }
         let spec = source::spec(&args.items, 0)?;
         if let SourceSpec::Range { .. } = spec {
-            return Ok(Data::None);
+            return Ok((Data::None, chosen));
         }
         if let SourceSpec::File { input: Input::Stdin, .. } = spec {
             let because = "`try` keeps nothing, and standard input can be read only once";
@@ -44,14 +50,17 @@ impl Data {
         }
         let opened = open_for_a_look(&spec, now).await?;
         let total = opened.source.total().0;
-        match args.chosen.0.iter().find(|index| **index >= total) {
+        if args.chosen.is_none() {
+            chosen.0.retain(|index| *index < total);
+        }
+        match chosen.0.iter().find(|index| **index >= total) {
             Some(index) => Err(Fault::new(
                 Exit::Rejected,
                 format!("there is no item {index}"),
                 format!("the file has {total} items, 0 to {}", total.saturating_sub(1)),
             )
             .hint("choose others with --items")),
-            None => Ok(Data::Rows(opened.source)),
+            None => Ok((Data::Rows(opened.source), chosen)),
         }
     }
 

@@ -14,6 +14,7 @@ use self::data::Data;
 use self::verdicts::{Seen, Tally};
 use super::Shell;
 use super::args::TryArgs;
+use super::choice::Choice;
 use super::exit::Exit;
 use super::fault::Fault;
 use super::handler;
@@ -45,10 +46,10 @@ pub(super) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let config = load(args.config.as_deref(), shell)?;
     let factory = factory(args, shell, &config, &runtimes, &clock)?;
-    let data = Data::of(args, clock.wall()).await?;
+    let (data, items) = Data::of(args, clock.wall()).await?;
     let handler = factory.open(Arc::new(handlers::preview_context()))?;
     let ready_within = config.command_handler.startup_timeout + READY_EXTRA;
-    let trial = Trial { args, handler: &*handler, clock: &*clock, data };
+    let trial = Trial { args, handler: &*handler, clock: &*clock, data, items };
     let tried = tokio::select! {
         tried = trial.run(ready_within) => tried,
         () = signals.stop() => {
@@ -98,13 +99,14 @@ struct Trial<'a> {
     handler: &'a dyn Handler,
     clock: &'a dyn Clock,
     data: Data,
+    items: Choice,
 }
 
 impl Trial<'_> {
     async fn run(&self, ready_within: Duration) -> Result<Exit, Fault> {
         self.ready(ready_within).await;
         let mut tally = Tally::default();
-        for items in self.args.chosen.0.chunks(self.args.batch.get() as usize) {
+        for items in self.items.0.chunks(self.args.batch.get() as usize) {
             self.call_until_settled(items, &mut tally).await?;
         }
         screen::print(&tally.summary())?;

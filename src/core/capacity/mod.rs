@@ -111,9 +111,9 @@ struct Booking {
 /// The bookings of one node.
 ///
 /// ```
-/// use windrow::domain::capacity::{Capacity, Ledger, Obstacle, Request};
-/// use windrow::domain::ids::{ShardId, TaskId, WallMs};
-/// use windrow::domain::shards::Share;
+/// use windrow_core::capacity::{Capacity, Ledger, Obstacle, Request};
+/// use windrow_core::ids::{ShardId, TaskId, WallMs};
+/// use windrow_core::shards::Share;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut ledger = Ledger::new(Capacity::Limited("2000/s".parse()?), "1000/s".parse()?);
 /// let one = Request {

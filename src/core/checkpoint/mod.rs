@@ -125,8 +125,8 @@ pub enum Corrupt {
 /// [`SPAN_MAX`] bits count: the window is never larger, so a caller can't exceed it.
 ///
 /// ```
-/// use windrow::domain::checkpoint::{decode, encode};
-/// use windrow::domain::ids::ItemIndex;
+/// use windrow_core::checkpoint::{decode, encode};
+/// use windrow_core::ids::ItemIndex;
 ///
 /// let bytes = encode(ItemIndex(100), &[0b101], &[]); // 101 and 103 are settled
 /// let snapshot = decode(&bytes, ItemIndex(100)).expect("just written");

@@ -184,7 +184,7 @@ pub fn edges() -> &'static [Edge] {
 /// When the verb is illegal in this status; the refusal names the commands that are legal.
 ///
 /// ```
-/// use windrow::domain::lifecycle::{Decision, Standing, Status, Verb, Wish, decide};
+/// use windrow_core::lifecycle::{Decision, Standing, Status, Verb, Wish, decide};
 ///
 /// let running = Standing { wish: Wish::Run, status: Status::Running, owned: true };
 /// assert_eq!(decide(Verb::Stop, running), Ok(Decision { wish: Wish::Stop, status: Status::Stopping }));

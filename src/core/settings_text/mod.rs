@@ -4,7 +4,7 @@
 //! `config.toml`, on the command line, in JSON and in messages. Displaying and reading again gives the same value.
 //!
 //! ```
-//! use windrow::domain::settings::Rate;
+//! use windrow_core::settings::Rate;
 //!
 //! let rate: Rate = "10k/s".parse().expect("a rate");
 //! assert_eq!(rate.to_string(), "10000/s");

@@ -159,9 +159,9 @@ fn most_beside(canary: NonZeroU64, items: u64) -> u64 {
 /// part.
 ///
 /// ```
-/// use windrow::domain::ids::ItemIndex;
-/// use windrow::domain::shards::cut;
-/// use windrow::domain::task::ShardRange;
+/// use windrow_core::ids::ItemIndex;
+/// use windrow_core::shards::cut;
+/// use windrow_core::task::ShardRange;
 ///
 /// let parts = cut(ShardRange { start: ItemIndex(0), end: ItemIndex(10) }, 3);
 /// let bounds: Vec<(u64, u64)> = parts.iter().map(|part| (part.start.0, part.end.0)).collect();

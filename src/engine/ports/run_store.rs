@@ -93,6 +93,8 @@ pub struct Candidate {
     pub business: Arc<str>,
     /// Whether people want the shard moved to the node that hunts.
     pub is_sent_here: bool,
+    /// When its row was last written: a checkpoint of its owner, if it has one.
+    pub written_at: WallMs,
 }
 
 impl Candidate {

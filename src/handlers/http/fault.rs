@@ -8,8 +8,8 @@ use super::client::GateShut;
 use crate::wire::BAD_REPLY;
 use windrow_core::verdict::{Failure, FailureClass};
 use windrow_engine::ports::handler::CallFailure;
-use windrow_net::causes;
 use windrow_net::connect::ConnectError;
+use windrow_tls::{Trouble, causes, deepest};
 
 /// A request without a usable answer.
 #[derive(Debug)]
@@ -22,10 +22,10 @@ pub(super) enum Fault {
     Unsent(String),
     /// No connection.
     Unconnected(ConnectError),
-    /// No TLS session.
-    Tls(String),
-    /// The handler's certificate is not to be believed: no call can succeed until somebody acts.
-    Certificate(String),
+    /// One side speaks TLS and the other doesn't, or no TLS session came about.
+    Tls(Trouble),
+    /// The connection ended before a TLS session stood.
+    NoSession(String),
     /// The connection broke before the answer was complete.
     Reset(String),
     /// What came back is not HTTP, or its headers are too long.
@@ -58,23 +58,21 @@ impl Fault {
         if causes(error).any(|cause| cause.is::<GateShut>()) {
             return Fault::NotSent;
         }
-        let deepest = causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
-        let rustls = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>());
-        if let Some(rustls::Error::InvalidCertificate(why)) = rustls {
-            return Fault::Certificate(certificate_words(why).unwrap_or(deepest));
+        if let Some(trouble) = Trouble::of(error) {
+            return Fault::Tls(trouble);
         }
         if error.is_connect() {
-            return Fault::Tls(deepest);
+            return Fault::NoSession(deepest(error));
         }
         match causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
             Some(why) if why.is_parse() => Fault::Garbled(why.to_string()),
-            _ => Fault::Reset(deepest),
+            _ => Fault::Reset(deepest(error)),
         }
     }
 
     /// The fault of an answer whose body broke off.
     pub(super) fn of_body(error: &hyper::Error) -> Fault {
-        Fault::Reset(causes(error).last().map_or_else(|| error.to_string(), ToString::to_string))
+        Fault::Reset(deepest(error))
     }
 }
 
@@ -96,23 +94,20 @@ impl From<Fault> for CallFailure {
             Fault::Unconnected(why @ ConnectError::Unresolved(..)) => unreached("DNS", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Unreachable(..)) => unreached("CONNECT", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Proxy(..)) => unreached("PROXY", why.to_string()),
-            Fault::Tls(why) => unreached("TLS", no_tls(&why)),
-            Fault::Certificate(why) => {
-                let hint = "check the url's host, or name the certificate's authority in `ca_file` (for `windrow run`: \
-                            WINDROW_HANDLER__HTTP__CA_FILE=FILE)";
-                let message = format!("the handler's certificate is refused: {why}; {hint}");
-                unreached("TLS", message)
+            Fault::Tls(trouble) => unreached("TLS", trouble_words(&trouble)),
+            Fault::NoSession(why) => {
+                unreached("TLS", format!("no secure connection: {why}; check the url's host and port"))
             }
             Fault::Reset(why) => {
                 // The questions first: a line that is cut keeps its beginning.
                 let message = format!(
-                    "the connection broke before the reply was complete; does it want https? did the handler crash, or close \
+                    "the connection broke before the reply was complete; does it serve TLS (use https)? did the handler crash, or close \
                      a connection that it promised to keep? ({why})"
                 );
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::Garbled(why) => {
-                let hint = "is it an HTTP server, and http rather than https, that listens there?";
+                let hint = "is it an HTTP server that listens there?";
                 CallFailure::BadReply(Failure::new(
                     BAD_REPLY,
                     format!("the reply is not HTTP: {why}; {hint}"),
@@ -128,32 +123,17 @@ impl From<Fault> for CallFailure {
     }
 }
 
-fn no_tls(why: &str) -> String {
-    let plain = if why.contains("InvalidContentType") {
-        "what listens there speaks no TLS: http instead of https?"
-    } else {
-        "check the url's host and port"
-    };
-    format!("no secure connection: {why}; {plain}")
-}
-
-/// What is wrong with a certificate, for those who have to mend it; none for what is rare.
-fn certificate_words(why: &rustls::CertificateError) -> Option<String> {
-    use rustls::CertificateError::{
-        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet, NotValidYetContext,
-        Other, UnknownIssuer,
-    };
-    let words = match why {
-        UnknownIssuer => "it was issued by an authority that is not trusted here",
-        Expired | ExpiredContext { .. } => "it has expired",
-        NotValidYet | NotValidYetContext { .. } => "it is not valid yet; is this machine's clock right?",
-        NotValidForName | NotValidForNameContext { .. } => "it is for another host",
-        // (webpki has no public name for it in rustls.)
-        Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it is an authority's certificate, not a server's; make one with openssl's -addext \
-             basicConstraints=critical,CA:FALSE"
+/// The trouble, and what to try.
+fn trouble_words(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::WantsHttps => format!("{trouble}: use https in the url"),
+        Trouble::WantsHttp => {
+            format!("no secure connection: {trouble}; use http in the url, or serve TLS there")
         }
-        _ => return None,
-    };
-    Some(words.to_owned())
+        Trouble::Certificate(why) => format!(
+            "the handler's certificate is refused: {why}; check the url's host, or name the certificate's authority in \
+             `ca_file` (for `windrow run`: WINDROW_HANDLER__HTTP__CA_FILE=FILE)"
+        ),
+        Trouble::Handshake(why) => format!("no secure connection: {why}; check the url's host and port"),
+    }
 }

@@ -20,6 +20,7 @@ use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::peers::{
     ANSWER_BYTES_MAX, Answer, PATH, Peer, PeerSeal, Peers, Question, Seal, Silent,
 };
+use windrow_tls::{Trouble, deepest};
 
 /// How long an exchange may take. People wait for what is made of it.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -159,13 +160,9 @@ fn header(response: &Response<Incoming>, name: &str) -> Option<String> {
     response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// The innermost cause, which says most.
-fn reason(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
+/// The trouble with TLS, or the innermost cause, which says most.
+fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    Trouble::of(error).map_or_else(|| deepest(error), |trouble| trouble.to_string())
 }
 
 #[async_trait]

@@ -4,11 +4,16 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
+
+use super::Style;
+
+/// The target of what a program says beside its log.
+const TARGET: &str = "windrow";
 
 /// One JSON object a line.
 pub(super) struct Json;
@@ -37,16 +42,39 @@ where
 }
 
 fn members(event: &Event<'_>) -> Result<Map<String, Value>, fmt::Error> {
+    let meta = event.metadata();
+    let mut members = head(*meta.level(), meta.target(), "")?;
+    event.record(&mut Fields(&mut members));
+    Ok(members)
+}
+
+/// The fixed keys.
+fn head(level: Level, target: &str, text: &str) -> Result<Map<String, Value>, fmt::Error> {
     let mut time = String::new();
     SystemTime.format_time(&mut Writer::new(&mut time))?;
     let mut members = Map::new();
-    let meta = event.metadata();
     members.insert("ts".to_owned(), time.into());
-    members.insert("level".to_owned(), meta.level().as_str().into());
-    members.insert("target".to_owned(), meta.target().into());
-    members.insert("msg".to_owned(), "".into());
-    event.record(&mut Fields(&mut members));
+    members.insert("level".to_owned(), level.as_str().into());
+    members.insert("target".to_owned(), target.into());
+    members.insert("msg".to_owned(), spread(text.into()));
     Ok(members)
+}
+
+/// What a program says beside its log, as a line of it.
+pub(super) fn said(style: Style, level: Level, text: &str) -> Result<String, fmt::Error> {
+    Ok(match style {
+        Style::Pretty { .. } | Style::Brief { .. } => text.to_owned(),
+        Style::Json => Value::Object(head(level, TARGET, text)?).to_string(),
+        Style::Logfmt => logfmt(&head(level, TARGET, text)?),
+    })
+}
+
+/// A text of several lines, such as the tree of actors, as a list of them: nobody reads it with `\n` in it.
+fn spread(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.trim_end().contains('\n') => text.trim_matches('\n').lines().collect(),
+        value => value,
+    }
 }
 
 /// Collects fields; the message is one of them under another name.
@@ -55,12 +83,7 @@ struct Fields<'a>(&'a mut Map<String, Value>);
 impl Fields<'_> {
     fn put(&mut self, field: &Field, value: impl Into<Value>) {
         let name = if field.name() == "message" { "msg" } else { field.name() };
-        let value = match value.into() {
-            // A text of several lines, such as the tree of actors: nobody reads it with `\n` in it.
-            Value::String(text) if text.trim_end().contains('\n') => text.trim().lines().collect(),
-            value => value,
-        };
-        self.0.insert(name.to_owned(), value);
+        self.0.insert(name.to_owned(), spread(value.into()));
     }
 }
 
@@ -150,6 +173,22 @@ mod tests {
         assert_eq!((value["msg"].as_str(), value["level"].as_str()), (Some("stopped"), Some("INFO")));
         assert_eq!((value["task"].as_str(), value["dur_ms"].as_u64()), (Some("t42"), Some(7)));
         assert!(value["ts"].as_str().is_some_and(|ts| ts.ends_with('Z')), "{text}");
+    }
+
+    #[test]
+    fn what_is_said_beside_the_log_is_a_line_of_it() {
+        let text = said(Style::Json, Level::INFO, "n1 listens on \"x\"").expect("a line");
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        let keys: Vec<&String> = value.as_object().expect("an object").keys().collect();
+        assert_eq!(keys, ["level", "msg", "target", "ts"]);
+        assert_eq!(
+            (value["msg"].as_str(), value["level"].as_str()),
+            (Some("n1 listens on \"x\""), Some("INFO"))
+        );
+        let fault = said(Style::Logfmt, Level::ERROR, "error: a\n  because b").expect("a line");
+        assert!(fault.contains(r#" msg=["error: a","  because b"] "#) && !fault.contains('\n'), "{fault}");
+        let plain = said(Style::Pretty { colours: false }, Level::INFO, "a\nb").expect("a line");
+        assert_eq!(plain, "a\nb");
     }
 
     #[test]

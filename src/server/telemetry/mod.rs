@@ -22,9 +22,9 @@ impl std::str::FromStr for Filter {
     type Err = BadFilter;
 
     fn from_str(text: &str) -> Result<Filter, BadFilter> {
-        // Each start would tell of a dozen migrations, and each line of an actor would begin with its number in ractor;
-        // whoever wants to hear of them names them.
-        EnvFilter::try_new(format!("sea_orm_migration=warn,ractor=warn,{text}"))
+        // Each start would tell of a dozen migrations, each line of an actor would begin with its number in ractor, and
+        // sqlx warns of connections that a busy machine was slow to give; whoever wants to hear of them names them.
+        EnvFilter::try_new(format!("sea_orm_migration=warn,ractor=warn,sqlx=error,{text}"))
             .map(Filter)
             .map_err(|error| BadFilter(error.to_string()))
     }
@@ -36,6 +36,11 @@ pub enum Style {
     /// For people; in colours on a terminal.
     Pretty {
         /// Whether it is one.
+        colours: bool,
+    },
+    /// For people who look at something else: without time and module.
+    Brief {
+        /// Whether it is a terminal.
         colours: bool,
     },
     /// One object a line.
@@ -67,6 +72,11 @@ pub fn start_log<W: Write + 'static>(
             let handle = log.reload_handle();
             log.try_init().ok().map(|()| control(handle))
         }
+        Style::Brief { colours } => {
+            let log = log.without_time().with_target(false).with_ansi(colours).with_filter_reloading();
+            let handle = log.reload_handle();
+            log.try_init().ok().map(|()| control(handle))
+        }
         Style::Json => {
             let log = log.event_format(Json).with_filter_reloading();
             let handle = log.reload_handle();
@@ -78,6 +88,11 @@ pub fn start_log<W: Write + 'static>(
             log.try_init().ok().map(|()| control(handle))
         }
     }
+}
+
+/// What a program says beside its log, as a line of a log of this style: whoever reads objects finds nothing else.
+pub fn said(style: Style, level: tracing::Level, text: &str) -> String {
+    lines::said(style, level, text).unwrap_or_else(|_| text.to_owned())
 }
 
 fn control<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> LogControl {
@@ -94,5 +109,19 @@ mod tests {
         assert!(filter("debug").contains("ractor=warn"), "{}", filter("debug"));
         let asked = filter("info,ractor=debug");
         assert!(asked.contains("ractor=debug") && !asked.contains("ractor=warn"), "{asked}");
+    }
+
+    #[test]
+    fn a_slow_pool_of_connections_is_told_to_who_asks_for_it_only() {
+        let is_told = |text: &str| {
+            let filter = text.parse::<Filter>().expect("a filter").0;
+            let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::sink).finish();
+            tracing::subscriber::with_default(
+                log,
+                || tracing::enabled!(target: "sqlx::pool::acquire", tracing::Level::WARN),
+            )
+        };
+        assert!(!is_told("warn") && !is_told("info,windrow=debug"));
+        assert!(is_told("warn,sqlx=warn") && is_told("info,sqlx::pool=warn"));
     }
 }

@@ -8,7 +8,7 @@ use crate::actors::launcher::opening::{self, Claimed, NotClaimed};
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::share::LOOK_AGAIN;
 use crate::actors::launcher::{Arguments, Bar, LauncherEnd, Msg, State};
-use crate::actors::runtime::tree::Activity;
+use crate::actors::runtime::tree::{self, Activity};
 use crate::ports::run_store::{CheckpointAck, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
 use windrow_core::lifecycle::{StopReason, Wish};
@@ -122,16 +122,17 @@ impl State {
         let Some(run) = &self.run else { return };
         let path = self.leaf.path();
         let from = self.taken_from.as_deref().unwrap_or("nobody");
-        let tree = self.arguments.node.tree.for_log(path, |printed| printed.start);
+        let shown = self.arguments.node.tree.for_log(path, |printed| printed.start);
         let (number, progress) = (run.cell.about.run.0, run.cell.progress());
         tracing::info!(
+            target: tree::LOG,
             actor = path,
             business = run.business(),
             run = number,
             low_water = progress.low_water.0,
             total = progress.total.0,
             from,
-            %tree,
+            tree = %shown,
             "run began"
         );
     }

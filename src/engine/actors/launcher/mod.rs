@@ -159,7 +159,8 @@ impl Actor for Launcher {
         me.tell(Msg::Claim);
         let owner = arguments.candidate.session;
         let node = &arguments.node;
-        let taken_from = owner.and_then(|owner| node.heartbeats.told(owner, node.clock.now()));
+        let unwritten = node.clock.wall().since(arguments.candidate.written_at);
+        let taken_from = owner.and_then(|owner| node.heartbeats.told(owner, unwritten, node.clock.now()));
         let (run, early, called_off, end) = (None, Vec::new(), Arc::default(), None);
         Ok(State { arguments, me, leaf, run, taken_from, early, called_off, end })
     }

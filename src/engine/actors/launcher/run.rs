@@ -264,7 +264,9 @@ impl Run {
         } else {
             return Ok(());
         };
-        tracing::error!(actor = state.leaf.child(kind.as_str()), error, "actor failed");
+        let path = state.leaf.child(kind.as_str());
+        tracing::error!(actor = path, error, "actor failed");
+        state.arguments.node.tree.failed(&path, error);
         if self.cell.is_broken() {
             return Err(ActorProcessingErr::from(format!("the core of the run is broken: {error}")));
         }

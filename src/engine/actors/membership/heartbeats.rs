@@ -32,9 +32,19 @@ pub(crate) enum Owner {
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeats(Arc<Mutex<Board>>);
 
+/// The last heartbeat that was seen of a session.
+#[derive(Clone, Copy, Debug)]
+struct Beat {
+    heartbeat: i64,
+    /// When it was first seen.
+    at: Moment,
+    /// Whether another one was seen before: the session lived under the eyes of this node.
+    was_heard: bool,
+}
+
 #[derive(Debug, Default)]
 struct Board {
-    moved: BTreeMap<SessionId, (i64, Moment)>,
+    beats: BTreeMap<SessionId, Beat>,
     watch: SilenceWatch,
     sessions: BTreeMap<SessionId, SessionView>,
     restless_until: Option<Moment>,
@@ -47,11 +57,14 @@ impl Heartbeats {
     pub(crate) fn saw(&self, sessions: &[SessionView], at: Moment) {
         let mut board = self.board();
         let now = sessions.iter().map(|session| {
-            let before = board.moved.get(&session.id).filter(|(before, _)| *before == session.heartbeat);
-            (session.id, (session.heartbeat, before.map_or(at, |(_, moved)| *moved)))
+            let beat = match board.beats.get(&session.id) {
+                Some(before) if before.heartbeat == session.heartbeat => *before,
+                before => Beat { heartbeat: session.heartbeat, at, was_heard: before.is_some() },
+            };
+            (session.id, beat)
         });
-        let moved = now.collect();
-        board.moved = moved;
+        let beats = now.collect();
+        board.beats = beats;
         let is_live = |id: &SessionId| sessions.iter().any(|session| session.id == *id && !session.fenced);
         let went = board.sessions.iter().any(|(id, before)| !before.fenced && !is_live(id));
         let drains = sessions.iter().any(|session| !session.fenced && session.face.draining);
@@ -75,16 +88,19 @@ impl Heartbeats {
         self.board().me
     }
 
-    /// A session as people name it: `n2, silent 15.2 s`; none that was never seen.
-    pub(crate) fn told(&self, id: SessionId, now: Moment) -> Option<String> {
+    /// A session as people name it: `n2, silent 15.2 s`; none that was never seen. `unwritten` is the time since it wrote
+    /// what is taken from it: the last sign of one whose heart this node never heard beat.
+    pub(crate) fn told(&self, id: SessionId, unwritten: Duration, now: Moment) -> Option<String> {
         let board = self.board();
-        let (session, (_, moved)) = (board.sessions.get(&id)?, board.moved.get(&id)?);
-        Some(format!("{}, silent {:.1} s", session.node, now.since(*moved).as_secs_f64()))
+        let (session, beat) = (board.sessions.get(&id)?, board.beats.get(&id)?);
+        let watched = now.since(beat.at);
+        let silent = if beat.was_heard { watched } else { watched.max(unwritten) };
+        Some(format!("{}, silent {:.1} s", session.node, silent.as_secs_f64()))
     }
 
     /// How long each heartbeat has not moved; one that was never seen is not among them.
     pub(crate) fn ages(&self, now: Moment) -> BTreeMap<SessionId, Duration> {
-        self.board().moved.iter().map(|(id, (_, moved))| (*id, now.since(*moved))).collect()
+        self.board().beats.iter().map(|(id, beat)| (*id, now.since(beat.at))).collect()
     }
 
     /// What a session is to a candidate that looks at `now`, when it must have been silent for `extra` beyond its
@@ -94,8 +110,8 @@ impl Heartbeats {
         let seen = board.sessions.get(&id);
         if let Some(session) = seen.filter(|session| session.fenced && !extra.is_zero()) {
             // Its run may live on a lease that can't be seen, and doesn't hear of the fence.
-            let moved = board.moved.get(&id).map(|(_, moved)| moved.plus(session.promise).plus(extra));
-            return if moved.is_some_and(|due| now >= due) { Owner::Gone } else { Owner::Alive };
+            let due = board.beats.get(&id).map(|beat| beat.at.plus(session.promise).plus(extra));
+            return if due.is_some_and(|due| now >= due) { Owner::Gone } else { Owner::Alive };
         }
         if seen.is_none() && !extra.is_zero() {
             return Owner::Alive;
@@ -168,5 +184,45 @@ impl NodeContext {
     pub(crate) fn note_fenced(&self, id: SessionId) {
         self.heartbeats.was_fenced(id);
         self.hint(Hint::Session(id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::ports::session_store::SessionFace;
+    use windrow_core::ids::WallMs;
+
+    fn n2(heartbeat: i64) -> SessionView {
+        SessionView {
+            id: SessionId(Uuid::from_u128(2)),
+            node: "n2".to_owned(),
+            heartbeat,
+            fenced: true,
+            promise: Duration::from_secs(15),
+            version: String::new(),
+            ckpt_version_max: 1,
+            started_at: WallMs(0),
+            face: SessionFace::default(),
+            drain: false,
+        }
+    }
+
+    #[test]
+    fn a_silence_counts_from_the_last_sign_of_the_lost_node() {
+        let at = |ms| Moment(0).plus(Duration::from_millis(ms));
+        let (board, id) = (Heartbeats::default(), n2(0).id);
+        let told = |unwritten, now| board.told(id, Duration::from_secs(unwritten), at(now));
+        assert_eq!(told(12, 0), None, "never seen");
+        // A node that has just begun meets the row of one that was killed before.
+        board.saw(&[n2(7)], at(0));
+        board.saw(&[n2(7)], at(100));
+        assert_eq!(told(12, 100).as_deref(), Some("n2, silent 12.0 s"));
+        assert_eq!(told(0, 15_200).as_deref(), Some("n2, silent 15.2 s"));
+        // It was heard: what it wrote says nothing, since a task may rest.
+        board.saw(&[n2(8)], at(20_000));
+        assert_eq!(told(600, 23_500).as_deref(), Some("n2, silent 3.5 s"));
     }
 }

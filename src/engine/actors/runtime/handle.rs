@@ -12,7 +12,7 @@ use crate::actors::executor::run_view::{RunSample, RunView};
 use crate::actors::membership::hint_listener;
 use crate::actors::membership::unique_name;
 use crate::actors::runtime::context::{NodeContext, Room, ServingNow};
-use crate::actors::runtime::tree::{Address, Tree};
+use crate::actors::runtime::tree::{self, Address, Tree};
 use crate::actors::supervisor::{Arguments, Msg, Supervisor};
 use crate::ports::StoreError;
 use crate::ports::hints::Hint;
@@ -54,8 +54,8 @@ impl SupervisorHandle {
         let (actor, ended) = Actor::spawn(Some(node.node.clone()), Supervisor, arguments)
             .await
             .map_err(|error| NotStarted::Actors(error.to_string()))?;
-        let tree = node.tree.for_log("", |printed| printed.start);
-        tracing::info!(node = node.node, %tree, "node up");
+        let shown = node.tree.for_log("", |printed| printed.start);
+        tracing::info!(target: tree::LOG, node = node.node, tree = %shown, "node up");
         let (sender, over) = watch::channel(false);
         tokio::spawn(async move {
             if let Err(error) = ended.await {
@@ -212,8 +212,8 @@ impl SupervisorHandle {
 
     /// The same, for a handle that is shared.
     pub async fn drain_now(&self, patience: Duration) -> bool {
-        let tree = self.node.tree.for_log("", |printed| printed.stop);
-        tracing::info!(node = self.node.node, %tree, "node drains");
+        let shown = self.node.tree.for_log("", |printed| printed.stop);
+        tracing::info!(target: tree::LOG, node = self.node.node, tree = %shown, "node drains");
         let (sender, drained) = oneshot::channel();
         self.address.tell(Msg::Drain(sender));
         let mut over = self.over.clone();
@@ -224,7 +224,7 @@ impl SupervisorHandle {
         };
         let node = &self.node.node;
         match tokio::time::timeout(patience, ended).await.ok().flatten() {
-            Some(0) => tracing::info!(node, "node down: every actor ended"),
+            Some(0) => tracing::info!(target: tree::LOG, node, "node down: every actor ended"),
             Some(shards) => {
                 let ttl = humantime::format_duration(self.node.times.lease_ttl);
                 tracing::error!(

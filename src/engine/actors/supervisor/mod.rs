@@ -323,7 +323,9 @@ impl State {
         let found = self.children.iter_mut().find(|(_, (cell, _))| cell.get_id() == id);
         let Some((kind, (_, restarts))) = found else { return Ok(()) };
         let kind = *kind;
-        tracing::error!(actor = self.leaf.child(kind.as_str()), error = reason, "actor failed");
+        let path = self.leaf.child(kind.as_str());
+        tracing::error!(actor = path, error = reason, "actor failed");
+        self.node.tree.failed(&path, reason);
         match restarts.on_failure(policy(kind), now) {
             Some(wait) => {
                 self.me.tell_after(wait, Msg::Restart(kind));
@@ -366,6 +368,7 @@ impl State {
             }
             None => {
                 tracing::error!(actor = path, error = reason, "launcher failed; its shard will recover");
+                self.node.tree.failed(&path, reason);
                 *self.failures.entry(shard).or_insert(0) += 1;
             }
         }

@@ -36,11 +36,13 @@ struct Row {
     business_id: i64,
     rate_share: Option<i64>,
     move_to: Option<String>,
+    updated_at: i64,
 }
 
-/// The columns of a row in their order: found by their place, since looking up eleven names costs more than
-/// reading eleven values.
-type Columns = (i64, i32, i64, Option<String>, String, Option<i64>, Option<String>, String, i32, i64, i64);
+/// The columns of a row in their order: found by their place, since looking up twelve names costs more than
+/// reading twelve values.
+type Columns =
+    (i64, i32, i64, Option<String>, String, Option<i64>, Option<String>, i64, String, i32, i64, i64);
 
 impl From<Columns> for Row {
     fn from(columns: Columns) -> Row {
@@ -52,6 +54,7 @@ impl From<Columns> for Row {
             wish,
             rate_share,
             move_to,
+            updated_at,
             tuning,
             priority,
             queued_at,
@@ -69,6 +72,7 @@ impl From<Columns> for Row {
             business_id,
             rate_share,
             move_to,
+            updated_at,
         }
     }
 }
@@ -111,7 +115,16 @@ fn page(hunt: &Hunt, state: ShardState, after: Option<ShardId>) -> sea_orm::Sele
     let owners = unfenced().and_where(session::Column::Id.is_in(alive)).to_owned();
     let mut query = shard_head::Entity::find()
         .select_only()
-        .columns([C::TaskId, C::ShardNo, C::Epoch, C::SessionId, C::Wish, C::RateShare, C::MoveTo])
+        .columns([
+            C::TaskId,
+            C::ShardNo,
+            C::Epoch,
+            C::SessionId,
+            C::Wish,
+            C::RateShare,
+            C::MoveTo,
+            C::UpdatedAt,
+        ])
         .columns([
             task::Column::Tuning,
             task::Column::Priority,
@@ -235,5 +248,6 @@ fn candidate(
         waiting_since: WallMs(row.queued_at),
         business,
         is_sent_here: row.move_to.as_deref() == Some(hunt.node.as_str()),
+        written_at: WallMs(row.updated_at),
     })
 }

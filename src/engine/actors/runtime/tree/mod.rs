@@ -17,6 +17,9 @@ use crate::actors::runtime::policy::Kind;
 use crate::ports::clock::Clock;
 use windrow_core::ids::Moment;
 
+/// The target of every line that shows the tree, so that a log may have these lines and no others.
+pub(crate) const LOG: &str = module_path!();
+
 /// What an actor is up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
@@ -76,6 +79,8 @@ pub struct Tree {
     clock: Arc<dyn Clock>,
     entries: Arc<Mutex<BTreeMap<String, Arc<Entry>>>>,
     restarts: Arc<Mutex<BTreeMap<String, u32>>>,
+    /// Why actors failed that were not started again yet.
+    failures: Arc<Mutex<BTreeMap<String, String>>>,
     observer: Option<Observer>,
     printed: Printed,
 }
@@ -116,6 +121,7 @@ impl Tree {
             clock,
             entries: Arc::default(),
             restarts: Arc::default(),
+            failures: Arc::default(),
             observer: None,
             printed: Printed::default(),
         }
@@ -135,7 +141,16 @@ impl Tree {
 
     /// The tree from a path on for a line of the log, below it; nothing where it is not wanted.
     pub(crate) fn for_log(&self, path: &str, wanted: impl Fn(Printed) -> bool) -> String {
-        if wanted(self.printed) { format!("\n{}", self.render(path)) } else { String::new() }
+        let text = if wanted(self.printed) { self.render(path) } else { String::new() };
+        text.lines().map(|line| format!("\n  {line}")).collect()
+    }
+
+    /// Notes why an actor failed: its restart says it.
+    pub(crate) fn failed(&self, path: &str, error: &str) {
+        self.failures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.to_owned(), error.to_owned());
     }
 
     /// Enters an actor and logs its start; a path that was there before counts as a restart.
@@ -156,8 +171,9 @@ impl Tree {
         match restarts {
             0 => tracing::debug!(actor = path, "actor started"),
             _ => {
+                let reason = self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
                 let tree = self.for_log(path, |printed| printed.restart);
-                tracing::warn!(actor = path, restarts, %tree, "actor restarted");
+                tracing::warn!(actor = path, restarts, reason, %tree, "actor restarted");
             }
         }
         Leaf { tree: self.clone(), path: path.into(), entry }
@@ -165,6 +181,7 @@ impl Tree {
 
     /// Forgets a path's restarts: what comes next under it is another run.
     pub(crate) fn forget(&self, path: &str) {
+        remove_from(&mut self.failures.lock().unwrap_or_else(PoisonError::into_inner), path);
         remove_from(&mut self.restarts.lock().unwrap_or_else(PoisonError::into_inner), path);
         remove_from(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner), path);
     }

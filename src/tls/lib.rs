@@ -1,0 +1,162 @@
+//! What it means when one side speaks TLS and the other doesn't, or when a handshake fails: judged here once, for
+//! handlers, for sources and for the command line's client. Nobody is shown the words of the TLS library, which are for
+//! programmers; they are in the log, at `debug`.
+
+pub mod stream;
+
+use std::error::Error;
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+
+/// Why a connection can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// It was spoken to in plain HTTP.
+    #[error("the server speaks TLS")]
+    WantsHttps,
+    /// It was spoken to in TLS.
+    #[error("the server speaks plain http")]
+    WantsHttp,
+    /// Its certificate is not to be believed.
+    #[error("its certificate is refused: {0}")]
+    Certificate(&'static str),
+    /// The two don't come to terms.
+    #[error("{0}")]
+    Handshake(&'static str),
+}
+
+/// An answer to plain HTTP was a record of TLS.
+#[derive(Debug, thiserror::Error)]
+#[error("the server speaks TLS")]
+struct SpokeTls;
+
+impl Trouble {
+    /// The trouble with TLS among the causes of a failed exchange; none where something else is wrong.
+    pub fn of(error: &(dyn Error + 'static)) -> Option<Trouble> {
+        causes(error).find_map(|cause| {
+            if cause.is::<SpokeTls>() {
+                return Some(Trouble::WantsHttps);
+            }
+            let tls = cause.downcast_ref::<rustls::Error>()?;
+            tracing::debug!(error = %tls, "no TLS session");
+            Some(handshake(tls))
+        })
+    }
+}
+
+fn handshake(error: &rustls::Error) -> Trouble {
+    use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
+    match error {
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => Trouble::WantsHttp,
+        InvalidCertificate(why) => Trouble::Certificate(certificate(why)),
+        AlertReceived(alert) => Trouble::Handshake(alert_words(*alert)),
+        PeerIncompatible(_) => Trouble::Handshake(NOTHING_IN_COMMON),
+        _ => Trouble::Handshake("what the server sent is no sound TLS"),
+    }
+}
+
+const NOTHING_IN_COMMON: &str = "the server knows no version of TLS, or no cipher, that windrow knows";
+
+fn alert_words(alert: AlertDescription) -> &'static str {
+    use AlertDescription::{
+        BadCertificate, CertificateRequired, CertificateUnknown, HandshakeFailure, InsufficientSecurity,
+        ProtocolVersion, UnknownCA, UnrecognisedName,
+    };
+    match alert {
+        HandshakeFailure | InsufficientSecurity | ProtocolVersion => NOTHING_IN_COMMON,
+        BadCertificate | CertificateRequired | CertificateUnknown | UnknownCA => {
+            "the server asks its clients for certificates, and windrow has none"
+        }
+        UnrecognisedName => "the server has no certificate for the url's host",
+        _ => "the server ended the TLS handshake",
+    }
+}
+
+/// What is wrong with a certificate, for those who have to mend it.
+fn certificate(why: &CertificateError) -> &'static str {
+    use CertificateError::{
+        BadEncoding, BadSignature, Expired, ExpiredContext, InvalidPurpose, InvalidPurposeContext,
+        NotValidForName, NotValidForNameContext, NotValidYet, NotValidYetContext, Other, Revoked,
+        UnhandledCriticalExtension, UnknownIssuer,
+    };
+    match why {
+        UnknownIssuer => "it was issued by an authority that is not trusted here",
+        Expired | ExpiredContext { .. } => "it has expired",
+        NotValidYet | NotValidYetContext { .. } => "it is not valid yet; is this machine's clock right?",
+        NotValidForName | NotValidForNameContext { .. } => "it is for another host",
+        Revoked => "it was revoked",
+        BadEncoding => "it is damaged",
+        // Of an authority that only has the name of a trusted one.
+        BadSignature => "no authority that is trusted here signed it",
+        InvalidPurpose | InvalidPurposeContext { .. } => "it was not issued for servers",
+        UnhandledCriticalExtension => "it demands something that windrow doesn't know",
+        // (webpki has no public name for it in rustls.)
+        Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is an authority's certificate, not a server's; make one with openssl's -addext \
+             basicConstraints=critical,CA:FALSE"
+        }
+        _ => "it can't be verified",
+    }
+}
+
+/// The error and what caused it, outermost first; looks into `io::Error`, whose `source` leaves its own cause out.
+pub fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let next = |error: &&'a (dyn Error + 'static)| match (*error).downcast_ref::<io::Error>() {
+        Some(io) => io.get_ref().map(|inner| inner as &'a (dyn Error + 'static)),
+        None => (*error).source(),
+    };
+    std::iter::successors(Some(error), next)
+}
+
+/// The cause at the bottom, which says it best.
+pub fn deepest(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::OtherError;
+
+    use super::*;
+
+    #[test]
+    fn every_refusal_is_said_in_words_for_people() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{0}")]
+        struct Webpki(&'static str);
+        let other = |name| CertificateError::Other(OtherError(std::sync::Arc::new(Webpki(name))));
+        let refused = [
+            (CertificateError::UnknownIssuer, "not trusted here"),
+            (CertificateError::Expired, "expired"),
+            (CertificateError::NotValidForName, "another host"),
+            (CertificateError::InvalidPurpose, "not issued for servers"),
+            (other("CaUsedAsEndEntity"), "an authority's certificate"),
+            (other("SomethingNew"), "can't be verified"),
+            (CertificateError::UnknownRevocationStatus, "can't be verified"),
+        ];
+        let refused = refused.map(|(why, wanted)| (rustls::Error::InvalidCertificate(why), wanted));
+        let spoken = [
+            (rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType), "speaks plain http"),
+            (rustls::Error::AlertReceived(AlertDescription::CertificateRequired), "asks its clients"),
+            (rustls::Error::AlertReceived(AlertDescription::ProtocolVersion), "no version of TLS"),
+            (rustls::Error::AlertReceived(AlertDescription::InternalError), "ended the TLS handshake"),
+            (rustls::Error::DecryptError, "no sound TLS"),
+        ];
+        for (error, wanted) in refused.into_iter().chain(spoken) {
+            let wrapped = io::Error::other(error);
+            let said = Trouble::of(&wrapped).expect("found below an io::Error").to_string();
+            let is_code = |word: &str| word.chars().skip(1).any(char::is_uppercase) && word != "TLS";
+            assert!(said.contains(wanted), "{said}");
+            let words = said.split(|c: char| !c.is_ascii_alphanumeric());
+            let codes: Vec<&str> =
+                words.filter(|word| is_code(word) && !["CA", "FALSE"].contains(word)).collect();
+            assert!(codes.is_empty() || codes == ["basicConstraints"], "{said}");
+        }
+    }
+
+    #[test]
+    fn other_trouble_is_none_with_tls() {
+        assert_eq!(Trouble::of(&io::Error::from(io::ErrorKind::ConnectionReset)), None);
+    }
+}
