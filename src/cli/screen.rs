@@ -267,7 +267,7 @@ fn filter(talk: Talk, wanted: Option<&str>) -> Result<telemetry::Filter, Fault> 
     };
     wanted.unwrap_or(level).parse().map_err(|error: telemetry::BadFilter| {
         Fault::new(Exit::Config, "WINDROW_LOG can't be used", error.to_string())
-            .hint("a level, or levels by module: WINDROW_LOG=info,windrow::actors=debug")
+            .hint("a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
     })
 }
 

@@ -71,7 +71,7 @@ up; a second one ends at once.";
 /// Which lines of the log are shown unless more or less is wanted: what is wrong, and the tree of actors whenever it
 /// changes, which is what a node is.
 pub(super) fn log_filter(talk: Talk) -> Option<&'static str> {
-    (talk.verbose == 0 && !talk.quiet).then_some("warn,windrow::actors::tree=info")
+    (talk.verbose == 0 && !talk.quiet).then_some("warn,windrow_engine::actors::runtime::tree=info")
 }
 
 /// Runs until it is told to end.

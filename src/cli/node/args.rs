@@ -29,7 +29,7 @@ end.";
 pub(super) const SET_EXAMPLES: &str = "\
 Examples:
   windrow node set n1 --capacity 3000/s --reason \"the new database\"
-  windrow node set n1 --log-filter info,windrow::actors=debug
+  windrow node set n1 --log-filter info,windrow_engine=debug
 
 It holds until the node's next restart; config.toml says what it begins with.";
 

@@ -99,7 +99,7 @@ fn bad_filter(error: &BadFilter) -> windrow_config::Fault {
         key: "log.filter".to_owned(),
         origin: windrow_config::Origin::Default,
         what: format!("it can't be read: {error}"),
-        try_: "\"info\", or levels by module: \"info,windrow::actors=debug\"".to_owned(),
+        try_: "\"info\", or levels by module: \"info,windrow_engine=debug\"".to_owned(),
     }
 }
 
@@ -114,7 +114,7 @@ fn start_log(config: &Config, shell: &Shell) -> Result<Option<LogControl>, Fault
     let filter = wanted.map_or(config.log.filter.as_str(), |(_, filter)| filter.as_str());
     let filter = filter.parse().map_err(|error: BadFilter| {
         Fault::new(Exit::Config, "the log's filter can't be used", error.to_string())
-            .hint("a level, or levels by module: WINDROW_LOG=info,windrow::actors=debug")
+            .hint("a level, or levels by module: WINDROW_LOG=info,windrow_engine=debug")
     })?;
     let is_terminal = io::stderr().is_terminal();
     let style = match config.log.format {

@@ -89,7 +89,7 @@ struct NodePatch {
     #[schema(value_type = Option<String>, max_length = 80, examples("3000/s"))]
     capacity_rate: Option<RateLimit>,
     /// Which lines its own log has.
-    #[schema(max_length = 1024, examples("info,windrow::actors=debug"))]
+    #[schema(max_length = 1024, examples("info,windrow_engine=debug"))]
     log_filter: Option<String>,
     /// Why.
     #[serde(default, deserialize_with = "reason")]
