@@ -4,12 +4,12 @@
 
 pub mod agreement;
 pub mod bootstrap;
+mod chosen;
 pub mod database;
 pub mod dev;
 pub mod handler_log;
 pub mod handlers;
 mod min_level;
-mod one_task;
 pub mod provider;
 pub mod serve;
 pub mod sources;
@@ -19,7 +19,8 @@ pub mod witness;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::one_task::OneTask;
+pub use self::chosen::Chosen;
+use self::chosen::ChosenRuns;
 use windrow_config::Cluster;
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::execution::Progress;
@@ -69,8 +70,8 @@ pub struct NodeOptions {
     pub runtimes: Arc<Runtimes>,
     /// Whether no other process can use the store: older sessions are fenced at once then.
     pub exclusive: bool,
-    /// Runs this task only; none runs whatever the store has to run.
-    pub only: Option<TaskId>,
+    /// Runs these tasks only; none runs whatever the store has to run.
+    pub only: Option<Chosen>,
 }
 
 /// The runtimes beside the one that the actors run on.
@@ -274,9 +275,9 @@ impl Node {
     }
 }
 
-fn runs_of(store: &Arc<Store>, only: Option<TaskId>) -> Arc<dyn RunStore> {
+fn runs_of(store: &Arc<Store>, only: Option<Chosen>) -> Arc<dyn RunStore> {
     match only {
-        Some(task) => Arc::new(OneTask { runs: store.clone(), task }),
+        Some(chosen) => Arc::new(ChosenRuns { runs: store.clone(), chosen }),
         None => store.clone(),
     }
 }

@@ -35,7 +35,7 @@ use super::screen;
 use super::signals::Signals;
 use super::source::open_shown;
 use windrow_core::capacity::Capacity;
-use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_core::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handler::HandlerFactory;
@@ -204,6 +204,7 @@ impl Desk<'_> {
             source: opened.spec.to_text(),
             meaning: opened.meaning,
             total: opened.source.total(),
+            skip_first: ItemIndex(0),
             tuning: self.prepared.tuning.clone(),
         }
     }
@@ -308,7 +309,7 @@ impl Desk<'_> {
             takeover_without_leases: false,
             first_contact: (!self.args.wait).then_some(self.args.first_contact),
         };
-        let only = Some(job.task);
+        let only = Some(job.task.into());
         let options = NodeOptions {
             exclusive: true,
             name: "run".to_owned(),

@@ -25,6 +25,8 @@ pub struct Job {
     pub meaning: u64,
     /// How many items.
     pub total: ItemCount,
+    /// Items before this index are left out.
+    pub skip_first: ItemIndex,
     /// How it is driven; may differ from one run to the next.
     pub tuning: Tuning,
 }
@@ -82,7 +84,8 @@ pub async fn begin(
         make_way(tasks, &task, actor, now).await?;
         return create(tasks, job, actor, now).await;
     }
-    if task.meaning != job.meaning || task.total != job.total {
+    let is_same = (task.meaning, task.total, task.skip_first) == (job.meaning, job.total, job.skip_first);
+    if !is_same {
         return Err(JobError::OtherMeaning { task: Box::new(task) });
     }
     if task.status.is_terminal() {
@@ -97,7 +100,7 @@ async fn create(tasks: &dyn TaskStore, job: &Job, actor: &Actor, now: WallMs) ->
         business: job.business.clone(),
         name: Some(job.name.clone()),
         total: job.total,
-        skip_first: ItemIndex(0),
+        skip_first: job.skip_first,
         tuning: job.tuning.clone(),
         params: None,
         source: job.source.clone(),

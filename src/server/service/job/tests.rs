@@ -11,6 +11,7 @@ fn job(name: &str, meaning: u64) -> Job {
         source: r#"{"kind":"range","total":10}"#.to_owned(),
         meaning,
         total: ItemCount(10),
+        skip_first: ItemIndex(0),
         tuning: TaskDefaults::default().tuning,
     }
 }

@@ -1,9 +1,10 @@
-//! The store as a node sees it that runs one task only: `windrow run` has no handler for any other.
+//! The store as a node sees it that runs some tasks only: it has no handler for any other.
 //!
 //! Other tasks of the store are offered only to be stopped; what a `kill -9` left running stays as it is until its
 //! own command comes.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 
@@ -15,17 +16,40 @@ use windrow_engine::ports::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, Control, Game, Hunt, RunClose, RunStore, ShardCheckpoint,
 };
 
-/// See the module.
-pub(super) struct OneTask {
+/// The tasks that a node runs. Cheap to clone; what is added counts from then on.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen(Arc<RwLock<BTreeSet<TaskId>>>);
+
+impl Chosen {
+    /// One more.
+    pub fn add(&self, task: TaskId) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(task);
+    }
+
+    fn has(&self, task: TaskId) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&task)
+    }
+}
+
+impl From<TaskId> for Chosen {
+    fn from(task: TaskId) -> Chosen {
+        let one = Chosen::default();
+        one.add(task);
+        one
+    }
+}
+
+/// The runs of chosen tasks.
+pub(super) struct ChosenRuns {
     pub(super) runs: Arc<dyn RunStore>,
-    pub(super) task: TaskId,
+    pub(super) chosen: Chosen,
 }
 
 #[async_trait]
-impl RunStore for OneTask {
+impl RunStore for ChosenRuns {
     async fn candidates(&self, hunt: &Hunt) -> Result<Game, StoreError> {
         let mut game = self.runs.candidates(hunt).await?;
-        game.found.retain(|candidate| candidate.shard.task == self.task || candidate.wish != Wish::Run);
+        game.found.retain(|candidate| self.chosen.has(candidate.shard.task) || candidate.wish != Wish::Run);
         Ok(game)
     }
 

@@ -1,0 +1,46 @@
+//! What can go wrong before a job runs.
+
+use std::path::PathBuf;
+
+use windrow_engine::ports::StoreError;
+use windrow_node::sources::OpenSourceError;
+use windrow_node::{LockError, StartError};
+use windrow_server::service::JobError;
+
+/// A job can't be run. Nothing of what was done before is lost.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The folder for progress can't be used; another program may hold it.
+    #[error("progress can't be kept in {}: {cause}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        cause: Box<LockError>,
+    },
+    /// The database in the folder failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Threads can't be started.
+    #[error("threads can't be started: {0}")]
+    Threads(#[from] std::io::Error),
+    /// The actors did not come up.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A setting of the job can't be read, or contradicts another one.
+    #[error("{0}")]
+    Setting(String),
+    /// The job has no handler.
+    #[error("the job has no handler; give it one with Job::handler")]
+    NoHandler,
+    /// The items can't be read.
+    #[error("{}: {}; {}", .0.what(), .0.because(), .0.hint())]
+    Items(Box<OpenSourceError>),
+    /// The name belongs to a job over other items, or the job could not be begun.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The actors ended while the job was not done.
+    #[error("windrow ended before the job did; what was saved is safe, run it again")]
+    Ended,
+}

@@ -1,0 +1,159 @@
+//! What is to be done: items, a handler, and how fast.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windrow_config::TaskDefaults;
+use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::task::Tuning;
+use windrow_core::tuning_check;
+use windrow_core::verdict::Outcome;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handler::{HandlerFactory, ItemVerdict};
+use windrow_handlers::rust::{ItemHandler, OwnedItem, RustHandlerFactory, handler_fn};
+use windrow_node::sources::{CsvFormat, Format, Input, SourceSpec};
+
+use crate::Error;
+
+/// What an error of a closure becomes.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+/// Makes the handler of each run.
+pub(crate) type MakeHandler = Box<dyn FnOnce(Arc<dyn Clock>) -> Arc<dyn HandlerFactory> + Send>;
+
+/// Items, a handler, and how fast. Known by its [name](Job::name).
+pub struct Job {
+    pub(crate) name: String,
+    pub(crate) items: SourceSpec,
+    pub(crate) skip_first: ItemIndex,
+    pub(crate) handler: Option<MakeHandler>,
+    tuning: Tuning,
+    /// Why the first setting that is wrong is wrong.
+    fault: Option<String>,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("name", &self.name).field("items", &self.items).finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    /// A job over the numbers of a range, called `job` until it is [named](Job::name).
+    pub fn items(range: Range<u64>) -> Job {
+        let total = ItemCount(range.end.max(range.start));
+        let skip_first = ItemIndex(range.start);
+        Job { skip_first, ..Job::over("job".to_owned(), SourceSpec::Range { total }) }
+    }
+
+    /// A job over the rows of a CSV file with a header; each item's data is an object. Named after the file.
+    pub fn csv(path: impl AsRef<Path>) -> Job {
+        Job::file(path.as_ref(), Format::Csv(CsvFormat::default()))
+    }
+
+    /// A job over the lines of a file of JSON values. Named after the file.
+    pub fn ndjson(path: impl AsRef<Path>) -> Job {
+        Job::file(path.as_ref(), Format::Ndjson)
+    }
+
+    fn file(path: &Path, format: Format) -> Job {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Job::over(name, SourceSpec::File { input: Input::Path(path.to_string_lossy().into_owned()), format })
+    }
+
+    fn over(name: String, items: SourceSpec) -> Job {
+        // As `windrow run` has it: without a rate, as fast as the handler answers.
+        let tuning = Tuning { rate: RateLimit::Unlimited, ..TaskDefaults::default().tuning };
+        Job { name, items, skip_first: ItemIndex(0), handler: None, tuning, fault: None }
+    }
+
+    /// What it is known by, in its folder: the same name over the same items goes on with the same job.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Job {
+        self.name = name.into();
+        self
+    }
+
+    /// A closure that is called for each item; `Err` and a panic are failed attempts.
+    #[must_use]
+    pub fn handler<F, Fut, E>(self, work: F) -> Job
+    where
+        F: Fn(OwnedItem) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send,
+        E: Into<Cause>,
+    {
+        self.handler_of(handler_fn(move |item| {
+            let work = work(item);
+            async move { work.await.map(|()| ItemVerdict::Settled(Outcome::Succeeded)).map_err(Into::into) }
+        }))
+    }
+
+    /// A handler that gets many items at once, with [`Job::batch`], and may say more of each than whether it succeeded.
+    #[must_use]
+    pub fn handler_of(mut self, handler: impl ItemHandler) -> Job {
+        self.handler = Some(Box::new(|clock| Arc::new(RustHandlerFactory::new(handler, clock))));
+        self
+    }
+
+    /// How fast items leave, `"500/s"`; without it as fast as the handler answers.
+    #[must_use]
+    pub fn rate(self, rate: &str) -> Job {
+        let parsed = rate.parse();
+        self.set(parsed, |tuning, rate| tuning.rate = rate)
+    }
+
+    /// How many calls may be under way; without it as many as help.
+    #[must_use]
+    pub fn concurrency(self, calls: u32) -> Job {
+        let calls = at_least_one("concurrency", calls);
+        self.set(calls, |tuning, calls| tuning.concurrency = Auto::Fixed(calls))
+    }
+
+    /// Items of a call, for [`Job::handler_of`].
+    #[must_use]
+    pub fn batch(self, items: u32) -> Job {
+        self.set(at_least_one("batch", items), |tuning, items| tuning.batch = items)
+    }
+
+    /// How often an item is tried before it is abandoned.
+    #[must_use]
+    pub fn max_attempts(self, attempts: u32) -> Job {
+        let attempts = at_least_one("max_attempts", attempts);
+        self.set(attempts, |tuning, attempts| tuning.max_attempts = attempts)
+    }
+
+    /// How long a call may take; its future is dropped then, and the attempt has failed.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Job {
+        self.tuning.timeout = timeout;
+        self
+    }
+
+    fn set<T, E: Display>(mut self, value: Result<T, E>, set: impl FnOnce(&mut Tuning, T)) -> Job {
+        match value {
+            Ok(value) => set(&mut self.tuning, value),
+            Err(why) => self.fault = self.fault.or_else(|| Some(why.to_string())),
+        }
+        self
+    }
+
+    /// The settings, if they are sound.
+    pub(crate) fn tuning(&self) -> Result<Tuning, Error> {
+        if let Some(fault) = &self.fault {
+            return Err(Error::Setting(fault.clone()));
+        }
+        match tuning_check::faults(&self.tuning).first() {
+            Some(fault) => Err(Error::Setting(fault.to_string())),
+            None => Ok(self.tuning.clone()),
+        }
+    }
+}
+
+fn at_least_one(name: &str, value: u32) -> Result<NonZeroU32, String> {
+    NonZeroU32::new(value).ok_or_else(|| format!("{name} must be at least 1"))
+}

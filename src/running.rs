@@ -1,0 +1,110 @@
+//! A job that runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use windrow_core::counters::Counters;
+use windrow_core::ids::TaskId;
+use windrow_core::lifecycle::{Status, StopReason};
+use windrow_engine::ports::ErrorClass;
+use windrow_engine::ports::failure_list::FailureList;
+use windrow_engine::ports::task_store::{TaskCommand, TaskStore, TaskView};
+use windrow_node::{Node, Store};
+use windrow_server::service;
+
+use crate::builder::actor;
+use crate::{Error, Failures, Progress, Report};
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A job that was begun. It goes on when this is dropped, until its [`Windrow`](crate::Windrow) is.
+pub struct Running<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) store: Arc<Store>,
+    pub(crate) task: TaskId,
+    /// Whether it is started as soon as it is stopped.
+    pub(crate) starts_again: AtomicBool,
+}
+
+impl fmt::Debug for Running<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("task", &self.task).finish_non_exhaustive()
+    }
+}
+
+impl Running<'_> {
+    /// How far it is: as it runs, or as it was saved.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn progress(&self) -> Result<Progress, Error> {
+        let task = self.view().await?;
+        let live = self.node.progress(task.id).into_iter().map(|(_, live)| live.counters);
+        let live = live.reduce(|one, other| one.plus(&other));
+        let counters: Counters = live.unwrap_or(task.counters);
+        Ok(Progress::of(task.total.0, &counters))
+    }
+
+    /// Lets no more items leave; those under way end. The same job goes on another time.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    pub async fn stop(&self) -> Result<(), Error> {
+        self.starts_again.store(false, Ordering::Relaxed);
+        let task = self.view().await?;
+        if task.status.is_terminal() || task.status == Status::Stopped {
+            return Ok(());
+        }
+        let stop = TaskCommand::Stop { reason: StopReason::Operator };
+        let done = self.store.command(self.task, &stop, &actor(), self.node.clock().wall()).await;
+        done.map_err(service::JobError::from)?;
+        self.node.nudge(self.task);
+        Ok(())
+    }
+
+    /// Waits until it is finished, or stopped.
+    ///
+    /// # Errors
+    /// When the store can't be read any more.
+    pub async fn wait(&self) -> Result<Report, Error> {
+        loop {
+            let task = match self.view().await {
+                Err(Error::Store(error)) if error.class() == ErrorClass::Transient => None,
+                task => Some(task?),
+            };
+            match task {
+                Some(task)
+                    if task.status == Status::Stopped && self.starts_again.swap(false, Ordering::Relaxed) =>
+                {
+                    let now = self.node.clock().wall();
+                    service::start_if_stopped(&*self.store, task, &actor(), now).await?;
+                    self.node.wake();
+                }
+                Some(task) if task.status.is_terminal() || task.status == Status::Stopped => {
+                    return Ok(Report::of(&task, self.failures().await?));
+                }
+                _ => {}
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn view(&self) -> Result<TaskView, Error> {
+        if self.node.is_over() {
+            return Err(Error::Ended);
+        }
+        self.store.get(self.task).await?.ok_or(Error::Ended)
+    }
+
+    async fn failures(&self) -> Result<Vec<Failures>, Error> {
+        let mut groups = self.store.groups(self.task).await?;
+        groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+        let failures = groups.into_iter();
+        Ok(failures
+            .map(|group| Failures { code: group.code, count: group.count, example: group.example })
+            .collect())
+    }
+}
