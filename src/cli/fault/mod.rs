@@ -56,14 +56,6 @@ impl Fault {
         self
     }
 
-    /// What one text says, in three parts where it has a `; try …` at its end.
-    pub fn from_text(exit: Exit, what: impl Into<String>, text: &str) -> Fault {
-        match text.rsplit_once("; try ") {
-            Some((because, hint)) => Fault::new(exit, what, because).hint(hint),
-            None => Fault::new(exit, what, text),
-        }
-    }
-
     /// An invalid configuration, with every fault of it.
     pub fn of_config(faults: &[windrow_config::Fault]) -> Fault {
         let because = faults.iter().map(windrow_config::Fault::to_string).collect();
@@ -176,7 +168,8 @@ impl From<OpenError> for Fault {
             COMMAND_NOT_STARTED => "check the spelling, or name the program by its path",
             _ => "correct it; `windrow help run` has examples",
         };
-        Fault::from_text(Exit::Rejected, "the handler can't be used", &error.failure.message).or_hint(hint)
+        let hint = error.hint.as_deref().unwrap_or(hint);
+        Fault::new(Exit::Rejected, "the handler can't be used", error.failure.message).hint(hint)
     }
 }
 
@@ -232,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_fault_has_three_parts() {
-        let fault = Fault::from_text(Exit::Rejected, "no", "command not found: x; try ./x");
+        let fault = Fault::new(Exit::Rejected, "no", "command not found: x").hint("./x");
         assert_eq!(fault.to_string(), "error: no\n  because command not found: x\n  try  ./x");
     }
 

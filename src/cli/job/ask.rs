@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::place;
 use crate::remote::contexts::like;
-use crate::run::control::{Address, Ask, Told};
+use crate::run::control::{Address, Ask, Refusal, Told};
 use crate::run::resume::command;
 
 /// For so long a run may take to answer: its store may be busy.
@@ -112,8 +112,10 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Ask) -> Result<Value, 
     let told = tokio::time::timeout(PATIENCE, talk).await.unwrap_or_else(|late| Err(late.into()));
     match told.map_err(broken)? {
         Told::Done(value) => Ok(value),
-        Told::Refused(why) => Err(Fault::from_text(Exit::Rejected, "the run refused it", &why)
-            .or_hint("windrow job show NAME says how it is driven now")),
+        Told::Refused(Refusal { because, hint }) => {
+            let fault = Fault { exit: Exit::Rejected, what: "the run refused it".to_owned(), because, hint };
+            Err(fault.or_hint("windrow job show NAME says how it is driven now"))
+        }
     }
 }
 

@@ -62,7 +62,22 @@ pub(crate) enum Told {
     /// What was asked for.
     Done(Value),
     /// Why it can't be.
-    Refused(String),
+    Refused(Refusal),
+}
+
+/// Why something that was asked for can't be.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    /// Each a line.
+    pub(crate) because: Vec<String>,
+    /// What a person may try.
+    pub(crate) hint: Option<String>,
+}
+
+impl<T: ToString> From<T> for Refusal {
+    fn from(why: T) -> Refusal {
+        Refusal { because: vec![why.to_string()], hint: None }
+    }
 }
 
 /// Where the run of a state directory is asked.
@@ -157,15 +172,15 @@ impl Steered {
         tokio::time::timeout(ASK_PATIENCE, reading.read_line(&mut line)).await??;
         let told = match serde_json::from_str(&line) {
             Ok(ask) => self.obey(ask).await.map_or_else(Told::Refused, Told::Done),
-            Err(error) => Told::Refused(format!("the question can't be understood: {error}")),
+            Err(error) => Told::Refused(format!("the question can't be understood: {error}").into()),
         };
         let mut text = serde_json::to_string(&told)?;
         text.push('\n');
         tokio::time::timeout(ASK_PATIENCE, writing.write_all(text.as_bytes())).await?
     }
 
-    async fn obey(&self, ask: Ask) -> Result<Value, String> {
-        let task = self.tasks.get(self.task).await.map_err(|error| error.to_string())?;
+    async fn obey(&self, ask: Ask) -> Result<Value, Refusal> {
+        let task = self.tasks.get(self.task).await?;
         let task = task.ok_or_else(|| format!("{} is gone", self.task))?;
         match ask {
             Ask::Show => Ok(self.show(&task)),
@@ -173,23 +188,23 @@ impl Steered {
             Ask::Stop { now } => {
                 let done = service::stop(&*self.tasks, self.task, now, &self.actor, self.clock.wall()).await;
                 (self.nudge)();
-                done.map(|()| self.show(&task)).map_err(|error| error.to_string())
+                Ok(done.map(|()| self.show(&task))?)
             }
         }
     }
 
-    async fn set(&self, task: &TaskView, settings: &TuningPatch) -> Result<Value, String> {
+    async fn set(&self, task: &TaskView, settings: &TuningPatch) -> Result<Value, Refusal> {
         if task.status.is_terminal() {
-            return Err(format!("{} is {}", self.name, task.status));
+            return Err(format!("{} is {}", self.name, task.status).into());
         }
         let tuning = settings.apply(&task.tuning);
-        let faults: Vec<String> = tuning_check::faults(&tuning).iter().map(ToString::to_string).collect();
-        if !faults.is_empty() {
-            return Err(faults.join("; "));
+        let faults = tuning_check::faults(&tuning);
+        if let Some(first) = faults.first() {
+            let because = faults.iter().map(|fault| format!("{}: {}", fault.key, fault.what)).collect();
+            return Err(Refusal { because, hint: Some(first.advice.clone()) });
         }
         let tune = TaskCommand::Tune(Box::new(tuning));
-        let changed = self.tasks.command(self.task, &tune, &self.actor, self.clock.wall()).await;
-        let changed = changed.map_err(|error| error.to_string())?;
+        let changed = self.tasks.command(self.task, &tune, &self.actor, self.clock.wall()).await?;
         (self.nudge)();
         Ok(json!({"before": settings_json(&task.tuning), "after": settings_json(&changed.tuning)}))
     }

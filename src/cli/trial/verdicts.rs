@@ -158,7 +158,7 @@ impl Tally {
     /// The exit code, or how the contract is broken.
     pub(super) fn contract(&self) -> Result<Exit, Fault> {
         if let Some(flaw) = self.flaws.first() {
-            return Err(Fault::from_text(Exit::BadHandler, "the handler breaks the contract", &told(flaw))
+            return Err(Fault::new(Exit::BadHandler, "the handler breaks the contract", told(flaw))
                 .or_hint("see what a handler has to answer: `windrow init http` says it, `windrow init python` writes one"));
         }
         if !self.understood {
@@ -170,7 +170,7 @@ impl Tally {
                 ),
                 false => ("no call was answered", "check that it runs and answers within --timeout"),
             };
-            return Err(Fault::from_text(Exit::BadHandler, what, because).or_hint(hint));
+            return Err(Fault::new(Exit::BadHandler, what, because).hint(hint));
         }
         Ok(Exit::Ok)
     }

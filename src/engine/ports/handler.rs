@@ -267,10 +267,18 @@ pub trait Handler: Send + Sync {
 
 /// A handler could not be opened at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", failure.message)]
+#[error("{}{}", failure.message, hint.as_ref().map(|hint| format!("; try {hint}")).unwrap_or_default())]
 pub struct OpenError {
     /// Code and message, as shown to people.
     pub failure: Failure,
+    /// What a person may try.
+    pub hint: Option<String>,
+}
+
+impl From<Failure> for OpenError {
+    fn from(failure: Failure) -> OpenError {
+        OpenError { failure, hint: None }
+    }
 }
 
 /// Makes the handler of a run.

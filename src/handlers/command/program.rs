@@ -124,8 +124,9 @@ fn checked(file: &Path) -> Result<PathBuf, OpenError> {
         )));
     }
     if !file.exists() {
-        let hint = unquoted(&file.to_string_lossy()).unwrap_or_else(|| "; check the path".to_owned());
-        return Err(refusal(format!("command not found: {} does not exist{hint}", file.display())));
+        let hint = unquoted(&file.to_string_lossy());
+        let why = format!("command not found: {} does not exist", file.display());
+        return Err(OpenError { hint, ..refusal(why) });
     }
     if is_executable(file) { Ok(file.to_owned()) } else { Err(not_executable(file)) }
 }
@@ -135,29 +136,33 @@ fn is_executable(file: &Path) -> bool {
 }
 
 fn no_command() -> OpenError {
-    refusal("no command was given; try `-- python3 -u handler.py`".to_owned())
+    OpenError {
+        hint: Some("-- python3 -u handler.py".to_owned()),
+        ..refusal("no command was given".to_owned())
+    }
 }
 
 fn not_found(name: &OsStr, search_path: &OsStr) -> OpenError {
     let name = name.to_string_lossy();
-    let here = if Path::new(&*name).is_file() { Some(format!("; try ./{name}")) } else { unquoted(&name) };
-    let here = here.unwrap_or_default();
-    refusal(format!("command not found in PATH={}: {name}{here}", search_path.to_string_lossy()))
+    let hint = if Path::new(&*name).is_file() { Some(format!("./{name}")) } else { unquoted(&name) };
+    OpenError {
+        hint,
+        ..refusal(format!("command not found in PATH={}: {name}", search_path.to_string_lossy()))
+    }
 }
 
 /// A whole command line that was quoted as one word.
 fn unquoted(name: &str) -> Option<String> {
     name.contains(char::is_whitespace)
-        .then(|| format!("; try it as words of their own, not quoted as one: -- {name}"))
+        .then(|| format!("it as words of their own, not quoted as one: -- {name}"))
 }
 
 fn not_executable(file: &Path) -> OpenError {
     let file = file.display();
-    refusal(format!(
-        "permission denied: {file} is not executable; try chmod +x {file}, or name its interpreter"
-    ))
+    let hint = Some(format!("chmod +x {file}, or name its interpreter"));
+    OpenError { hint, ..refusal(format!("permission denied: {file} is not executable")) }
 }
 
 fn refusal(message: String) -> OpenError {
-    OpenError { failure: Failure::new(COMMAND_NOT_STARTED, message) }
+    Failure::new(COMMAND_NOT_STARTED, message).into()
 }

@@ -72,8 +72,8 @@ impl HookClient {
     /// A caller with connections of its own, so that they can be counted.
     fn alone(&self, business: &Business, url: &str) -> Result<Caller, String> {
         let options: HttpOptions = self.options(business, url)?;
-        let checked = options.check().map_err(|why| why.failure.message)?;
-        let lease = self.transports.alone(&options, checked.is_https).map_err(|why| why.failure.message)?;
+        let checked = options.check().map_err(|why| why.to_string())?;
+        let lease = self.transports.alone(&options, checked.is_https).map_err(|why| why.to_string())?;
         Ok(self.caller(&options, checked, lease))
     }
 
@@ -87,7 +87,7 @@ impl HookClient {
         let environment = Environment { inherit: Inherit::Clean(self.environment.clone()), variables };
         match check_program(&argv, &environment) {
             Ok(()) => ok("command", format!("{} is there and can be started", command.cmd[0])),
-            Err(why) => fail("command", why.failure.message, "handler.command in the node's config.toml"),
+            Err(why) => fail("command", why.to_string(), "handler.command in the node's config.toml"),
         }
     }
 

@@ -146,7 +146,7 @@ impl HookCaller for HookClient {
         };
         let caller = self
             .options(business, &url)
-            .and_then(|options| self.client(&options).map_err(|why| why.failure.message));
+            .and_then(|options| self.client(&options).map_err(|why| why.to_string()));
         match caller {
             Err(why) => HookReply::Failed(why),
             Ok(caller) => match caller.post(&call.id, &call.body, call.timeout).await {

@@ -230,5 +230,5 @@ pub(super) struct Checked {
 }
 
 fn refuse(why: impl fmt::Display) -> OpenError {
-    OpenError { failure: Failure::new("BAD_HANDLER", why.to_string()) }
+    Failure::new("BAD_HANDLER", why.to_string()).into()
 }

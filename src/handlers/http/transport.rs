@@ -106,7 +106,7 @@ impl Transports {
     fn make(&self, options: &HttpOptions, is_https: bool) -> Result<Pool, OpenError> {
         let (outbound, made) = (&options.outbound, Arc::new(AtomicUsize::new(0)));
         let tls = self.tls(outbound, is_https)?;
-        let refuse = |why| OpenError { failure: Failure::new("BAD_HANDLER", why) };
+        let refuse = |why| OpenError::from(Failure::new("BAD_HANDLER", why));
         let connector = outbound.connector(tls, made.clone()).map_err(refuse)?;
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
@@ -119,7 +119,7 @@ impl Transports {
     }
 
     fn tls(&self, options: &Outbound, is_https: bool) -> Result<ClientConfig, OpenError> {
-        let failed = |why| OpenError { failure: Failure::new("TLS", why) };
+        let failed = |why| OpenError::from(Failure::new("TLS", why));
         if !is_https {
             return Ok(tls::trusting_nobody());
         }

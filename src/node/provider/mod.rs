@@ -177,7 +177,7 @@ fn environment(command: &Command, given: &[(OsString, OsString)]) -> Environment
 }
 
 fn unusable(error: OpenError) -> ProvisionError {
-    ProvisionError::HandlerUnusable(error.failure.message)
+    ProvisionError::HandlerUnusable(error.to_string())
 }
 
 /// Opens the handlers of a task's runs.

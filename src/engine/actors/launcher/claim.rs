@@ -100,7 +100,7 @@ impl State {
             }
             Err(error) => {
                 let close =
-                    RunClose::Stopped { reason: StopReason::HandlerRejected, text: error.failure.message };
+                    RunClose::Stopped { reason: StopReason::HandlerRejected, text: error.to_string() };
                 self.release(epoch, claim, close);
                 return Ok(());
             }

@@ -1,8 +1,8 @@
 //! Searching the data log, a bounded number of lines at a time.
 //!
-//! A page walks down the numbers and covers at most [`COVERED_MAX`] lines of a task, or as many numbers of all tasks,
+//! A page walks down the numbers and covers at most `COVERED_MAX` lines of a task, or as many numbers of all tasks,
 //! however few of them fit: no index helps with most of what may be asked. A text is compared with at most
-//! [`LOOKED_AT_MAX`] of them. Where a page ends early, its cursor goes on.
+//! `LOOKED_AT_MAX` of them. Where a page ends early, its cursor goes on.
 
 use sea_orm::sea_query::Query;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
