@@ -2,7 +2,7 @@
 //!
 //! Column types are those that SQLite, PostgreSQL and MariaDB share: times are `BIGINT` milliseconds since the Unix
 //! epoch, indexes and ids `BIGINT` (u64 digests bit-cast), texts that are compared bounded `VARCHAR`s, and no name
-//! is a reserved word anywhere. Entities in `windrow::adapters::sql` mirror these tables.
+//! is a reserved word anywhere. Entities in `windrow_store::sql` mirror these tables.
 //!
 //! Running [`Migrator`] twice at once is made safe by its caller, who wraps it in a write transaction or lock.
 
@@ -19,6 +19,7 @@ mod m0009_outage;
 mod m0010_named_limits;
 mod m0011_abandonments;
 mod m0012_reach;
+mod m0013_cut_off;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0010_named_limits::Migration),
             Box::new(m0011_abandonments::Migration),
             Box::new(m0012_reach::Migration),
+            Box::new(m0013_cut_off::Migration),
         ]
     }
 }

@@ -48,6 +48,7 @@ async fn a_stop_now_does_not_wait_for_calls_and_says_what_may_repeat() {
     assert_eq!(sum(&stopped), 100);
     let text = stopped["status_text"].as_str().expect("a sentence");
     assert!(text.contains("5 items were in flight and may repeat: #0–#4"), "{text}");
+    assert_eq!(stopped["cut_off"], json!({"items": 5, "runs": [{"first": 0, "items": 5}]}));
 }
 
 #[tokio::test]

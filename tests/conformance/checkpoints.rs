@@ -245,7 +245,7 @@ pub async fn a_canary_is_kept_until_its_run_says_that_it_has_passed(harness: Har
 
 pub async fn a_run_may_stop_its_task(harness: Harness) {
     let run = harness.running(10).await;
-    let close = RunClose::Stopped { reason: StopReason::HandlerGone, text: "answered 410".to_owned() };
+    let close = RunClose::stopped(StopReason::HandlerGone, "answered 410".to_owned());
     harness.stored(closing(&run, 1, 3, close)).await;
     let view = harness.view(run.shard.task).await;
     assert_eq!((view.status, view.stop_reason), (Status::Stopped, Some(StopReason::HandlerGone)));
@@ -295,7 +295,7 @@ pub async fn a_run_that_would_recover_stops_when_its_task_is_to_stop(harness: Ha
 pub async fn cancel_ends_in_cancelled_when_the_owner_stops(harness: Harness) {
     let run = harness.running(10).await;
     harness.command(run.shard.task, TaskCommand::Cancel).await;
-    let close = RunClose::Stopped { reason: StopReason::Operator, text: "cancelled".to_owned() };
+    let close = RunClose::stopped(StopReason::Operator, "cancelled".to_owned());
     harness.stored(closing(&run, 1, 3, close)).await;
     let view = harness.view(run.shard.task).await;
     assert_eq!((view.status, view.finished_at), (Status::Cancelled, Some(NOW)));

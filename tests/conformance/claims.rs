@@ -212,7 +212,7 @@ pub async fn a_stopped_task_of_a_dead_owner_is_claimed_to_commit_stopped(harness
     let next = harness.claimed(run.shard, found[0].epoch, session).await;
     assert_eq!((next.wish, next.low_water), (Wish::Stop, ItemIndex(4)));
     assert_eq!(harness.view(run.shard.task).await.status, Status::Stopping);
-    let close = RunClose::Stopped { reason: StopReason::Operator, text: "its node died".into() };
+    let close = RunClose::stopped(StopReason::Operator, "its node died".into());
     harness.stored(closing(&next, 1, 4, close)).await;
     assert_eq!(harness.view(run.shard.task).await.status, Status::Stopped);
     assert!(candidates(&harness, &[], NOW).await.is_empty());

@@ -314,7 +314,7 @@ pub async fn nodes_that_look_after_the_store_at_once_do_not_disturb_each_other(h
     harness.want_hooks(r#"{"stopped":{}}"#).await;
     for _ in 0..6 {
         let run = harness.running(10).await;
-        let close = RunClose::Stopped { reason: StopReason::Business, text: "enough".to_owned() };
+        let close = RunClose::stopped(StopReason::Business, "enough".to_owned());
         let last = closing(&run, 1, 3, close);
         harness.stored(with(last, vec![abandoned(1, "BAD"), abandoned(2, "ODD")])).await;
     }

@@ -133,7 +133,7 @@ pub async fn a_business_hears_of_the_ends_it_wants_to_hear_of(harness: Harness) 
     harness.want_hooks(r#"{"finished":{}}"#).await;
     let run = harness.running(4).await;
     harness.stored(at(&run, 1, 2)).await;
-    let close = RunClose::Stopped { reason: StopReason::Business, text: "enough".to_owned() };
+    let close = RunClose::stopped(StopReason::Business, "enough".to_owned());
     harness.stored(closing(&run, 2, 2, close)).await;
     assert_eq!(harness.calls_left().await, [], "it doesn't want to hear of stops");
     harness.want_hooks(r#"{"stopped":{},"finished":{}}"#).await;
@@ -162,7 +162,7 @@ pub async fn a_start_after_the_canary_goes_on_with_the_rest(harness: Harness) {
     assert_eq!(harness.command(shard.task, TaskCommand::Start).await.canary, Some(canary), "it isn't done");
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
-    let close = RunClose::Stopped { reason: StopReason::CanaryDone, text: "1 of 1 went well".to_owned() };
+    let close = RunClose::stopped(StopReason::CanaryDone, "1 of 1 went well".to_owned());
     harness.stored(closing(&run, 1, 1, close)).await;
     let view = harness.view(shard.task).await;
     assert_eq!((view.stop_reason, view.canary), (Some(StopReason::CanaryDone), Some(canary)));
@@ -184,7 +184,7 @@ pub async fn finishing_early_by_command_cuts_what_was_not_dispatched(harness: Ha
     assert_eq!(fields(&wrong), ["total"]);
     harness.stored(at(&run, 1, 30)).await;
     harness.command(run.shard.task, STOP).await;
-    let close = RunClose::Stopped { reason: StopReason::Operator, text: "stopped".to_owned() };
+    let close = RunClose::stopped(StopReason::Operator, "stopped".to_owned());
     harness.stored(closing(&run, 2, 30, close)).await;
     let view = harness.command(run.shard.task, TaskCommand::Finish { end: ItemIndex(35) }).await;
     assert_eq!((view.status, view.counters.excluded), (Status::Stopped, 65), "nobody owns it: cut at once");
@@ -251,7 +251,7 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
     let view = harness.command(made.id, edit(described)).await;
     assert_eq!((view.name, view.deadline, view.status), (None, None, Status::Running), "while it runs");
     harness.command(made.id, STOP).await;
-    let close = RunClose::Stopped { reason: StopReason::Operator, text: "stopped".to_owned() };
+    let close = RunClose::stopped(StopReason::Operator, "stopped".to_owned());
     harness.stored(closing(&run, 1, 5, close)).await;
     let smaller = TaskEdit { total: Some(ItemCount(7)), skip_first: Some(ItemIndex(0)), ..no_edit() };
     assert_eq!(fields(&refused(&harness, shard, edit(smaller)).await), ["skip_first", "total"]);
@@ -327,7 +327,7 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
     let later = NOW.plus(Duration::from_secs(9));
     harness.store.command(id, &abandon("TIMEOUT"), &actor(), later).await.unwrap();
     harness.command(id, STOP).await;
-    let close = RunClose::Stopped { reason: StopReason::Operator, text: "asked for".to_owned() };
+    let close = RunClose::stopped(StopReason::Operator, "asked for".to_owned());
     harness.stored(closing(&run, 1, 40, close)).await;
     let view = harness.command(id, abandon("RESET")).await;
     assert_eq!(view.status, Status::Stopped);

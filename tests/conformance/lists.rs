@@ -99,7 +99,7 @@ async fn runs_and_audit_are_told_newest_first() {
             panic!("it is to be had")
         };
         seen = claimed.epoch;
-        let close = RunClose::Stopped { reason: StopReason::Business, text: "enough".to_owned() };
+        let close = RunClose::stopped(StopReason::Business, "enough".to_owned());
         store.checkpoint(&[closing(&claimed, 1, run, close)]).await.unwrap();
     }
     let runs = store.runs(id, None, 2).await.unwrap();

@@ -61,7 +61,7 @@ pub async fn a_task_is_cut_when_it_starts_and_again_only_before_it_ran(harness: 
 
     let session = harness.session().await;
     let run = harness.claimed(ShardId { task: made.id, no: 1 }, Epoch(0), session).await;
-    let close = RunClose::Stopped { reason: StopReason::Operator, text: "stopped".to_owned() };
+    let close = RunClose::stopped(StopReason::Operator, "stopped".to_owned());
     harness.command(made.id, TaskCommand::Stop { reason: StopReason::Operator }).await;
     harness.stored(closing(&run, 1, 3, close)).await;
     let edit = TaskEdit { total: Some(ItemCount(100)), ..TaskEdit::default() };
@@ -103,7 +103,7 @@ pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harnes
     let why = "shards: it is fixed once the task has run, since each shard keeps what it has done; `windrow task clone` makes another";
     assert_eq!(refused(4).await, why, "while it runs");
     harness.command(id, stop()).await;
-    let close = RunClose::Stopped { reason: StopReason::Operator, text: "stopped".to_owned() };
+    let close = RunClose::stopped(StopReason::Operator, "stopped".to_owned());
     harness.stored(closing(&run, 1, 3, close)).await;
     assert_eq!(refused(4).await, why, "and when it is stopped");
     let audit = harness.store.audit(id).await.unwrap();

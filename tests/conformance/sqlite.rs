@@ -156,7 +156,7 @@ async fn hooks_are_left_in_the_outbox_once_per_change() {
     let hooks = r#"UPDATE business SET hooks = '{"stopped":{},"finished":{"url":"http://127.0.0.1:1"}}'"#;
     db.execute_unprepared(hooks).await.unwrap();
     let run = harness.running(10).await;
-    let close = RunClose::Stopped { reason: StopReason::Business, text: "enough".to_owned() };
+    let close = RunClose::stopped(StopReason::Business, "enough".to_owned());
     let last = closing(&run, 1, 3, close);
     harness.stored(last.clone()).await;
     harness.stored(last).await;

@@ -1,7 +1,8 @@
 //! Facts about creating, commanding and showing tasks.
 
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
-use windrow_core::lifecycle::{Status, StopReason, Wish};
+use windrow_core::lifecycle::{CutOff, Status, StopReason, Wish};
+use windrow_core::run::IndexRun;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::run_store::RunClose;
 use windrow_engine::ports::session_store::Heartbeat;
@@ -57,7 +58,7 @@ pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {
     let run = harness.running(10).await;
     let stopping = harness.command(run.shard.task, STOP).await;
     assert_eq!(stopping.status, Status::Stopping);
-    let close = RunClose::Stopped { reason: StopReason::Business, text: "drained".to_owned() };
+    let close = RunClose::stopped(StopReason::Business, "drained".to_owned());
     harness.stored(closing(&run, 1, 6, close)).await;
     let stopped = harness.view(run.shard.task).await;
     assert_eq!((stopped.status, stopped.low_water), (Status::Stopped, ItemIndex(6)));
@@ -72,13 +73,16 @@ pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {
     let deadline = TaskCommand::Stop { reason: StopReason::Deadline };
     let stopping = harness.command(run.shard.task, deadline).await;
     assert_eq!(stopping.status_text.as_deref(), Some("its deadline passed"));
-    let heard = "stopped by command; 2 items were in flight and may repeat: 6-7".to_owned();
-    let close = RunClose::Stopped { reason: StopReason::Operator, text: heard };
+    let cut_off = CutOff { items: 2, runs: IndexRun::new(ItemIndex(6), 2).into_iter().collect() };
+    let (reason, text) = (StopReason::Operator, "stopped by command".to_owned());
+    let close = RunClose::Stopped { reason, text, cut_off: cut_off.clone() };
     harness.stored(closing(&next, 1, 6, close)).await;
     let stopped = harness.view(run.shard.task).await;
     assert_eq!((stopped.status, stopped.stop_reason), (Status::Stopped, Some(StopReason::Deadline)));
-    let told = "its deadline passed; 2 items were in flight and may repeat: 6-7";
-    assert_eq!(stopped.status_text.as_deref(), Some(told));
+    let told = "its deadline passed; 2 items were in flight and may repeat: #6–#7";
+    assert_eq!((stopped.status_text.as_deref(), &stopped.cut_off), (Some(told), &cut_off));
+    let started = harness.command(run.shard.task, TaskCommand::Start).await;
+    assert!(started.cut_off.is_empty(), "it is about the present stop");
 }
 
 pub async fn stop_waits_for_the_owner_and_cancel_outlasts_it(harness: Harness) {

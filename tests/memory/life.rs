@@ -31,6 +31,7 @@ pub(super) fn read(id: TaskId, task: &Task) -> Life {
         status: task.status,
         since: task.since,
         note,
+        cut_off: task.cut_off.clone(),
         next_at: task.next_at,
         stop_reason: task.stop_reason,
         result: task.result,
@@ -113,6 +114,7 @@ fn write(task: &mut Task, life: &Life) {
     (task.canary, task.abandonments) = (life.canary, life.abandonments.clone());
     (task.wish, task.status, task.since) = (life.wish, life.status, life.since);
     task.status_reason = life.note.as_ref().and_then(|note| note.reason.clone());
+    task.cut_off = life.cut_off.clone();
     task.status_text = life.note.as_ref().map(|note| note.text.clone());
     (task.next_at, task.stop_reason, task.result) = (life.next_at, life.stop_reason, life.result);
     (task.start_no, task.new.start_at) = (life.start_no, life.start_at);

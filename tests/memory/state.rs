@@ -11,6 +11,7 @@ use windrow_core::execution::Reach;
 use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
+use windrow_core::lifecycle::CutOff;
 use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
@@ -112,6 +113,7 @@ pub(super) struct Task {
     pub(super) finished_at: Option<WallMs>,
     pub(super) canary: Option<Canary>,
     pub(super) abandonments: Abandonments,
+    pub(super) cut_off: CutOff,
     pub(super) pause: Option<Pause>,
     pub(super) slow: Option<Slow>,
     pub(super) finish_at: Option<ItemIndex>,

@@ -7,6 +7,7 @@ use super::{Call, MemoryStore, commands, life, moves, shown};
 use windrow_core::abandonment::Abandonments;
 use windrow_core::ids::{INDEX_MAX, ItemIndex, StoreId, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
+use windrow_core::lifecycle::CutOff;
 use windrow_core::lifecycle::{Status, Wish};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::task::ShardRange;
@@ -254,6 +255,7 @@ fn made(new: &NewTask, now: WallMs) -> Task {
         finished_at: None,
         canary: new.canary,
         abandonments: Abandonments::default(),
+        cut_off: CutOff::default(),
         finish_at: None,
         awaiting_until: None,
         start_token: None,

@@ -11,6 +11,7 @@ use windrow_core::life::{
     Circumstances, CommandRefusal, Evidence, Life, Listener, RunClose, ShardLife, StartToken, TaskCommand,
     TaskEdit,
 };
+use windrow_core::lifecycle::CutOff;
 use windrow_core::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Wish};
 use windrow_core::settings::Auto;
 use windrow_core::shards::{Nodes, Told};
@@ -53,6 +54,7 @@ fn made(canary: bool) -> Life {
         tuning: config.task_defaults.tuning,
         canary: canary.then_some(first),
         abandonments: Abandonments::default(),
+        cut_off: CutOff::default(),
         wish: Wish::Rest,
         status: Status::Created,
         since: WallMs(1),
@@ -95,7 +97,7 @@ fn closes() -> impl Strategy<Value = RunClose> {
     prop_oneof![
         2 => Just(RunClose::Released),
         3 => Just(RunClose::Done),
-        1 => Just(RunClose::Stopped { reason: StopReason::HandlerGone, text: "gone".to_owned() }),
+        1 => Just(RunClose::stopped(StopReason::HandlerGone, "gone".to_owned())),
         1 => Just(RunClose::Recovering {
             not_before: WallMs(500), reason: "panic".to_owned(), text: "it failed".to_owned(), nth: None,
         }),

@@ -10,7 +10,7 @@ use windrow_core::execution::{
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::invariants::Invariant;
-use windrow_core::lifecycle::StopReason;
+use windrow_core::lifecycle::{CutOff, StopReason};
 use windrow_core::run::IndexRun;
 use windrow_core::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
 use windrow_core::stall::StallReason;
@@ -394,15 +394,13 @@ fn parked_items_are_still_sent_after_the_task_became_ordered() {
 fn lanes_lost_while_stopping_end_the_run_and_their_items_stay_pending() {
     let mut story = Story::new(1, |_| {});
     story.exchange(1);
-    let stop = RunEnd::Stopped { reason: StopReason::Operator, text: String::new() };
+    let stop = RunEnd::stopped(StopReason::Operator, String::new());
     story.step(Event::Command(Command::Stop(stop.clone())));
     assert_eq!(story.core.progress(at(0)).phase, Phase::Stopping(stop));
     story.step(Event::LanesLost);
     let progress = story.core.progress(at(0));
-    let told = RunEnd::Stopped {
-        reason: StopReason::Operator,
-        text: "; 1 items were in flight and may repeat: #0".to_owned(),
-    };
+    let cut_off = CutOff { items: 1, runs: vec![IndexRun::one(ItemIndex(0))] };
+    let told = RunEnd::Stopped { reason: StopReason::Operator, text: String::new(), cut_off };
     assert_eq!((progress.phase, progress.pending), (Phase::Ended(told.clone()), 1));
     assert_eq!(story.draft().and_then(|draft| draft.end), Some(told));
 }

@@ -467,7 +467,7 @@ impl World {
 
     fn stop(&mut self, reason: StopReason) {
         let text = "asked for".to_owned();
-        self.step(Event::Command(Command::Stop(RunEnd::Stopped { reason, text })));
+        self.step(Event::Command(Command::Stop(RunEnd::stopped(reason, text))));
     }
 
     fn shut_slots(&mut self) {

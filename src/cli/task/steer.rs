@@ -16,6 +16,9 @@ use crate::remote::{Danger, Form, Link};
 use crate::screen;
 use crate::table::{clean, human};
 use windrow_client::Answer;
+use windrow_core::ids::ItemIndex;
+use windrow_core::lifecycle::CutOff;
+use windrow_core::run::IndexRun;
 
 /// Statuses of tasks that haven't ended.
 pub(super) const LIVING: &str = "created,queued,awaiting_business,running,recovering,stopping,stopped";
@@ -114,13 +117,18 @@ fn stopped(task: &Value) -> String {
         return format!("{id}  {}{}", words::status(task).0, because(task));
     }
     let low = human::count(task["low_water"].as_u64().unwrap_or(0));
-    // The node names the items whose calls were cut off.
-    let repeats = task["status_text"].as_str().filter(|text| text.contains("may repeat"));
-    let repeats = repeats.map(|text| text.split_once("; ").map_or(text, |(_, items)| items));
-    format!(
-        "{id}  stopped at low water {low} ({})   go on: windrow task start {id}",
-        repeats.unwrap_or("nothing will repeat")
-    )
+    let repeats = cut_off(&task["cut_off"]).unwrap_or_else(|| "nothing will repeat".to_owned());
+    format!("{id}  stopped at low water {low} ({repeats})   go on: windrow task start {id}")
+}
+
+/// Which items may repeat; none where nothing was cut off.
+fn cut_off(cut_off: &Value) -> Option<String> {
+    let items = cut_off["items"].as_u64()?;
+    let runs = cut_off["runs"].as_array()?.iter().filter_map(|run| {
+        let (first, items) = (run["first"].as_u64()?, u32::try_from(run["items"].as_u64()?).ok()?);
+        IndexRun::new(ItemIndex(first), items)
+    });
+    Some(CutOff { items, runs: runs.collect() }.to_string())
 }
 
 /// Cancels.

@@ -69,7 +69,7 @@ impl Execution {
             CanaryThen::Continue if self.counters.abandoned == 0 => self.set_verdict(Verdict::Passed),
             CanaryThen::Continue | CanaryThen::Stop => {
                 let text = self.canary_text(until);
-                self.stop(RunEnd::Stopped { reason: StopReason::CanaryDone, text });
+                self.stop(RunEnd::stopped(StopReason::CanaryDone, text));
             }
         }
     }

@@ -2,22 +2,20 @@
 
 use super::{Execution, Phase, RunEnd};
 use crate::ids::ItemIndex;
+use crate::lifecycle::CutOff;
 use crate::run::IndexRun;
 use crate::waiting::Doing;
 
-/// Runs of items that are named one by one; of the rest the number is said.
-const NAMED_MAX: usize = 8;
+/// Runs of items that are named one by one; of the rest the number is kept.
+const RUNS_MAX: usize = 8;
 
 impl Execution {
-    /// Adds to the sentence of a stop which items were in flight when the lanes went.
+    /// Adds to a stop which items were in flight when the lanes went.
     pub(super) fn tell_cut_off(&mut self) {
-        let in_flight = self.counters.in_flight;
-        if in_flight == 0 {
-            return;
-        }
-        let runs = self.in_flight_runs();
-        if let Phase::Stopping(RunEnd::Stopped { text, .. }) = &mut self.phase {
-            *text = format!("{text}; {in_flight} items were in flight and may repeat: {}", named(&runs));
+        let items = self.counters.in_flight;
+        let runs = if items == 0 { Vec::new() } else { self.in_flight_runs() };
+        if let Phase::Stopping(RunEnd::Stopped { cut_off, .. }) = &mut self.phase {
+            *cut_off = CutOff { items, runs };
         }
     }
 
@@ -34,7 +32,7 @@ impl Execution {
             if !joined {
                 runs.push(open);
             }
-            if runs.len() > NAMED_MAX {
+            if runs.len() == RUNS_MAX {
                 break;
             }
         }
@@ -46,16 +44,4 @@ impl Execution {
         let waits = self.troubles.get(index).is_some_and(|trouble| trouble.doing != Doing::InFlight);
         waits || self.again.iter().any(|run| run.first() <= index && index < run.end())
     }
-}
-
-fn named(runs: &[IndexRun]) -> String {
-    let name = |run: &IndexRun| match run.len() {
-        1 => format!("#{}", run.first().0),
-        _ => format!("#{}–#{}", run.first().0, run.end().0 - 1),
-    };
-    let mut names: Vec<String> = runs.iter().take(NAMED_MAX).map(name).collect();
-    if runs.len() > NAMED_MAX {
-        names.push("…".to_owned());
-    }
-    names.join(", ")
 }

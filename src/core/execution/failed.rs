@@ -112,7 +112,7 @@ impl Execution {
             return self.abandon(index, &trouble, fx);
         }
         let text = format!("item {} used all {} attempts", index.0, trouble.charged);
-        self.stop(RunEnd::Stopped { reason: StopReason::ItemExhausted, text });
+        self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
         self.wait_for_retry(index, trouble, Duration::ZERO, now);
     }
 

@@ -196,7 +196,7 @@ impl Execution {
             |calls: usize, most: usize| calls >= most && refusals.items.len() >= most.min(can_leave);
         if is_over(strict, REFUSALS_MAX) || is_over(all, FAULTS_MAX) {
             let text = format!("{}: {}", call.failure.code, call.failure.message);
-            self.stop(RunEnd::Stopped { reason: StopReason::HandlerRejected, text });
+            self.stop(RunEnd::stopped(StopReason::HandlerRejected, text));
         }
     }
 
@@ -219,7 +219,7 @@ impl Execution {
             "the handler was reached again and again, and no item ever succeeded; the last one said {}: {}",
             last.code, last.message
         );
-        self.stop(RunEnd::Stopped { reason: StopReason::NoItemSucceeds, text });
+        self.stop(RunEnd::stopped(StopReason::NoItemSucceeds, text));
     }
 
     /// Whether an item of this shard ever ended well, in this run or before.
@@ -350,7 +350,7 @@ impl Execution {
         if self.judge.first_contact().is_some_and(|until| now.moment >= until) && !self.judge.unclear_contact
         {
             let reason = if refused { StopReason::HandlerRejected } else { StopReason::HandlerUnreachable };
-            return self.stop(RunEnd::Stopped { reason, text: said });
+            return self.stop(RunEnd::stopped(reason, said));
         }
         let patience = self.whole.outage_patience;
         let is_over = |outage: Outage| now.wall.since(outage.since) >= patience && self.shared.all_down;
@@ -358,7 +358,7 @@ impl Execution {
             let span = humane(patience);
             let text =
                 format!("the handler was down for {span}; {said}; nothing is lost, start the task to go on");
-            self.stop(RunEnd::Stopped { reason: StopReason::HandlerUnreachable, text });
+            self.stop(RunEnd::stopped(StopReason::HandlerUnreachable, text));
         }
     }
 }

@@ -176,7 +176,7 @@ impl Execution {
         match signal {
             Signal::Gone(failure) => {
                 let text = format!("{}: {}", failure.code, failure.message);
-                self.stop(RunEnd::Stopped { reason: StopReason::HandlerGone, text });
+                self.stop(RunEnd::stopped(StopReason::HandlerGone, text));
             }
             Signal::BackPressure { after } => self.back_off(after, now),
             Signal::Fenced => self.stop(RunEnd::Fenced),
@@ -201,7 +201,7 @@ impl Execution {
     fn on_handler_command(&mut self, command: HandlerCommand, now: Now) {
         match command {
             HandlerCommand::Stop { reason } => {
-                self.stop(RunEnd::Stopped { reason: StopReason::Business, text: reason });
+                self.stop(RunEnd::stopped(StopReason::Business, reason));
             }
             HandlerCommand::Finish { total } => self.finish_task(total),
             HandlerCommand::PauseFor(span) => self.pause(span, PauseReason::Asked, now),

@@ -106,7 +106,7 @@ impl Execution {
         if self.budget.is_abandoned_exceeded(abandoned, self.shared.items) {
             let text =
                 format!("{abandoned} items were abandoned, more than the error budget allows; {the_last}");
-            self.stop(RunEnd::Stopped { reason: StopReason::ErrorBudget, text });
+            self.stop(RunEnd::stopped(StopReason::ErrorBudget, text));
         }
     }
 

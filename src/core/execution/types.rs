@@ -7,7 +7,7 @@ use crate::counters::Counters;
 use crate::ids::{ItemCount, ItemIndex, Moment, RunNo, ShardId, WallMs};
 use crate::invariants::Invariant;
 use crate::latency::Latencies;
-use crate::lifecycle::StopReason;
+use crate::lifecycle::{CutOff, StopReason};
 use crate::pace::Pace;
 use crate::settings::Auto;
 use crate::shards::{Pause, Slow};
@@ -199,6 +199,8 @@ pub enum RunEnd {
         reason: StopReason,
         /// A sentence for people.
         text: String,
+        /// What was in flight, where the stop didn't wait.
+        cut_off: CutOff,
     },
     /// To be tried again by itself.
     Recovering {
@@ -209,6 +211,13 @@ pub enum RunEnd {
     },
     /// Someone else owns the shard: nothing more is written.
     Fenced,
+}
+
+impl RunEnd {
+    /// A stop before anything is cut off.
+    pub fn stopped(reason: StopReason, text: String) -> RunEnd {
+        RunEnd::Stopped { reason, text, cut_off: CutOff::default() }
+    }
 }
 
 /// Where a run stands.

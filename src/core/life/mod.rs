@@ -27,7 +27,7 @@ pub use status::{COORDINATOR_DOWN, Evidence};
 
 use super::abandonment::Abandonments;
 use super::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use super::lifecycle::{Note, Standing, Status, StopReason, TaskResult, Wish};
+use super::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
 use super::settings::Auto;
 use super::shards::{Pause, Slow};
 use super::task::{Canary, ShardRange, Tuning};
@@ -71,6 +71,8 @@ pub struct Life {
     pub since: WallMs,
     /// What is said beside the status.
     pub note: Option<Note>,
+    /// Which items its present stop cut off.
+    pub cut_off: CutOff,
     /// When something happens by itself.
     pub next_at: Option<WallMs>,
     /// Why it is stopping or stopped.
@@ -178,6 +180,9 @@ impl Life {
         (self.note, self.next_at) = (note, next_at);
         if !matches!(status, Status::Stopping | Status::Stopped) {
             self.stop_reason = None;
+        }
+        if !matches!(status, Status::Stopping | Status::Stopped | Status::Cancelled) {
+            self.cut_off = CutOff::default();
         }
         if status != Status::AwaitingBusiness {
             self.awaiting_until = None;

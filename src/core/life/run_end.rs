@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::obey::is_ending;
 use super::{Life, Wish};
 use crate::ids::WallMs;
-use crate::lifecycle::{Note, ShardState, StopReason, TASK_RECOVERS};
+use crate::lifecycle::{CutOff, Note, ShardState, StopReason, TASK_RECOVERS};
 
 /// How long a shard that was moved is left to the node that it was moved to, from its release on.
 pub const MOVE_PATIENCE: Duration = Duration::from_secs(30);
@@ -27,6 +27,8 @@ pub enum RunClose {
         reason: StopReason,
         /// The sentence shown to people.
         text: String,
+        /// What was in flight, where the stop didn't wait.
+        cut_off: CutOff,
     },
     /// To be tried again by itself, not before a time.
     Recovering {
@@ -42,6 +44,11 @@ pub enum RunClose {
 }
 
 impl RunClose {
+    /// A stop that cut nothing off.
+    pub fn stopped(reason: StopReason, text: String) -> RunClose {
+        RunClose::Stopped { reason, text, cut_off: CutOff::default() }
+    }
+
     /// Whether it says nothing of a crash loop: the run ended in order, or because too much failed.
     pub fn is_calm(&self) -> bool {
         match self {
@@ -58,8 +65,12 @@ impl fmt::Display for RunClose {
             RunClose::Released => f.write_str("handed over: any node may take it"),
             RunClose::Done => f.write_str("done"),
             // A run hears only that it is to stop; why is with its task.
-            RunClose::Stopped { reason: StopReason::Operator, text } => f.write_str(text),
-            RunClose::Stopped { reason, text } => write!(f, "stopped ({reason}): {text}"),
+            RunClose::Stopped { reason: StopReason::Operator, text, cut_off } => {
+                f.write_str(&cut_off.told_after(text))
+            }
+            RunClose::Stopped { reason, text, cut_off } => {
+                write!(f, "stopped ({reason}): {}", cut_off.told_after(text))
+            }
             RunClose::Recovering { reason, text, .. } => write!(f, "recovers ({reason}): {text}"),
         }
     }
@@ -71,6 +82,9 @@ impl Life {
         if let (RunClose::Stopped { reason, .. }, Wish::Run) = (close, self.wish) {
             self.stop_reason = Some(*reason);
             self.set_wish(Wish::Stop, now);
+        }
+        if let RunClose::Stopped { cut_off, .. } = close {
+            self.cut_off.add(cut_off);
         }
         let state = state_after(close, self.wish);
         let not_before = self.together(close, state, now);

@@ -3,11 +3,13 @@
 //! The slugs are the words of the API, the CLI and the store; they never change once released. The diagram that
 //! people read is `docs/lifecycle.md`, generated from the table.
 
+mod cut_off;
 mod note;
 mod transitions;
 
 use std::fmt;
 
+pub use cut_off::CutOff;
 pub use note::{DORMANT, Note, TASK_RECOVERS, dormant_text, note_after, note_of_command};
 pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide, edges, status_of};
 

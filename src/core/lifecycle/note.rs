@@ -10,8 +10,6 @@ pub const TASK_RECOVERS: &str = "error_budget";
 pub const DORMANT: &str = "dormant";
 /// The slug of a task of which a part is to be tried again, when the others have ended.
 const PART_RECOVERS: &str = "part_recovers";
-/// How long the sentences of all shards may become together. Unit: bytes.
-const TEXT_MAX: usize = 2000;
 
 /// A slug and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +27,10 @@ pub fn note_after(before: Status, held: Option<Note>, after: Status, news: Optio
     match (before, after) {
         (Status::Running, Status::Running) if held.as_ref().is_some_and(is_shared) => held,
         (Status::Running, Status::Running) => news.filter(is_shared).or(held),
-        (Status::Stopping, Status::Stopping | Status::Stopped | Status::Cancelled) => joined(held, news),
+        // The first shard that stops says why.
+        (Status::Stopping, Status::Stopping | Status::Stopped | Status::Cancelled) => {
+            held.or(news.filter(|note| note.reason.is_none()))
+        }
         (_, Status::Recovering) if before != after => {
             held.filter(is_shared).or(news).or_else(|| Some(part_recovers()))
         }
@@ -69,18 +70,6 @@ fn part_recovers() -> Note {
     Note { reason: Some(PART_RECOVERS.to_owned()), text }
 }
 
-/// The first sentence is the reason; of the others only what they add to it (items that may repeat) is kept.
-fn joined(held: Option<Note>, news: Option<Note>) -> Option<Note> {
-    let news = news.filter(|note| note.reason.is_none());
-    let (Some(held), Some(news)) = (held.clone(), news.clone()) else { return held.or(news) };
-    let added = news.text.split_once("; ").map(|(_, rest)| rest);
-    let text = match added.filter(|added| !held.text.contains(added)) {
-        Some(added) if held.text.len() + added.len() < TEXT_MAX => format!("{}; {added}", held.text),
-        _ => held.text,
-    };
-    Some(Note { reason: held.reason, text })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,25 +83,21 @@ mod tests {
     }
 
     #[test]
-    fn the_first_shard_that_stops_says_why_and_the_others_add_what_may_repeat() {
+    fn the_first_shard_that_stops_says_why() {
         use Status::{Running, Stopped, Stopping};
         let why = note_after(Running, None, Stopping, said("item 7 used all 5 attempts"));
-        let second = note_after(Stopping, why, Stopping, said("stopped by command; 1 items were in flight"));
-        let last = note_after(Stopping, second, Stopped, said("stopped by command"));
-        assert_eq!(last, said("item 7 used all 5 attempts; 1 items were in flight"));
-        let now = note_after(Stopping, None, Stopping, said("stopped by command; 2 items"));
-        assert_eq!(
-            note_after(Stopping, now, Stopped, said("stopped by command; 3 items")),
-            said("stopped by command; 2 items; 3 items")
-        );
+        let second = note_after(Stopping, why, Stopping, said("stopped by command"));
+        assert_eq!(note_after(Stopping, second, Stopped, None), said("item 7 used all 5 attempts"));
+        assert_eq!(note_after(Stopping, None, Stopped, said("stopped")), said("stopped"));
+        assert_eq!(note_after(Stopping, None, Stopped, recovers("unavailable", "x")), None);
     }
 
     #[test]
     fn who_ended_a_task_is_said_and_not_what_its_runs_heard() {
         use Status::{Stopped, Stopping};
         let why = note_of_command(Verb::Stop, StopReason::Deadline);
-        let last = note_after(Stopping, why, Stopped, said("stopped by command; 2 items may repeat"));
-        assert_eq!(last, said("its deadline passed; 2 items may repeat"));
+        let last = note_after(Stopping, why, Stopped, said("stopped by command"));
+        assert_eq!(last, said("its deadline passed"));
         assert_eq!(note_of_command(Verb::Cancel, StopReason::Operator), said("cancelled by command"));
         let plain = note_of_command(Verb::Stop, StopReason::Operator);
         assert_eq!(

@@ -8,7 +8,7 @@ use windrow_core::abandonment::Abandonments;
 use windrow_core::counters::Counters;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::life::{Life, ShardLife};
-use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::settings::Auto;
 use windrow_core::shards::Share;
 use windrow_core::task::{Canary, Tuning};
@@ -28,6 +28,8 @@ pub struct TaskView {
     pub status_reason: Option<String>,
     /// A sentence for people.
     pub status_text: Option<String>,
+    /// Which items its present stop cut off.
+    pub cut_off: CutOff,
     /// What it wants.
     pub wish: Wish,
     /// The revision of the live settings.
@@ -120,8 +122,10 @@ pub struct TaskRest {
 impl TaskView {
     /// A task whose shards name their sessions, and no nodes yet.
     pub fn of(life: Life, rest: TaskRest) -> TaskView {
-        let (status_reason, status_text) =
-            life.note.clone().map_or((None, None), |note| (note.reason, Some(note.text)));
+        let (status_reason, status_text) = life
+            .note
+            .as_ref()
+            .map_or((None, None), |note| (note.reason.clone(), Some(life.cut_off.told_after(&note.text))));
         TaskView {
             counters: life.counters(),
             low_water: low_water(&life.shards),
@@ -133,6 +137,7 @@ impl TaskView {
             status: life.status,
             status_reason,
             status_text,
+            cut_off: life.cut_off,
             wish: life.wish,
             control_rev: life.control_rev,
             total: life.total,

@@ -12,7 +12,7 @@ use crate::sql::entity::{shard_head, task};
 use windrow_core::abandonment::Abandonments;
 use windrow_core::counters::Counters;
 use windrow_core::ids::{ClaimId, ItemIndex, SessionId, ShardId, TaskId, WallMs};
-use windrow_core::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::settings::{Auto, Rate};
 use windrow_core::shards::{Pause, PauseReason, Slow};
 use windrow_core::task::{Canary, Tuning};
@@ -145,6 +145,16 @@ pub(super) fn abandonments_text(decided: &Abandonments) -> Result<Option<String>
 pub(super) fn abandonments(text: Option<&str>) -> Result<Abandonments, StoreError> {
     let Some(text) = text else { return Ok(Abandonments::default()) };
     serde_json::from_str(text).map_err(|_| damaged("codes that are given up", text))
+}
+
+pub(super) fn cut_off_text(cut_off: &CutOff) -> Result<Option<String>, StoreError> {
+    let text = || serde_json::to_string(cut_off).map_err(|fault| StoreError::Refused(fault.to_string()));
+    (!cut_off.is_empty()).then(text).transpose()
+}
+
+pub(super) fn cut_off(text: Option<&str>) -> Result<CutOff, StoreError> {
+    let Some(text) = text else { return Ok(CutOff::default()) };
+    serde_json::from_str(text).map_err(|_| damaged("items that were cut off", text))
 }
 
 /// 0 is `auto`.

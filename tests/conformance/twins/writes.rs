@@ -114,7 +114,7 @@ impl Twins {
         match self.below(16) {
             0 => Some(RunClose::Released),
             1 => Some(RunClose::Done),
-            2 => Some(RunClose::Stopped { reason: StopReason::ErrorBudget, text: "too many".into() }),
+            2 => Some(RunClose::stopped(StopReason::ErrorBudget, "too many".into())),
             3 => {
                 Some(RunClose::Recovering { not_before, reason: "r".into(), text: "t".into(), nth: Some(1) })
             }

@@ -354,7 +354,7 @@ impl State {
                 Ok(())
             }
             SourceError::Changed(text) | SourceError::BadRow(text) => {
-                let end = RunEnd::Stopped { reason: StopReason::SourceChanged, text };
+                let end = RunEnd::stopped(StopReason::SourceChanged, text);
                 self.tell(Event::Command(Command::Stop(end)))
             }
         }

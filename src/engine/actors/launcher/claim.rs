@@ -99,8 +99,7 @@ impl State {
                 self.run = Some(run);
             }
             Err(error) => {
-                let close =
-                    RunClose::Stopped { reason: StopReason::HandlerRejected, text: error.to_string() };
+                let close = RunClose::stopped(StopReason::HandlerRejected, error.to_string());
                 self.release(epoch, claim, close);
                 return Ok(());
             }

@@ -116,7 +116,7 @@ async fn prepare(
     let restored = match restore(&shard, parked) {
         Ok(restored) => restored,
         Err(text) => {
-            let close = RunClose::Stopped { reason: StopReason::CheckpointCorrupt, text };
+            let close = RunClose::stopped(StopReason::CheckpointCorrupt, text);
             return Err(NotClaimed::Unfit(Box::new((shard, close))));
         }
     };
@@ -132,10 +132,8 @@ async fn prepare(
 
 fn close_for(error: ProvisionError, now: WallMs) -> RunClose {
     match error {
-        ProvisionError::SourceChanged(text) => RunClose::Stopped { reason: StopReason::SourceChanged, text },
-        ProvisionError::HandlerUnusable(text) => {
-            RunClose::Stopped { reason: StopReason::HandlerRejected, text }
-        }
+        ProvisionError::SourceChanged(text) => RunClose::stopped(StopReason::SourceChanged, text),
+        ProvisionError::HandlerUnusable(text) => RunClose::stopped(StopReason::HandlerRejected, text),
         ProvisionError::Unavailable(text) => RunClose::Recovering {
             not_before: now.plus(UNAVAILABLE_RETRY),
             reason: "unavailable".to_owned(),

@@ -183,7 +183,9 @@ impl Run {
         match end {
             RunEnd::Done => RunClose::Done,
             RunEnd::HandedOver | RunEnd::Fenced => RunClose::Released,
-            RunEnd::Stopped { reason, text } => RunClose::Stopped { reason: *reason, text: text.clone() },
+            RunEnd::Stopped { reason, text, cut_off } => {
+                RunClose::Stopped { reason: *reason, text: text.clone(), cut_off: cut_off.clone() }
+            }
             RunEnd::Recovering { reason, text } => self.recover(reason, text, node),
         }
     }
@@ -201,7 +203,7 @@ impl Run {
         let most = node.times.restore_max;
         if before >= most {
             let text = format!("recovered {before} times in a row; the last time: {text}");
-            return RunClose::Stopped { reason: StopReason::RecoveriesExhausted, text };
+            return RunClose::stopped(StopReason::RecoveriesExhausted, text);
         }
         let wait = first.saturating_mul(1 << before.min(16)).min(longest);
         RunClose::Recovering {
@@ -213,7 +215,7 @@ impl Run {
     }
 
     pub(crate) fn on_wish(&self, wish: Wish) {
-        let end = RunEnd::Stopped { reason: StopReason::Operator, text: "stopped by command".to_owned() };
+        let end = RunEnd::stopped(StopReason::Operator, "stopped by command".to_owned());
         match wish {
             Wish::Run => {}
             Wish::Stop | Wish::Cancel | Wish::Rest => self.steer(Command::Stop(end)),

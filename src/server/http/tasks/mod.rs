@@ -4,6 +4,7 @@ mod abandon;
 mod bodies;
 mod changes;
 mod commands;
+mod cut_off;
 mod explain;
 mod explain_text;
 mod handler;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::cut_off::CutOffJson;
 use super::handler::{HandlerDownJson, LastErrorJson};
 use super::settings::SettingsJson;
 use super::shards::ShardJson;
@@ -45,6 +46,8 @@ pub(in crate::http) struct TaskJson {
     status_reason: Option<String>,
     /// A sentence for people; while it runs, what goes wrong with its handler.
     status_text: Option<String>,
+    /// Which items were in flight when its present stop didn't wait for them: they may repeat.
+    cut_off: Option<CutOffJson>,
     /// While its handler doesn't answer: why, since when, and when it is tried next.
     handler_down: Option<HandlerDownJson>,
     /// While it runs: what last went wrong with its calls.
@@ -228,6 +231,7 @@ impl TaskJson {
             name: task.name,
             status_reason: task.status_reason,
             status_text: task.status_text.or_else(|| handler.text()),
+            cut_off: CutOffJson::of(&task.cut_off),
             handler_down: HandlerDownJson::of(&handler),
             last_error: LastErrorJson::of(&handler),
             labels: task.labels,

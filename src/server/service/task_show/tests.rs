@@ -6,6 +6,7 @@ use windrow_config::Config;
 use windrow_core::abandonment::Abandonments;
 use windrow_core::ids::ItemCount;
 use windrow_core::ids::SessionId;
+use windrow_core::lifecycle::CutOff;
 use windrow_core::lifecycle::Wish;
 use windrow_core::settings::Auto;
 use windrow_core::verdict::Outage;
@@ -50,6 +51,7 @@ fn task() -> TaskView {
         parent: None,
         awaiting_until: None,
         abandonments: Abandonments::default(),
+        cut_off: CutOff::default(),
         finish_at: None,
         recoveries: 0,
         shards: Vec::new(),

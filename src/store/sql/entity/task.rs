@@ -54,6 +54,7 @@ pub struct Model {
     pub slow_until: Option<i64>,
     pub slow_rate: Option<i64>,
     pub limits: Option<String>,
+    pub cut_off: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
