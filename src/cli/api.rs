@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Shell;
 use super::exit::Exit;
-use super::fault::Fault;
+use super::fault::{Fault, Names};
 use super::remote::{Link, Remote};
 use super::table::clean;
 use windrow_client::Request;
@@ -59,7 +59,7 @@ pub(super) async fn api(args: &ApiArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     match answer.status {
         200..=299 => Ok(Exit::Ok),
-        _ => Err(link.client.refusal(&answer).into()),
+        _ => Err(Fault::of_client(link.client.refusal(&answer), Names::Members)),
     }
 }
 

@@ -5,16 +5,17 @@ use console::Term;
 use super::args;
 use super::exit::Exit;
 use super::fault::Fault;
+use super::misread::nearest;
 use super::{completion, fold, screen};
 
 /// Prints the script that lets a shell ask this program for completions.
 ///
 /// # Errors
-/// When standard output is closed.
+/// When they can't be printed; a closed pipe is no error.
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<Exit, Fault> {
     let script = completion::script(&shell.to_string());
     let script = script.ok_or_else(|| Fault::bug(format!("{shell} has no script")))?;
-    screen::print(&script).map(|()| Exit::Ok)
+    screen::put(&script).map(|()| Exit::Ok)
 }
 
 /// The topic beside the commands.
@@ -42,6 +43,8 @@ fn command_help(words: &[String]) -> Result<String, Fault> {
     command.build();
     let mut found = &mut command;
     for word in words {
+        let known = found.get_subcommands().map(clap::Command::get_name).chain([EXIT_CODES]);
+        let meant = nearest(word, known).map(|meant| format!("windrow help {meant}"));
         found = found.find_subcommand_mut(word).ok_or_else(|| {
             Fault::new(
                 Exit::Usage,
@@ -49,6 +52,7 @@ fn command_help(words: &[String]) -> Result<String, Fault> {
                 format!("{word:?} is neither a command nor a topic"),
             )
             .hint("windrow help, windrow help run, windrow help serve, windrow help exit-codes")
+            .meant(meant.as_deref())
         })?;
     }
     Ok(found.render_long_help().to_string())

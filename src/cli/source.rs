@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::args::Items;
 use super::exit::Exit;
 use super::fault::Fault;
+use super::remote::contexts::like;
 use super::screen::Screen;
 use super::signals::Signals;
 use windrow_core::ids::{ItemCount, WallMs};
@@ -66,7 +67,19 @@ pub(super) fn look(spec: &SourceSpec) -> Result<(), Fault> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => OpenSourceError::NotFound(path),
         Err(error) => OpenSourceError::Unreadable { path, error },
     };
-    Err(error.into())
+    let beside = if let OpenSourceError::NotFound(path) = &error { beside(path) } else { None };
+    Err(Fault::from(error).meant(beside.as_deref()))
+}
+
+/// The file whose name is most like that of one that isn't there, in the same directory.
+pub(super) fn beside(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let place = path.parent().filter(|place| !place.as_os_str().is_empty());
+    let listed = std::fs::read_dir(place.unwrap_or(Path::new("."))).ok()?;
+    let files = listed.flatten().filter(|entry| entry.path().is_file());
+    let names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let meant = like(name, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Some(path.with_file_name(meant).display().to_string())
 }
 
 /// What is known of a source's identity before it is read; none for a pipe, which is known by its content.

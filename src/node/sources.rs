@@ -12,8 +12,8 @@ use windrow_engine::ports::source_store::{IndexedSource, SourceStore};
 use windrow_engine::ports::task_store::TaskView;
 pub use windrow_handlers::origin::OriginView;
 pub use windrow_sources::{
-    CsvFormat, Desk, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError, OpenedSource,
-    Opening, SourceSpec, StoredSourceError, StoredSources, open,
+    BOM, CsvFormat, Desk, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError,
+    OpenedSource, Opening, SourceSpec, StoredSourceError, StoredSources, open,
 };
 
 /// Opens a file for a look: it is read anew, and nothing is remembered of it.

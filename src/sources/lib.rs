@@ -44,6 +44,7 @@ pub use pass::{BlockLimits, IndexProgress, Indexed, ROW_BYTES_MAX, index_bytes, 
 pub use range::RangeSource;
 pub use receive::{ReceiveError, receive};
 pub use redrive::RedriveSource;
+pub use rows::BOM;
 pub use spec::{CsvFormat, Format, Input, SourceSpec};
 pub use stored::{StoredSourceError, StoredSources};
 pub use upload::UploadSource;

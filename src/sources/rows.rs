@@ -3,7 +3,7 @@
 use super::fault::FaultKind;
 
 /// UTF-8's byte order mark, which some programs write at the start of a file.
-pub(super) const BOM: &[u8] = "\u{feff}".as_bytes();
+pub const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// What lies at the beginning of some bytes.
 #[derive(Debug, PartialEq, Eq)]

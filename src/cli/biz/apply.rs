@@ -29,7 +29,7 @@ const TABLES: [&str; 5] = ["headers", "secret_headers", "hooks", "defaults", "li
 /// breaks the contract; else as [`Link::send`]. Those before it in the file are done then.
 pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault> {
     let wanted = wanted(&args.file)?;
-    let link = Link::open(&args.remote, shell)?;
+    let link = Link::open(&args.remote, shell)?.of_file();
     let mut done = Vec::new();
     for (name, body) in wanted {
         let one = one(&link, shell, args, &name, body).await;

@@ -11,10 +11,17 @@ const SIGN_IN_HINT: &str = "--token-file FILE, WINDROW_TOKEN, or a context with 
 
 impl From<ClientError> for Fault {
     fn from(error: ClientError) -> Fault {
+        Fault::of_client(error, Names::Flags)
+    }
+}
+
+impl Fault {
+    /// What a node refused, or why there was no answer.
+    pub fn of_client(error: ClientError, names: Names) -> Fault {
         let text = error.to_string();
         let unanswered = "the node gave no answer";
         match error {
-            ClientError::Problem(problem) => Fault::from(*problem),
+            ClientError::Problem(problem) => Fault::of_problem(*problem, names),
             ClientError::Address { .. } => {
                 Fault::new(Exit::Usage, "the server's address can't be used", text)
                     .hint("--server http://127.0.0.1:7700")
@@ -44,8 +51,95 @@ impl From<ClientError> for Fault {
     }
 }
 
-impl From<Problem> for Fault {
-    fn from(problem: Problem) -> Fault {
+/// How what a node refused is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Members of a body that a person wrote, as pointers.
+    Members,
+    /// Flags of the command line, from which the body was made.
+    Flags,
+}
+
+/// Members of requests whose flag has another name than they; `""` has none. Only their first part is looked at, but
+/// for these in a longer form.
+const FLAGS: [(&str, &str); 24] = [
+    ("again", "--again"),
+    ("body", ""),
+    ("business", ""),
+    ("code", "--code"),
+    ("command", "--command"),
+    ("data", "--key-column"),
+    ("defaults/rate", "--rate"),
+    ("defaults", "--default"),
+    ("filter/codes", "--code"),
+    ("filter/indexes", "--indexes"),
+    ("filter", ""),
+    ("hooks", "--hook"),
+    ("headers", "--header"),
+    ("indexes", "--items"),
+    ("labels", "--label"),
+    ("limits/rate", "--limit-rate"),
+    ("limits/concurrency", "--limit-concurrency"),
+    ("limits", "--limit"),
+    ("path", ""),
+    ("query", ""),
+    ("source/items", "--items"),
+    ("source/total", "--total"),
+    ("source/url", "--url"),
+    ("timeout", "--call-timeout"),
+];
+/// Members that are called as their flags.
+const SAME: [&str; 34] = [
+    "backoff",
+    "batch",
+    "batch_linger",
+    "burst",
+    "canary",
+    "capacity_rate",
+    "checkpoint_interval",
+    "concurrency",
+    "deadline",
+    "display_name",
+    "error_budget",
+    "error_window",
+    "expires_at",
+    "judge_after",
+    "log_filter",
+    "max_attempts",
+    "max_concurrency",
+    "name",
+    "on_exhausted",
+    "ordered",
+    "outage_patience",
+    "parent",
+    "park_after",
+    "parked_max",
+    "params",
+    "priority",
+    "rate",
+    "shards",
+    "skip_first",
+    "start_at",
+    "status",
+    "straggler_after",
+    "unsaved_max",
+    "window",
+];
+
+/// The flag for a member of a request; none where there is none.
+fn flag(pointer: &str) -> Option<String> {
+    let pointer = pointer.trim_start_matches('/');
+    let begins = |member: &str| {
+        pointer.strip_prefix(member).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let named = FLAGS.iter().find(|(member, _)| begins(member)).map(|(_, flag)| (*flag).to_owned());
+    let same =
+        || SAME.iter().find(|member| begins(member)).map(|same| format!("--{}", same.replace('_', "-")));
+    named.or_else(same).filter(|flag| !flag.is_empty())
+}
+
+impl Fault {
+    fn of_problem(problem: Problem, names: Names) -> Fault {
         let slug = problem.slug();
         let what = match (slug, problem.title.as_str()) {
             ("unauthenticated", _) => "not signed in".to_owned(),
@@ -59,7 +153,7 @@ impl From<Problem> for Fault {
         if !problem.detail.is_empty() && !told_below {
             because.push(problem.detail.clone());
         }
-        because.extend(problem.errors.iter().map(line));
+        because.extend(problem.errors.iter().map(|field| line(field, names)));
         if problem.status >= 500 && !problem.request_id.is_empty() {
             because.push(format!("it was request {}; the node's log says more", problem.request_id));
         }
@@ -82,13 +176,18 @@ fn exit(problem: &Problem) -> Exit {
     }
 }
 
-fn line(field: &ProblemField) -> String {
+fn line(field: &ProblemField, names: Names) -> String {
     let verb = |advice: &str| if advice.starts_with("did you mean") { "" } else { "try " };
     let advice =
         field.advice.as_ref().map(|advice| format!("; {}{advice}", verb(advice))).unwrap_or_default();
-    match field.pointer.as_str() {
-        "" => format!("{}{advice}", field.detail),
-        pointer => format!("{pointer}: {}{advice}", field.detail),
+    let text = format!("{}{advice}", field.detail);
+    match names {
+        Names::Members if field.pointer.is_empty() => text,
+        Names::Members => format!("{}: {text}", field.pointer),
+        Names::Flags => {
+            let text = text.replace("`again`", "--again");
+            flag(&field.pointer).map_or(text.clone(), |flag| format!("{flag}: {text}"))
+        }
     }
 }
 
@@ -185,7 +284,7 @@ mod tests {
     fn fault(status: u16, slug: &str) -> Fault {
         let body = json!({"type": format!("http://n1/problems/{slug}"), "title": "No way", "detail": "d", "status": status,
             "request_id": "r-1", "try": ["this", "that"]});
-        Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"))
+        Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags)
     }
 
     #[test]
@@ -222,12 +321,33 @@ mod tests {
     fn each_fault_of_a_body_has_its_line_and_pointer() {
         let body = json!({"title": "T", "detail": "two members", "status": 400, "errors": [
             {"pointer": "/rate", "detail": "not a rate", "try": "\"500/s\""}, {"pointer": "/x", "detail": "unknown"}]});
-        let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
-        assert_eq!(fault.because, ["two members", "/rate: not a rate; try \"500/s\"", "/x: unknown"]);
+        let fault =
+            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags);
+        assert_eq!(fault.because, ["two members", "--rate: not a rate; try \"500/s\"", "unknown"]);
+        for (pointer, named) in [
+            ("/limits/0", "--limit: no"),
+            ("/limits/rate", "--limit-rate: no"),
+            ("/deadline", "--deadline: no"),
+            ("/skip_first", "--skip-first: no"),
+            ("/filter/codes/0", "--code: no"),
+            ("/source/items/3", "--items: no"),
+            ("data", "--key-column: no"),
+            ("body", "no"),
+            ("", "no"),
+        ] {
+            let field = |names| {
+                let field = json!({"pointer": pointer, "detail": "no"});
+                line(&serde_json::from_value(field).expect("a fault"), names)
+            };
+            assert_eq!(field(Names::Flags), named, "{pointer}");
+            assert!(field(Names::Members).contains(pointer), "a body that a person wrote has pointers");
+        }
         let body = json!({"title": "T", "status": 409, "max_rate": {"n1": "888/s"}, "allowed": ["stop", "tune", "edit"],
                 "try": ["one of the `allowed` actions"]});
         let hint =
-            Fault::from(serde_json::from_value::<Problem>(body).expect("a problem")).hint.expect("a hint");
+            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags)
+                .hint
+                .expect("a hint");
         assert_eq!(hint, "--rate 888/s on n1\n  try  allowed now: stop, set");
     }
 
@@ -236,7 +356,9 @@ mod tests {
         let hint = |allowed: &[&str]| {
             let body = json!({"title": "T", "status": 409, "allowed": allowed, "instance": "/v1/tasks/t7/finish",
                 "try": ["one of the `allowed` actions"]});
-            Fault::from(serde_json::from_value::<Problem>(body).expect("a problem")).hint.expect("a hint")
+            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags)
+                .hint
+                .expect("a hint")
         };
         let said = hint(&["start", "tune", "edit"]);
         assert_eq!(said, "allowed now: windrow task start t7, windrow task set t7");
@@ -251,10 +373,11 @@ mod tests {
     fn a_fault_is_told_once_and_no_advice_points_to_what_stands_there() {
         let body = json!({"title": "T", "status": 422, "detail": "/rate: no rate", "try": ["look at `errors`"],
             "errors": [{"pointer": "/rate", "detail": "no rate"}]});
-        let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
+        let fault =
+            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags);
         assert_eq!(
             fault.to_string(),
-            "error: t\n  because /rate: no rate\n  try  correct what is named above; --help lists every flag"
+            "error: t\n  because --rate: no rate\n  try  correct what is named above; --help lists every flag"
         );
     }
 
@@ -262,11 +385,13 @@ mod tests {
     fn what_is_not_there_is_looked_for_in_the_list_of_its_kind() {
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "detail": "there is no task t9",
             "instance": "/v1/tasks/t9", "try": ["list what there is"]});
-        let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
+        let fault =
+            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags);
         assert_eq!(fault.hint.as_deref(), Some("`windrow task list` shows what there is"));
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "instance": "/v1/limits/gat",
             "try": ["list what there is"]});
-        let fault = Fault::from(serde_json::from_value::<Problem>(body).expect("a problem"));
+        let fault =
+            Fault::of_problem(serde_json::from_value::<Problem>(body).expect("a problem"), Names::Flags);
         assert_eq!(fault.hint.as_deref(), Some("`windrow limit list` shows what there is"));
     }
 

@@ -2,6 +2,8 @@
 
 mod client;
 
+pub use client::Names;
+
 use std::fmt;
 
 use super::exit::Exit;

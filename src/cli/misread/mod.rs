@@ -105,6 +105,7 @@ pub(super) fn advised(error: Error, words: &[OsString]) -> Error {
         ErrorKind::UnknownArgument => flags::argument(error, words),
         ErrorKind::MissingRequiredArgument => missing(error),
         ErrorKind::ValueValidation => number(error),
+        ErrorKind::InvalidValue => value(error),
         _ => error,
     }
 }
@@ -115,7 +116,7 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
     let (noun, path) = noun(&root, &word, words);
     let mistyped = || {
         let verbs = noun.get_subcommands().map(clap::Command::get_name);
-        nearest(&word, verbs).map(|verb| format!("is '{} {verb}' meant?", path.join(" ")))
+        nearest(&word, verbs)
     };
     if let Some(tip) = equivalent(&word, &root, noun, &path) {
         // What only looks alike would lead astray.
@@ -123,9 +124,31 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
         return tipped(error, tip);
     }
     match mistyped() {
-        Some(tip) if error.get(ContextKind::SuggestedSubcommand).is_none() => tipped(error, tip),
-        _ => error,
+        Some(verb) if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+            tipped(error, format!("is '{} {verb}' meant?", path.join(" ")))
+        }
+        Some(verb) => {
+            // What has more slips in it would only be in the way.
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::String(verb.to_owned()));
+            error
+        }
+        None => error,
     }
+}
+
+/// One of a few words, with a slip of the finger in it.
+fn value(mut error: Error) -> Error {
+    let (Some(ContextValue::String(word)), Some(ContextValue::Strings(known))) =
+        (error.get(ContextKind::InvalidValue), error.get(ContextKind::ValidValue))
+    else {
+        return error;
+    };
+    if error.get(ContextKind::SuggestedValue).is_none()
+        && let Some(meant) = nearest(word, known.iter().map(String::as_str)).map(str::to_owned)
+    {
+        error.insert(ContextKind::SuggestedValue, ContextValue::String(meant));
+    }
+    error
 }
 
 /// A job without its handler: clap's usage doesn't show where that stands.
@@ -145,7 +168,7 @@ fn tipped(mut error: Error, tip: impl Into<String>) -> Error {
 }
 
 /// The word with the fewest slips of the finger between: one in short words, two in others.
-fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let slips_max = if word.chars().count() <= 4 { 1 } else { 2 };
     let near = known.map(|known| (strsim::osa_distance(word, known), known));
     near.filter(|(slips, _)| *slips <= slips_max).min().map(|(_, known)| known)
@@ -268,6 +291,11 @@ mod tests {
             assert!(said.contains("unrecognized subcommand") && said.contains(tip), "{line}: {said}");
         }
         assert!(said("windrow task lisst").contains("similar"), "clap's own tips stay");
+        let near = said("windrow task lst");
+        assert!(near.contains("'list'") && !near.contains("'stop'"), "only the nearest: {near}");
+        for (line, tip) in [("windrow task list -o cvs", "'csv'"), ("windrow task list -o jsno", "'json'")] {
+            assert!(said(line).contains(&format!("a similar value exists: {tip}")), "{line}: {}", said(line));
+        }
         assert!(!said("windrow task frobnicate").contains("tip: here"), "nothing is made up");
     }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use chrono::{
     DateTime, Days, Local, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, SubsecRound, TimeDelta,
-    TimeZone,
+    TimeZone, Timelike,
 };
 
 use super::exit::Exit;
@@ -34,6 +34,10 @@ impl Lean {
     /// What would be understood, with dates that lie there.
     fn examples<Z: TimeZone>(self, now: &DateTime<Z>) -> String {
         let (words, step) = match self {
+            // What is over would be refused again.
+            Lean::Ahead if now.naive_local().hour() >= TONIGHT_HOUR => {
+                ("22:00, 8h, tomorrow 06:00", TimeDelta::days(1))
+            }
             Lean::Ahead => ("22:00, tonight, 8h, tomorrow 06:00", TimeDelta::days(1)),
             Lean::Back => ("10m, 22:00, yesterday 18:00", TimeDelta::days(-1)),
         };
@@ -120,7 +124,7 @@ fn clock(text: &str) -> Option<NaiveTime> {
     let parse = |form| NaiveTime::parse_from_str(text, form).ok();
     // A leap second is none of a day's 86,400.
     let at = is_clock.then(|| parse("%H:%M").or_else(|| parse("%H:%M:%S"))).flatten()?;
-    (chrono::Timelike::nanosecond(&at) < 1_000_000_000).then_some(at)
+    (at.nanosecond() < 1_000_000_000).then_some(at)
 }
 
 /// A date, or a date with a time of day, in the zone of whoever says it.

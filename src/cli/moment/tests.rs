@@ -117,6 +117,9 @@ fn a_time_of_today_that_is_over_is_told() {
     let tonight = read("tonight", Lean::Ahead, &late).map(|found| found.exact);
     assert_eq!(tonight, over("22:00:00"));
     assert!(tonight.expect_err("it is over").to_string().contains("which is over"));
+    let hint =
+        told("--start-at", "tonight", Lean::Ahead, &late).expect_err("it is over").hint.expect("a hint");
+    assert!(!hint.contains("tonight") && hint.contains("tomorrow 06:00"), "{hint}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::look::Look;
 use super::pages::Listed;
 use super::reach;
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, Names};
 use crate::screen::Meter;
 use crate::table::times::Times;
 use crate::table::{Card, Listing};
@@ -26,6 +26,7 @@ pub struct Link<'a> {
     pub client: Client,
     /// How things are shown.
     pub look: Look,
+    pub(super) names: Names,
     remote: &'a Remote,
     shell: &'a Shell,
 }
@@ -50,7 +51,13 @@ impl<'a> Link<'a> {
             ca_file: reach.ca_file,
             tap: Tap::new(depth, move |line| screen.must_say(line)),
         })?;
-        Ok(Link { client, look: Look::new(&remote.view, shell), remote, shell })
+        Ok(Link { client, look: Look::new(&remote.view, shell), names: Names::Flags, remote, shell })
+    }
+
+    /// The same where a person wrote what is sent: what the node refuses of it is named as it stands there.
+    #[must_use]
+    pub fn of_file(self) -> Link<'a> {
+        Link { names: Names::Members, ..self }
     }
 
     /// Asks the node.

@@ -19,7 +19,7 @@ impl Link<'_> {
             ClientError::Problem(problem) => missing(problem),
             _ => None,
         };
-        let fault = Fault::from(error);
+        let fault = Fault::of_client(error, self.names);
         match missing {
             Some((list, member, name)) => self.guessed(fault, list, member, &name).await,
             None => fault,

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::super::args::{Output, RunArgs};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
+use super::first_row;
 use super::outcome::time_text;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::source::Source;
@@ -107,12 +108,17 @@ fn named(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether the items have the columns that are to be written of them; only a CSV says so beforehand.
+/// Whether the items have the columns that are to be written of them; of lines of JSON the first one is looked at.
 ///
 /// # Errors
 /// `Usage` with those that there are.
-pub(super) fn check_columns(wanted: Option<&str>, opened: &OpenedSource) -> Result<(), Fault> {
-    match wanted.and_then(|wanted| Members::parse(wanted).unknown(opened.source.columns())) {
+pub(super) async fn check_columns(wanted: Option<&str>, opened: &OpenedSource) -> Result<(), Fault> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    let keys = match opened.source.columns() {
+        [] => first_row::keys(opened).await,
+        columns => columns.to_vec(),
+    };
+    match Members::parse(wanted).unknown(opened.source.has_data(), &keys) {
         None => Ok(()),
         Some((why, there_are)) => {
             Err(Fault::new(Exit::Usage, "--key-column can't be used", why).hint(there_are))

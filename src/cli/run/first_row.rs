@@ -1,8 +1,13 @@
 //! What the items look like, said before the first one leaves, and what in it looks like a mistake.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use console::truncate_str;
+use serde::de::IgnoredAny;
 
 use windrow_core::ids::ItemIndex;
+use windrow_engine::ports::source::RowChunk;
 use windrow_node::sources::OpenedSource;
 
 /// The longest line of columns, and of a first item, that is shown. Unit: characters.
@@ -10,6 +15,10 @@ const COLUMNS_CHARS_MAX: usize = 200;
 const ITEM_CHARS_MAX: usize = 100;
 /// What tables are separated by.
 const SEPARATORS: [(char, &str); 3] = [(';', "';'"), ('\t', "$'\\t'"), ('|', "'|'")];
+
+/// What is said of a byte order mark.
+pub(crate) const HAS_BOM: &str =
+    "the file begins with a byte order mark (EF BB BF); it is left out, and no part of the first item";
 
 /// How the items look.
 #[derive(Debug, Default)]
@@ -22,10 +31,7 @@ pub(super) struct Looks {
 
 /// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
 pub(super) async fn look(opened: &OpenedSource) -> Looks {
-    if !opened.source.has_data() || opened.source.total().0 == 0 {
-        return Looks::default();
-    }
-    let Ok(chunk) = opened.source.read(ItemIndex(0)).await else { return Looks::default() };
+    let Some(chunk) = first(opened).await else { return Looks::default() };
     let Some(row) = chunk.row(ItemIndex(0)) else { return Looks::default() };
     let columns = opened.indexed.as_ref().map(|indexed| indexed.columns.as_slice()).unwrap_or_default();
     let mut lines = Vec::new();
@@ -33,11 +39,21 @@ pub(super) async fn look(opened: &OpenedSource) -> Looks {
         lines.push(format!("columns: {}", shown(&columns.join(", "), COLUMNS_CHARS_MAX)));
     }
     lines.push(format!("item 0: {}", shown(row, ITEM_CHARS_MAX)));
-    let bom = opened.has_bom.then(|| {
-        "the file begins with a byte order mark (EF BB BF); it is left out, and no part of the first item"
-            .to_owned()
-    });
+    let bom = opened.has_bom.then(|| HAS_BOM.to_owned());
     Looks { lines, doubts: bom.into_iter().chain(doubt(row, columns)).collect() }
+}
+
+/// The keys of the first item where that is an object, which others need not be like; none otherwise.
+pub(super) async fn keys(opened: &OpenedSource) -> Vec<String> {
+    let chunk = first(opened).await;
+    let row = chunk.as_ref().and_then(|chunk| chunk.row(ItemIndex(0))).unwrap_or_default();
+    let object = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(row);
+    object.map(|object| object.into_keys().collect()).unwrap_or_default()
+}
+
+async fn first(opened: &OpenedSource) -> Option<Arc<RowChunk>> {
+    let has_some = opened.source.has_data() && opened.source.total().0 > 0;
+    if has_some { opened.source.read(ItemIndex(0)).await.ok() } else { None }
 }
 
 fn shown(text: &str, chars_max: usize) -> String {

@@ -105,7 +105,7 @@ impl Desk<'_> {
             signals,
         )
         .await?;
-        failures_out::check_columns(self.args.key_column.as_deref(), &opened)?;
+        failures_out::check_columns(self.args.key_column.as_deref(), &opened).await?;
         let job = self.job(&opened);
         if self.args.only_failed {
             return self.go_over_failed(job, signals).await;

@@ -40,7 +40,7 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
         value.ok_or_else(|| unusable(&args.file, &format!("{name} is missing, or not text")))
     };
     let (business, name) = (text("business")?, text("name")?);
-    let link = Link::open(&args.remote, shell)?;
+    let link = Link::open(&args.remote, shell)?.of_file();
     let request =
         Request::get("/v1/tasks").query("business", &business).query("name", &name).query("limit", 1);
     let found: Value = link.send(request).await?.json()?;

@@ -8,8 +8,9 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
+use crate::remote::contexts::like;
 use crate::table::times::Times;
-use crate::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use windrow_client::{Request, segment};
 
 /// Failures by code.
@@ -121,7 +122,12 @@ pub(super) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
             .query_option("code", args.code.as_deref())
             .query("data", args.key_column.as_deref().unwrap_or("*"));
         let listed = link.list(request, Some(&args.paging)).await?;
-        return link.show_list(&FAILURES, &listed, &listed.things()?);
+        let items = listed.things()?;
+        let exit = link.show_list(&FAILURES, &listed, &items)?;
+        if let (true, Some(code)) = (items.is_empty(), &args.code) {
+            tell_codes(&link, &id, code).await?;
+        }
+        return Ok(exit);
     }
     let request = Request::get(&format!("/v1/tasks/{}/failures/groups", segment(&id))).query("data", "*");
     let listed = link.list(request, None).await?;
@@ -131,6 +137,21 @@ pub(super) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
         link.hint(&format!("windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE does them again"));
     }
     Ok(exit)
+}
+
+/// Which codes there are, where no failure has the one that was asked for.
+async fn tell_codes(link: &Link<'_>, id: &str, code: &str) -> Result<(), Fault> {
+    let request = Request::get(&format!("/v1/tasks/{}/failures/groups", segment(id)));
+    let groups = link.list(request, None).await?.things()?;
+    let codes: Vec<&str> = groups.iter().filter_map(|group| group["code"].as_str()).collect();
+    if !codes.is_empty() && !codes.contains(&code) {
+        let meant = like(code, &codes).map(|like| format!("did you mean {like}? ")).unwrap_or_default();
+        link.say(&clean(&format!(
+            "no failure of {id} has the code {code}; {meant}those there are: {}",
+            codes.join(", ")
+        )));
+    }
+    Ok(())
 }
 
 /// Calls the handler with some items.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
 
 use super::args::make::CreateArgs;
@@ -15,8 +15,10 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::Link;
 use crate::run::first_row;
+use crate::source;
 use crate::table::{clean, human};
 use windrow_client::Request;
+use windrow_node::sources::BOM;
 
 /// Cells of the bar.
 const BAR_CELLS: usize = 22;
@@ -58,7 +60,10 @@ pub(super) fn check(args: &CreateArgs) -> Result<(), Fault> {
         Some(path) => match Path::new(path).metadata() {
             Ok(seen) if seen.is_dir() => Err(unread(path, "it is a directory")),
             Ok(_) => Ok(()),
-            Err(error) => Err(unread(path, &error.to_string())),
+            Err(error) => {
+                let beside = source::beside(Path::new(path));
+                Err(unread(path, &error.to_string()).meant(beside.as_deref()))
+            }
         },
     }
 }
@@ -87,7 +92,7 @@ pub(super) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fau
         .query_option("delimiter", delimiter)
         .query_option("header", items.no_header.then_some(false))
         .query_option("quote", items.no_quote.then_some("none"));
-    let (input, size): (Box<dyn AsyncRead + Send + Unpin>, Option<u64>) = match path {
+    let (mut input, size): (Box<dyn AsyncRead + Send + Unpin>, Option<u64>) = match path {
         "-" => (Box::new(tokio::io::stdin()), None),
         path => {
             let file = tokio::fs::File::open(path).await.map_err(|error| unread(path, &error.to_string()))?;
@@ -96,9 +101,21 @@ pub(super) async fn upload(items: &Items, link: &Link<'_>) -> Result<Upload, Fau
         }
     };
     let name = if path == "-" { "standard input" } else { path };
+    let mut head = Vec::new();
+    let wanted = BOM.len() as u64;
+    (&mut input)
+        .take(wanted)
+        .read_to_end(&mut head)
+        .await
+        .map_err(|error| unread(name, &error.to_string()))?;
+    let has_bom = head == BOM;
+    let input = std::io::Cursor::new(head).chain(input);
     let answer = link.client.upload(request, input, progress(link, name, size)).await?;
     let found: Value = answer.json()?;
     tell(link, &found);
+    if has_bom {
+        link.must_say(&format!("warning: {}", first_row::HAS_BOM));
+    }
     match found["id"].as_str() {
         Some(id) => Ok(Upload { id: id.to_owned() }),
         None => Err(Fault::bug("the upload has no number")),

@@ -169,7 +169,7 @@ slugs!(StopReason {
 
 /// A verb is illegal in a state; names what is allowed instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{verb} is not possible while the task is {status}; {}", allowed_text(allowed))]
+#[error("{} while the task is {status}{}", impossible(verb), for_good(allowed))]
 pub struct Refusal {
     /// What was asked.
     pub verb: &'static str,
@@ -179,11 +179,22 @@ pub struct Refusal {
     pub allowed: Vec<&'static str>,
 }
 
-fn allowed_text(allowed: &[&str]) -> String {
-    match allowed {
-        [] => "it has ended for good; a clone of it can run".to_owned(),
-        some => format!("allowed: {}", some.join(", ")),
-    }
+fn impossible(verb: &str) -> String {
+    let done = match verb {
+        "tune" | "describe" | "edit" => "changed",
+        "start" => "started",
+        "stop" | "stop_now" => "stopped",
+        "cancel" => "cancelled",
+        "finish" => "finished",
+        "recover" => "recovered",
+        "delete" => "deleted",
+        other => return format!("{other} is not possible"),
+    };
+    format!("it can't be {done}")
+}
+
+fn for_good(allowed: &[&str]) -> &'static str {
+    if allowed.is_empty() { "; it has ended for good; a clone of it can run" } else { "" }
 }
 
 #[cfg(test)]
@@ -204,10 +215,9 @@ mod tests {
     fn a_refusal_says_what_would_be_allowed() {
         let standing = Standing { wish: Wish::Rest, status: Status::Created, owned: false };
         let refusal = decide(Verb::Stop, standing).expect_err("a task that never started can't be stopped");
-        assert_eq!(
-            refusal.to_string(),
-            "stop is not possible while the task is created; allowed: start, cancel, tune, describe, edit"
-        );
+        assert_eq!(refusal.to_string(), "it can't be stopped while the task is created");
+        let tune = Refusal { verb: "tune", ..refusal };
+        assert_eq!(tune.to_string(), "it can't be changed while the task is created");
         let ended = Standing { wish: Wish::Run, status: Status::Finished, owned: false };
         let refusal = decide(Verb::Start, ended).expect_err("finished is final");
         assert!(refusal.to_string().ends_with("it has ended for good; a clone of it can run"), "{refusal}");

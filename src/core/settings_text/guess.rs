@@ -13,8 +13,17 @@ const PER_SECOND: [&str; 3] = ["rps", "qps", "tps"];
 /// The question behind a text that isn't what was expected; empty where nothing is guessed.
 pub(super) fn told(text: &str, expected: &str) -> String {
     let is_rate = [super::RATE.expected, super::RATE_LIMIT.expected].contains(&expected);
-    let rate = if is_rate { rate(text) } else { None };
-    rate.map_or_else(String::new, |rate| format!("did you mean {rate:?}? "))
+    let meant = match expected {
+        _ if is_rate => rate(text),
+        _ if expected == super::SPAN.expected => span(text),
+        _ => None,
+    };
+    meant.map_or_else(String::new, |meant| format!("did you mean {meant:?}? "))
+}
+
+/// A number without its unit counts seconds, as other tools take it.
+fn span(text: &str) -> Option<String> {
+    super::number::<u32>(text.trim()).map(|seconds| format!("{seconds}s"))
 }
 
 /// The rate in the first unit in which it is a whole number. A rate without its time is of a second, as many tools take it.

@@ -203,6 +203,7 @@ fn a_rate_without_its_time_is_guessed() {
         let error = other.parse::<Rate>().unwrap_err().to_string();
         assert!(!error.contains("did you mean"), "{error}");
     }
-    let span = parse_span("500").unwrap_err().to_string();
-    assert!(!span.contains("did you mean"), "{span}");
+    let span = |text| parse_span(text).unwrap_err().to_string();
+    assert!(span("500").contains("; did you mean \"500s\"? examples: "), "{}", span("500"));
+    assert!(!span("5 x").contains("did you mean"), "{}", span("5 x"));
 }

@@ -33,9 +33,14 @@ impl Members {
         Members::These(text.split(',').map(|name| name.trim().to_owned()).collect())
     }
 
-    /// The first of them that no row has, if rows have columns: what is wrong, and what is meant.
-    pub fn unknown(&self, columns: &[String]) -> Option<(String, String)> {
+    /// The first of them that no row has, if rows have columns: what is wrong, and what is meant. Items that are only
+    /// counted have none.
+    pub fn unknown(&self, has_data: bool, columns: &[String]) -> Option<(String, String)> {
         let Members::These(names) = self else { return None };
+        if !has_data {
+            let why = "the items carry no data, so they have no columns: they are only counted";
+            return Some((why.to_owned(), "leave it out".to_owned()));
+        }
         let name = names.iter().find(|name| !columns.is_empty() && !columns.contains(name))?;
         let like = nearest(name, columns.iter().cloned());
         let guess = like.map(|like| format!("did you mean {like}? ")).unwrap_or_default();
@@ -135,7 +140,7 @@ impl Service {
             Ok(source) => source,
             Err(error) => return Ok(indexes.iter().map(|_| missing(error.to_string())).collect()),
         };
-        if let Some((why, there_are)) = members.unknown(source.columns()) {
+        if let Some((why, there_are)) = members.unknown(source.has_data(), source.columns()) {
             return Err(ServiceError::Invalid(vec![FieldFault::new("data", why).advise(there_are)]));
         }
         let mut order: Vec<usize> = (0..indexes.len()).collect();
@@ -169,12 +174,17 @@ mod tests {
     #[test]
     fn a_column_that_no_row_has_is_told_with_those_that_there_are() {
         let columns = ["user_id".to_owned(), "email".to_owned()];
-        let (why, there_are) = Members::parse("email,userid").unknown(&columns).expect("there is no userid");
+        let (why, there_are) =
+            Members::parse("email,userid").unknown(true, &columns).expect("there is no userid");
         assert_eq!(why, "the items have no column \"userid\"");
         assert_eq!(there_are, "did you mean user_id? one of those that there are: user_id, email");
-        assert_eq!(Members::parse("email").unknown(&columns), None);
-        assert_eq!(Members::All.unknown(&columns), None);
-        assert_eq!(Members::parse("any").unknown(&[]), None, "rows of NDJSON need not have the same");
+        assert_eq!(Members::parse("email").unknown(true, &columns), None);
+        assert_eq!(Members::All.unknown(true, &columns), None);
+        assert_eq!(Members::parse("any").unknown(true, &[]), None, "rows of NDJSON need not have the same");
+        assert!(
+            Members::parse("any").unknown(false, &[]).is_some_and(|(why, _)| why.contains("carry no data"))
+        );
+        assert_eq!(Members::All.unknown(false, &[]), None);
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub mod task_create;
 mod task_hooks;
 pub mod task_preview;
 pub mod task_settings;
+pub(crate) use task_settings::nearest;
 pub mod task_show;
 pub mod task_stats;
 pub mod task_window;

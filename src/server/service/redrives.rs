@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 
 use super::fates::{FATES_MAX, Fate, REDRIVES_MAX, fate_of};
 use super::task_create::{Defaults, Making, TaskPlan, new_task};
-use super::{FieldFault, Service, ServiceError};
+use super::{FieldFault, Service, ServiceError, nearest};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::lifecycle::Status;
 use windrow_core::settings::Auto;
@@ -244,7 +244,7 @@ fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
 fn cant_tell(origin: &TaskView) -> ServiceError {
     let text = format!(
         "what earlier redrives of {} made good can't be told: its failures are more than {FATES_MAX}, too scattered, \
-         or no longer kept; redrive those of the newest redrive instead, or take all of them with `again` (on the command line --again)",
+         or no longer kept; redrive those of the newest redrive instead, or take all of them with `again`",
         origin.id
     );
     ServiceError::unprocessable("/again", text)
@@ -288,7 +288,7 @@ impl Spoken {
         let text = format!("nothing is left to do again of {origin}: {}", said.join("; "));
         let fault = FieldFault::new("/filter", text);
         let advice = match leads_on.is_empty() {
-            true => "`again` (on the command line --again), which takes them nevertheless".to_owned(),
+            true => "`again`, which takes them nevertheless".to_owned(),
             false => leads_on.join(", "),
         };
         ServiceError::Unprocessable(vec![fault.advise(advice)])
@@ -325,7 +325,13 @@ fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &st
             let n = other.count;
             fault.advise(format!("if it is among the {n} failures of rarer codes, {FAILURE_CODE_OTHER:?} does them all; or name their indexes"))
         }
-        None => fault.advise(format!("`windrow task failures {}`, which lists them", origin.id)),
+        None if groups.is_empty() => fault,
+        None => {
+            let codes: Vec<String> = groups.iter().map(|group| group.code.clone()).collect();
+            let like = nearest(code, codes.iter().cloned());
+            let guess = like.map(|like| format!("did you mean {like}? ")).unwrap_or_default();
+            fault.advise(format!("{guess}one of those that there are: {}", codes.join(", ")))
+        }
     }
 }
 

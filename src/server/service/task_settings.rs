@@ -124,7 +124,7 @@ impl Service {
 }
 
 /// The name that is nearest to one that isn't there, if any is near.
-pub(super) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
+pub(crate) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let near = names.map(|name| (strsim::jaro_winkler(wrong, &name), name));
     let near = near.filter(|(likeness, _)| *likeness > LIKE_ENOUGH).max_by(|a, b| a.0.total_cmp(&b.0));
     near.map(|(_, name)| name)

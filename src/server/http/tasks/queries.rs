@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::bodies::time_option;
-use crate::service::{FieldFault, ServiceError};
+use crate::service::{FieldFault, ServiceError, nearest};
 use windrow_core::ids::TaskId;
 use windrow_core::lifecycle::Status;
 use windrow_core::settings_text::parse_span;
@@ -63,7 +63,9 @@ impl ListQuery {
             Status::parse(word.trim()).ok_or_else(|| {
                 let known: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
                 let fault = FieldFault::new("status", format!("{word:?} is no status"));
-                ServiceError::Invalid(vec![fault.advise(known.join(", "))])
+                let like = nearest(word.trim(), known.iter().map(|word| (*word).to_owned()));
+                let meant = like.map(|like| format!("did you mean {like}? one of ")).unwrap_or_default();
+                ServiceError::Invalid(vec![fault.advise(format!("{meant}{}", known.join(", ")))])
             })
         };
         let statuses = self.status.as_deref().map(|text| text.split(',').map(status).collect());
