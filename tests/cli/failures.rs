@@ -66,6 +66,16 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
     let mistyped = ["run", "--csv", "users.csv", "--failures-out", "f", "--key-column", "name,idd"];
     let mistyped = [&mistyped[..], &["--", "python3", "moody.py"]].concat();
     place.windrow(&mistyped).refused(2, &["no column \"idd\"", "id, name"]);
+    place.write("users.ndjson", "{\"id\": 1, \"name\": \"a\"}\n{\"id\": 2}\n");
+    for (items, told) in [
+        (["--total", "3"], ["the items carry no data", "leave it out"]),
+        (["--ndjson", "users.ndjson"], ["no column \"zz\"", "id, name"]),
+    ] {
+        let wrong = [&["run", "--key-column", "zz"], &items[..], &["--", "true"]].concat();
+        place.windrow(&wrong).refused(2, &told);
+    }
+    let slip = ["run", "--csv", "user.csv", "--", "python3", "moody.py"];
+    place.windrow(&slip).refused(7, &["user.csv can't be read", "did you mean users.csv?"]);
     let first = job(&[]).expect(8);
     assert!(first.stderr.contains("  {\"id\":\"u1\"}\n"), "{}", first.stderr);
     assert!(job(&[]).expect(8).stderr.contains("--only-failed goes over what it abandoned"));

@@ -35,6 +35,21 @@ fn completions_are_those_of_the_shell() {
 }
 
 #[test]
+fn completions_that_nobody_reads_to_the_end_are_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let program = env!("CARGO_BIN_EXE_windrow");
+    let done =
+        std::process::Command::new(program).args(["completions", "bash"]).stdout(writer).output().unwrap();
+    assert_eq!((done.status.code(), String::from_utf8_lossy(&done.stderr).as_ref()), (Some(0), ""));
+}
+
+#[test]
+fn a_mistyped_topic_is_told_with_the_one_that_is_meant() {
+    Place::new().windrow(&["help", "runn"]).refused(2, &["did you mean windrow help run?"]);
+}
+
+#[test]
 fn the_default_configuration_is_the_documented_one_and_sound() {
     let place = Place::new();
     let done = place.windrow(&["config", "default"]).expect(0);

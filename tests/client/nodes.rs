@@ -90,7 +90,7 @@ async fn what_was_set_is_printed_before_and_after() {
     let audit = node.admin.get("/v1/audit?action=node.change").await.expect(200);
     assert_eq!(audit["items"][0]["reason"], "more");
     person.windrow(&format!("node set {name}")).await.expect(2);
-    person.windrow(&format!("node set {name} --log-filter a=b=c")).await.refused(7, &["/log_filter"]);
+    person.windrow(&format!("node set {name} --log-filter a=b=c")).await.refused(7, &["--log-filter: "]);
     person.windrow("node set gone --capacity 1/s").await.refused(3, &["gone"]);
 }
 

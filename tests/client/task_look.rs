@@ -48,6 +48,18 @@ async fn failures_are_shown_by_code_and_by_item() {
     let sent = node.admin.get("/v1/tasks/t1/failures/groups").await;
     assert_eq!(body.trim_end().as_bytes(), &sent.body[..], "verbatim");
     person.windrow("task failures t9").await.refused(3, &["t9"]);
+    let slip = person.windrow("task failures t1 --code NO_USR").await.expect(0).stderr;
+    let there_are = "t1 has the code NO_USR; did you mean NO_USER? those there are: NO_USER, BAD";
+    assert!(slip.contains(there_are), "{slip}");
+    let slip = person.windrow("task redrive t1 --code NO_USR").await.expect(7).stderr;
+    assert!(slip.contains("because --code: t1 has no group") && !slip.contains("/filter"), "{slip}");
+    assert!(slip.contains("did you mean NO_USER? one of those that there are: NO_USER, BAD"), "{slip}");
+    let counted = ["--key-column: the items carry no data", "leave it out"];
+    person.windrow("task failures t1 --key-column user_id").await.refused(7, &counted);
+    let ended = person.windrow("task set t1 --rate 5/s").await.expect(4).stderr;
+    assert!(ended.contains("it can't be changed while the task is finished"), "{ended}");
+    assert!(!ended.contains("tune"), "{ended}");
+    person.windrow("task list --status runing").await.refused(7, &["--status: ", "did you mean running?"]);
 }
 
 #[tokio::test]

@@ -82,6 +82,20 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
         .run(&["task", "create", "push", "--csv", "/nowhere/at/all.csv"], "")
         .await
         .refused(7, &["/nowhere"]);
+    let slip = person.path("god.csv").display().to_string();
+    let told = person.run(&["task", "create", "push", "--csv", &slip], "").await.refused(7, &["god.csv"]);
+    assert!(told.stderr.contains(&format!("did you mean {good}?")), "{}", told.stderr);
+    let told = person.windrow("task create push --total 1 --limit mail").await.expect(7).stderr;
+    assert!(told.contains("because --limit: there is no limit mail") && !told.contains("/limits"), "{told}");
+    let body = person.write(
+        "task.json",
+        r#"{"business": "push", "name": "f", "source": {"type": "range", "total": 1},
+        "limits": ["mail"]}"#,
+    );
+    person
+        .run(&["task", "apply", "--file", &body], "")
+        .await
+        .refused(7, &["because /limits/0: there is no limit"]);
     person
         .run(&["task", "create", "push", "--total", "1", "--params", "{a}"], "")
         .await
@@ -89,11 +103,16 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
     person.windrow("task create push --total 1 --no-header").await.refused(2, &["--no-header"]);
     node.task("push", 1, json!({"name": "taken"})).await;
     person.windrow("task create push --total 1 --name taken").await.refused(4, &["taken"]);
+    let marked = person.write("marked.csv", "\u{feff}a\n1\n");
+    let told =
+        person.run(&["task", "create", "push", "--csv", &marked, "--skip-first", "9"], "").await.expect(7);
+    assert!(told.stderr.contains("rows 1   columns a   "), "{}", told.stderr);
+    assert!(told.stderr.contains("warning: the file begins with a byte order mark"), "{}", told.stderr);
     let taken = ["task", "create", "push", "--name", "taken", "--csv", &good];
     let told = person.run(&taken, "").await.refused(4, &["t1 is called push/taken"]);
     assert!(!told.stderr.contains("rows 1"), "nothing was uploaded: {}", told.stderr);
     let late = ["task", "create", "push", "--csv", &good, "--skip-first", "9"];
-    let told = person.run(&late, "").await.refused(7, &["/skip_first"]);
+    let told = person.run(&late, "").await.refused(7, &["because --skip-first: "]);
     assert!(!told.stderr.contains("stays for a day"), "nobody asked: {}", told.stderr);
     for usage in
         ["--total 1 --rate fast", "", "--total 1 --csv x", "--total 1 --label x", "--total 1 --then ask"]

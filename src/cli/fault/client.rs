@@ -1,5 +1,6 @@
 //! What a node refused, and why there was no answer, as people see it.
 
+use crate::args;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_client::{ClientError, Problem, ProblemField};
@@ -60,82 +61,52 @@ pub enum Names {
     Flags,
 }
 
-/// Members of requests whose flag has another name than they; `""` has none. Only their first part is looked at, but
-/// for these in a longer form.
-const FLAGS: [(&str, &str); 24] = [
-    ("again", "--again"),
-    ("body", ""),
+/// Members of requests whose flag has another name than they, or that have none.
+const FLAGS: [(&str, &str); 20] = [
     ("business", ""),
-    ("code", "--code"),
-    ("command", "--command"),
     ("data", "--key-column"),
+    ("defaults/batch", "--batch"),
+    ("defaults/concurrency", "--concurrency"),
     ("defaults/rate", "--rate"),
+    ("defaults/timeout", "--call-timeout"),
     ("defaults", "--default"),
     ("filter/codes", "--code"),
     ("filter/indexes", "--indexes"),
-    ("filter", ""),
-    ("hooks", "--hook"),
     ("headers", "--header"),
+    ("hooks", "--hook"),
     ("indexes", "--items"),
     ("labels", "--label"),
-    ("limits/rate", "--limit-rate"),
     ("limits/concurrency", "--limit-concurrency"),
+    ("limits/named", "--limit"),
+    ("limits/rate", "--limit-rate"),
     ("limits", "--limit"),
-    ("path", ""),
-    ("query", ""),
     ("source/items", "--items"),
     ("source/total", "--total"),
-    ("source/url", "--url"),
     ("timeout", "--call-timeout"),
 ];
-/// Members that are called as their flags.
-const SAME: [&str; 34] = [
-    "backoff",
-    "batch",
-    "batch_linger",
-    "burst",
-    "canary",
-    "capacity_rate",
-    "checkpoint_interval",
-    "concurrency",
-    "deadline",
-    "display_name",
-    "error_budget",
-    "error_window",
-    "expires_at",
-    "judge_after",
-    "log_filter",
-    "max_attempts",
-    "max_concurrency",
-    "name",
-    "on_exhausted",
-    "ordered",
-    "outage_patience",
-    "parent",
-    "park_after",
-    "parked_max",
-    "params",
-    "priority",
-    "rate",
-    "shards",
-    "skip_first",
-    "start_at",
-    "status",
-    "straggler_after",
-    "unsaved_max",
-    "window",
-];
 
-/// The flag for a member of a request; none where there is none.
+/// The flag for a member of a request, with the key that is meant of several; none where there is none.
 fn flag(pointer: &str) -> Option<String> {
-    let pointer = pointer.trim_start_matches('/');
-    let begins = |member: &str| {
-        pointer.strip_prefix(member).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let pointer = pointer.trim_start_matches('/').replace("retry/", "");
+    let rest = |member: &str| {
+        let rest = pointer.strip_prefix(member)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').replace('/', "."))
     };
-    let named = FLAGS.iter().find(|(member, _)| begins(member)).map(|(_, flag)| (*flag).to_owned());
-    let same =
-        || SAME.iter().find(|member| begins(member)).map(|same| format!("--{}", same.replace('_', "-")));
-    named.or_else(same).filter(|flag| !flag.is_empty())
+    let known = FLAGS.iter().find_map(|(member, flag)| Some(((*flag).to_owned(), rest(member)?)));
+    let same = || {
+        let name = pointer.split('/').next()?;
+        let long = name.replace('_', "-");
+        is_flag(&args::command(), &long).then_some((format!("--{long}"), rest(name)?))
+    };
+    let (flag, key) = known.or_else(same).filter(|(flag, _)| !flag.is_empty())?;
+    let is_number = key.bytes().all(|byte| byte.is_ascii_digit());
+    Some(if is_number { flag } else { format!("{flag} {key}") })
+}
+
+/// Whether some command has it.
+fn is_flag(command: &clap::Command, long: &str) -> bool {
+    command.get_arguments().any(|one| one.get_long() == Some(long))
+        || command.get_subcommands().any(|verb| is_flag(verb, long))
 }
 
 impl Fault {
@@ -331,6 +302,8 @@ mod tests {
             ("/skip_first", "--skip-first: no"),
             ("/filter/codes/0", "--code: no"),
             ("/source/items/3", "--items: no"),
+            ("/labels/team", "--label team: no"),
+            ("/retry/max_attempts", "--max-attempts: no"),
             ("data", "--key-column: no"),
             ("body", "no"),
             ("", "no"),
