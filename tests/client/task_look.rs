@@ -54,7 +54,7 @@ async fn failures_are_shown_by_code_and_by_item() {
     let slip = person.windrow("task redrive t1 --code NO_USR").await.expect(7).stderr;
     assert!(slip.contains("because --code: t1 has no group") && !slip.contains("/filter"), "{slip}");
     assert!(slip.contains("did you mean NO_USER? one of those that there are: NO_USER, BAD"), "{slip}");
-    let counted = ["--key-column: the items carry no data", "leave it out"];
+    let counted = ["--key-column: the items carry no data", "the same without it"];
     person.windrow("task failures t1 --key-column user_id").await.refused(7, &counted);
     let ended = person.windrow("task set t1 --rate 5/s").await.expect(4).stderr;
     assert!(ended.contains("it can't be changed while the task is finished"), "{ended}");

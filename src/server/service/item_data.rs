@@ -39,7 +39,7 @@ impl Members {
         let Members::These(names) = self else { return None };
         if !has_data {
             let why = "the items carry no data, so they have no columns: they are only counted";
-            return Some((why.to_owned(), "leave it out".to_owned()));
+            return Some((why.to_owned(), "the same without it".to_owned()));
         }
         let name = names.iter().find(|name| !columns.is_empty() && !columns.contains(name))?;
         let like = nearest(name, columns.iter().cloned());
