@@ -49,7 +49,11 @@ async fn a_task_goes_from_create_to_its_proof() {
     assert_eq!(groups["items"][0]["code"], "NO_USER", "{groups:#}");
     failures_say_who(&node, id).await;
     let report = node.admin.get(&format!("/v1/tasks/{id}/report")).await.expect(200);
-    assert!(report.to_string().contains("NO_USER"), "{report:#}");
+    let failure = &report["failures"][0];
+    assert_eq!(
+        (&failure["code"], &failure["example_data"]["user"]),
+        (&json!("NO_USER"), &failure["example_index"])
+    );
     let audit = node.admin.get(&format!("/v1/tasks/{id}/revisions")).await.expect(200);
     let actions: Vec<&str> =
         audit["items"].as_array().unwrap().iter().map(|e| e["action"].as_str().unwrap()).collect();

@@ -185,3 +185,18 @@ fn what_is_not_finished_is_resumed_whatever_finished_would_mean() {
     let done = place.windrow_with(&words, &place.read("old.csv"), &[]).expect(0);
     assert_eq!((&done.json()["id"], &done.json()["counts"]["succeeded"]), (&json!("t1"), &json!(3)));
 }
+
+#[test]
+fn a_log_that_nobody_reads_any_more_ends_no_job() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_windrow");
+    for talk in ["-v", "-vv"] {
+        let job =
+            format!("{program} run --total 200 --rate 400/s --name job{talk} -o json {talk} -- sh -c '{OK}'");
+        let script = format!("({job} 2>&1 1>out.json; echo $? >code) | head -n 1 >line");
+        place.start_shell(&script).end().expect(0);
+        assert_eq!(place.read("code").trim(), "0", "{talk}: {}", place.read("line"));
+        let out: serde_json::Value = serde_json::from_str(&place.read("out.json")).expect("an outcome");
+        assert_eq!(out["counts"]["succeeded"], 200, "{out}");
+    }
+}

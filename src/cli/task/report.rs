@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::args::look::{ReportArgs, ReportForm};
 use super::until::seconds;
+use super::watch::who;
 use super::words;
 use crate::Shell;
 use crate::exit::Exit;
@@ -63,10 +64,11 @@ fn card(story: &Value, times: &Times) -> Card {
         let count = human::count(group["count"].as_u64().unwrap_or(0));
         let (code, example) = (group["code"].as_str(), group["example"].as_str());
         let line = format!(
-            "{} ×{count}   #{} {}",
+            "{} ×{count}   #{} {}{}",
             code.unwrap_or_default(),
             group["example_index"],
-            example.unwrap_or_default()
+            example.unwrap_or_default(),
+            who(&group["example_data"])
         );
         card = card.toned("failure", line, Tone::Bad);
     }

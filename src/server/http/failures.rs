@@ -72,9 +72,10 @@ impl From<FailureGroup> for Group {
 }
 
 impl Group {
-    /// Its members for a table: code, count, first, last, example's index and message.
-    pub(super) fn cells(&self) -> (&str, u64, &str, &str, u64, &str) {
-        (&self.code, self.count, &self.first_at, &self.last_at, self.example_index, &self.example)
+    /// Its members for a table: code, count, first, last; its example's index, message and data.
+    pub(super) fn cells(&self) -> (&str, u64, &str, &str, (u64, &str, &str)) {
+        let data = self.example_data.as_deref().map_or("", RawValue::get);
+        (&self.code, self.count, &self.first_at, &self.last_at, (self.example_index, &self.example, data))
     }
 }
 
@@ -255,15 +256,26 @@ async fn groups(
     Params(params): Params<GroupParams>,
 ) -> Result<Json<Groups>, Problem> {
     let groups = app.service.failure_groups(task.id).await?;
-    let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
     let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
     if let Some(members) = params.data.as_deref().map(Members::parse) {
-        let found = app.service.item_data(&task, &members, &indexes).await?;
-        for (group, carried) in items.iter_mut().zip(found) {
-            (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
-        }
+        say_who(&app, &task, &members, &mut items).await?;
     }
     Ok(Json(Groups { items }))
+}
+
+/// Gives groups what the items of their examples carry.
+pub(super) async fn say_who(
+    app: &App,
+    task: &TaskView,
+    members: &Members,
+    groups: &mut [Group],
+) -> Result<(), Problem> {
+    let indexes: Vec<ItemIndex> = groups.iter().map(|group| ItemIndex(group.example_index)).collect();
+    let found = app.service.item_data(task, members, &indexes).await?;
+    for (group, carried) in groups.iter_mut().zip(found) {
+        (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
+    }
+    Ok(())
 }
 
 /// What is known of one item.

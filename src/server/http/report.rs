@@ -12,11 +12,12 @@ use utoipa_axum::routes;
 
 use super::App;
 use super::body::Params;
-use super::failures::{Group, json};
+use super::failures::{Group, json, say_who};
 use super::problem::Problem;
 use super::report_markdown::markdown;
 use super::seen_task::SeenTask;
 use super::time::rfc3339;
+use crate::service::item_data::Members;
 use crate::service::report::{LIMIT_OF_PROOF, Report};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::report_store::{RunFacts, ShardFacts};
@@ -340,7 +341,8 @@ async fn report(
     Params(params): Params<ReportParams>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let body = ReportBody::from(app.service.report(task.id).await?);
+    let mut body = ReportBody::from(app.service.report(task.id).await?);
+    say_who(&app, &task, &Members::All, &mut body.failures).await?;
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let accepted = if accept.contains("text/markdown") { Format::Markdown } else { Format::Json };
     Ok(match params.format.unwrap_or(accepted) {

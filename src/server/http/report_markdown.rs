@@ -88,8 +88,9 @@ fn failures(report: &ReportBody, out: &mut String) {
     line!(out, "| code | items | first | last | for example |");
     line!(out, "|---|---:|---|---|---|");
     for group in &report.failures {
-        let (code, count, first, last, index, example) = group.cells();
-        line!(out, "| {} | {count} | {first} | {last} | {index}: {} |", plain(code), plain(example));
+        let (code, count, first, last, (index, example, data)) = group.cells();
+        let (code, example, data) = (plain(code), plain(example), plain(data));
+        line!(out, "| {code} | {count} | {first} | {last} | {index}: {example} {data} |");
     }
     line!(out, "");
 }

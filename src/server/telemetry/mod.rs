@@ -65,7 +65,9 @@ pub fn start_log<W: Write + 'static>(
     style: Style,
     writer: impl Fn() -> W + Send + Sync + 'static,
 ) -> Option<LogControl> {
-    let log = tracing_subscriber::fmt().with_env_filter(filter.0).with_writer(writer);
+    // A line that nobody can read any more is dropped: to complain of it on a closed standard error would be a panic.
+    let log =
+        tracing_subscriber::fmt().log_internal_errors(false).with_env_filter(filter.0).with_writer(writer);
     match style {
         Style::Pretty { colours } => {
             let log = log.with_ansi(colours).with_filter_reloading();

@@ -19,6 +19,7 @@ use clap::Args;
 
 use self::feed::{Changes, Feed, NodeTime};
 use self::state::State;
+pub(super) use self::tail::who;
 use super::ending::{ended, line};
 use crate::exit::Exit;
 use crate::fault::Fault;

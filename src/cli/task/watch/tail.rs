@@ -57,7 +57,7 @@ pub(super) fn told(kind: &str, data: &Value) -> Option<Told> {
 }
 
 /// Behind a failure: what its item carries, if anything.
-pub(super) fn who(data: &Value) -> String {
+pub(in crate::task) fn who(data: &Value) -> String {
     if data.is_null() { String::new() } else { clean(&format!("  {data}")) }
 }
 

@@ -22,7 +22,7 @@ use crate::actors::membership::session::{self, Life, News};
 use crate::actors::runtime::context::{NodeContext, RoomBoard};
 use crate::actors::runtime::lines::Lines;
 use crate::actors::runtime::policy::{Kind, Restarts, policy};
-use crate::actors::runtime::tree::{Activity, Address, Leaf};
+use crate::actors::runtime::tree::{self, Activity, Address, Leaf};
 use crate::actors::supervisor::backoff::Bars;
 use crate::actors::supervisor::runs::Runs;
 use crate::actors::supervisor::standby::Standby;
@@ -351,7 +351,7 @@ impl State {
                 if matches!(end, LauncherEnd::NotOwned | LauncherEnd::Barred(_)) {
                     tracing::debug!(actor = path, %end, "shard not had");
                 } else {
-                    tracing::info!(actor = path, %end, "run ended");
+                    tracing::info!(target: tree::LOG, actor = path, %end, "run ended");
                 }
                 match &end {
                     LauncherEnd::Fenced => self.node.meters.fenced(),
