@@ -75,7 +75,7 @@ pub(super) fn look(spec: &SourceSpec) -> Result<(), Fault> {
 pub(super) fn beside(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let place = path.parent().filter(|place| !place.as_os_str().is_empty());
-    let listed = std::fs::read_dir(place.unwrap_or(Path::new("."))).ok()?;
+    let listed = std::fs::read_dir(place.unwrap_or_else(|| Path::new("."))).ok()?;
     let files = listed.flatten().filter(|entry| entry.path().is_file());
     let names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let meant = like(name, &names.iter().map(String::as_str).collect::<Vec<_>>())?;

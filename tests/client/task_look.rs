@@ -101,7 +101,7 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
     let (business, node) = node_with_failures().await;
     let person = Person::admin(&node);
     person.windrow("task redrive t1").await.expect(2);
-    person.windrow("task redrive t1 --code NONE").await.refused(7, &["NONE", "windrow task failures t1"]);
+    person.windrow("task redrive t1 --code NONE").await.refused(7, &["NONE", "NO_USER, BAD"]);
     business.becomes(|_| Act::ok());
     let done = person.windrow("task redrive t1 --code NO_USER --rate 500/s --wait").await.expect(8).stdout;
     assert!(done.starts_with("created  t2 (redrive of t1, 2 items, same idempotency keys)"), "{done}");

@@ -233,5 +233,5 @@ async fn a_preview_shows_what_the_handler_says_and_records_nothing() {
     let broken = person.windrow("task preview t1 --items 0 -o ndjson").await.expect(11);
     let item: Value = serde_json::from_str(broken.stdout.trim()).unwrap();
     assert_eq!(item["result"], "failed");
-    person.windrow("task preview t1 --items x").await.refused(7, &["indexes"]);
+    person.windrow("task preview t1 --items x").await.refused(7, &["--items", "5..9"]);
 }

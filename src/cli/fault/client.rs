@@ -157,7 +157,7 @@ fn line(field: &ProblemField, names: Names) -> String {
         Names::Members => format!("{}: {text}", field.pointer),
         Names::Flags => {
             let text = text.replace("`again`", "--again");
-            flag(&field.pointer).map_or(text.clone(), |flag| format!("{flag}: {text}"))
+            flag(&field.pointer).map_or_else(|| text.clone(), |flag| format!("{flag}: {text}"))
         }
     }
 }

@@ -29,7 +29,7 @@ pub fn note_after(before: Status, held: Option<Note>, after: Status, news: Optio
         (Status::Running, Status::Running) => news.filter(is_shared).or(held),
         // The first shard that stops says why.
         (Status::Stopping, Status::Stopping | Status::Stopped | Status::Cancelled) => {
-            held.or(news.filter(|note| note.reason.is_none()))
+            held.or_else(|| news.filter(|note| note.reason.is_none()))
         }
         (_, Status::Recovering) if before != after => {
             held.filter(is_shared).or(news).or_else(|| Some(part_recovers()))
