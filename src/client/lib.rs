@@ -8,7 +8,7 @@
 //! | `problem`, `error` | what went wrong |
 //! | `tap`, `tls` | shows the exchange with its secrets masked; which certificates are trusted, and who speaks TLS |
 //!
-//! It knows the wire only: no module of the node is named here but `domain` and `tls`. It prints nothing, asks nobody,
+//! It knows the wire only: no module of the node is named here but `tls`. It prints nothing, asks nobody,
 //! and reads no environment. Redirects are not followed: a token goes to the server that was named and to no other.
 
 mod answer;

@@ -1,4 +1,4 @@
-//! L0, the pure core: no I/O, clock, async, randomness or logging. It decides; the layers above act.
+//! The pure core: no I/O, clock, async, randomness or logging. It decides; the crates above act.
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
 //! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `business_secrets`,

@@ -1,6 +1,6 @@
-//! L5, the composition root: builds runtimes, adapters and actors, and shuts them down in order.
+//! The composition root: builds runtimes, stores, handlers and actors, and shuts them down in order.
 //!
-//! Adapters and actors meet only here. `windrow run` and, later, `windrow serve` are thin over it.
+//! What touches the world and actors meet only here. `windrow run` and `windrow serve` are thin over it.
 
 pub mod agreement;
 pub mod bootstrap;

@@ -1,4 +1,4 @@
-//! L2b: the supervision tree. The only place that knows ractor; it sees ports, never adapters.
+//! The supervision tree. The only place that knows ractor; it sees ports, never what implements them.
 //!
 //! ```text
 //! Supervisor             owns the node's capacity ledger; admits, starts, stops, restarts; answers the façade

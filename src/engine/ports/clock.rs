@@ -1,4 +1,4 @@
-//! Time, as the node sees it. The only way that anything above `domain` learns what time it is.
+//! Time, as the node sees it. The only way that anything above `core` learns what time it is.
 
 use futures_util::future::BoxFuture;
 

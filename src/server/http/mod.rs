@@ -1,4 +1,4 @@
-//! L4, the façade: HTTP in front of the [`Service`]. Decides nothing; translates.
+//! The façade: HTTP in front of the [`Service`]. Decides nothing; translates.
 //!
 //! Each resource is one file that holds its routes, bodies and conversions. A route is registered together with its
 //! OpenAPI description, and that description is where [`access`] reads who may call it: a route that doesn't say so

@@ -1,4 +1,4 @@
-//! L3, what people do: the verbs behind the command line and the façade. Knows ports and the supervisor's handle.
+//! What people do: the verbs behind the command line and the façade. Knows ports and the supervisor's handle.
 //!
 //! [`job`] is `windrow run`. [`Service`] is everything that the façade can do; its methods are in one file a
 //! resource, and say what can go wrong with the one [`ServiceError`].
