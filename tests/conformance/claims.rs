@@ -1,6 +1,7 @@
 //! Facts about candidates and claims.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
@@ -197,6 +198,17 @@ pub async fn candidates_honour_waiting_time_and_restore_window(harness: Harness)
     assert_eq!(candidates(&harness, &[], not_before).await.len(), 1);
     let far = WallMs(NOW.0 + 31 * 86_400_000);
     assert!(candidates(&harness, &[], far).await.is_empty(), "idle for longer than the window");
+}
+
+pub async fn past_its_deadline_a_shard_is_a_candidate_to_be_stopped_only(harness: Harness) {
+    let deadline = NOW.plus(Duration::from_secs(60));
+    let shard = harness.queued_as(&NewTask { deadline: Some(deadline), ..task(10) }).await;
+    let session = harness.session().await;
+    assert_eq!(candidates(&harness, &[], WallMs(deadline.0 - 1)).await.len(), 1);
+    assert!(candidates(&harness, &[], deadline).await.is_empty(), "nothing of it may leave any more");
+    harness.claimed(shard, Epoch(0), session).await;
+    harness.command(shard.task, STOP).await;
+    assert_eq!(candidates(&harness, &[], deadline).await.len(), 1, "its run ends");
 }
 
 pub async fn a_stopped_task_of_a_dead_owner_is_claimed_to_commit_stopped(harness: Harness) {

@@ -112,6 +112,7 @@ facts! {
         only_tasks_of_the_pools_that_are_served_are_found,
         candidates_are_shards_without_a_live_owner,
         candidates_honour_waiting_time_and_restore_window,
+        past_its_deadline_a_shard_is_a_candidate_to_be_stopped_only,
         a_stopped_task_of_a_dead_owner_is_claimed_to_commit_stopped,
         a_shard_that_its_node_does_not_run_is_released,
     }

@@ -141,7 +141,8 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &Hunt) -> bool {
     let is_recent = shard.updated_at.0 >= oldest || shard.not_before.0 >= oldest.max(1);
     let is_left = shard.moves.as_ref().is_some_and(|(to, until)| *to != hunt.node && *until > hunt.now);
     let is_served = hunt.pools.as_ref().is_none_or(|pools| pools.iter().any(|pool| pool == POOL_DEFAULT));
-    is_ending(task.wish) || (is_recent && is_served && !is_left)
+    let is_in_time = task.new.deadline.is_none_or(|deadline| deadline > hunt.now);
+    is_ending(task.wish) || (is_recent && is_served && !is_left && is_in_time)
 }
 
 fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &Hunt)) -> Candidate {

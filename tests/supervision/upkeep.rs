@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use windrow_core::life::TaskEdit;
 use windrow_core::lifecycle::{Status, StopReason};
 use windrow_engine::actors::runtime::context::{Keep, ServingNow};
 use windrow_engine::ports::task_store::{TaskCommand, TaskStore};
@@ -34,6 +35,23 @@ async fn a_deadline_stops_what_runs_and_what_waits() {
         assert!(view.since >= deadline && view.since <= deadline.plus(Duration::from_secs(2)), "{view:?}");
     }
     assert_eq!(world.view(unbound).await.status, Status::Queued);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_after_the_deadline_sends_nothing() {
+    let world = World::start("too-late", |_, _| ok()).await;
+    let deadline = world.clock_in(MINUTE);
+    let task = world.made(10, |new| new.deadline = Some(deadline)).await;
+    tokio::time::sleep(2 * MINUTE).await;
+    world.command(task, TaskCommand::Start).await;
+    let view = world.view(task).await;
+    assert_eq!((view.status, view.stop_reason), (Status::Stopped, Some(StopReason::Deadline)));
+    assert_eq!(view.status_text.as_deref(), Some("its deadline passed"));
+    let edit = TaskEdit { deadline: Some(None), ..TaskEdit::default() };
+    world.command(task, TaskCommand::Edit(Box::new(edit))).await;
+    assert_eq!(world.view(task).await.counters.settled(), 0);
+    world.command(task, TaskCommand::Start).await;
+    world.until(task, Status::Finished).await;
 }
 
 #[tokio::test(start_paused = true)]

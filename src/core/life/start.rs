@@ -3,7 +3,9 @@
 use super::obey::Circumstances;
 use super::{CommandRefusal, Deeds, Life, TaskEdit, Wish, hooks};
 use crate::ids::{TaskId, WallMs};
-use crate::lifecycle::{DORMANT, Note, ShardState, Standing, Status, StopReason, Verb, decide};
+use crate::lifecycle::{
+    DORMANT, Note, ShardState, Standing, Status, StopReason, Verb, decide, note_of_command,
+};
 use crate::shards::Nodes;
 
 /// What a business proves one start with. Only its hash is kept; the plain one leaves with the `prepare` hook, if there is
@@ -55,6 +57,10 @@ impl Life {
         self.start_no += 1;
         self.started_at = self.started_at.or(Some(now));
         self.stop_reason = None;
+        if self.is_past_deadline(now) {
+            self.go(around.nodes, now);
+            return Ok(());
+        }
         self.start_token = Some(around.token.hash.clone());
         deeds.takes_token = true;
         let Some(until) = hooks::ready_until(&around.listener.hooks, now) else {
@@ -80,8 +86,19 @@ impl Life {
         }
     }
 
-    /// Cuts and shares it, and makes its shards claimable, from its own `start_at` on.
+    /// Whether nothing of it may leave any more.
+    fn is_past_deadline(&self, now: WallMs) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    /// Cuts and shares it, and makes its shards claimable, from its own `start_at` on; past its deadline it stops instead.
     fn go(&mut self, nodes: Nodes, now: WallMs) {
+        if self.is_past_deadline(now) {
+            self.stop_reason = Some(StopReason::Deadline);
+            self.set_wish(Wish::Stop, now);
+            self.enter(Status::Stopped, (note_of_command(Verb::Stop, StopReason::Deadline), None), now);
+            return;
+        }
         self.make_shards(nodes, now);
         // A start forgives: what made it wait before holds no more.
         (self.pause, self.slow) = (None, None);

@@ -146,7 +146,8 @@ fn page(hunt: &Hunt, state: ShardState, after: Option<ShardId>) -> sea_orm::Sele
     query.order_by_asc(C::TaskId).order_by_asc(C::ShardNo).limit(u64::from(hunt.limit))
 }
 
-/// What is due, of a pool that is served, and of a task that was active (or was told to wait until) not long ago.
+/// What is due, of a pool that is served, and of a task that was active (or was told to wait until) not long ago and
+/// whose deadline lies ahead.
 fn to_run(hunt: &Hunt) -> Condition {
     use shard_head::Column as C;
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
@@ -154,6 +155,9 @@ fn to_run(hunt: &Hunt) -> Condition {
     let mut runs = Condition::all()
         .add(C::Wish.eq(Wish::Run.as_str()))
         .add(C::NotBefore.lte(hunt.now.0))
+        .add(
+            Condition::any().add(task::Column::Deadline.is_null()).add(task::Column::Deadline.gt(hunt.now.0)),
+        )
         .add(Condition::any().add(C::UpdatedAt.gte(oldest)).add(C::NotBefore.gte(oldest.max(1))))
         .add(
             Condition::any()
