@@ -14,9 +14,9 @@ use super::sections::{
 use super::values::{
     ActorTree, AuthMode, DataLogLevel, Locale, LogFormat, Share, StopDrain, StoreUrl, SuccessDetail,
 };
-use windrow_core::settings::{Auto, OnExhausted};
+use windrow_core::settings::Auto;
 use windrow_core::settings_text::ByteSize;
-use windrow_core::task::{JUDGE_AFTER_DEFAULT, OUTAGE_PATIENCE_DEFAULT, Tuning};
+use windrow_core::task::Tuning;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -119,38 +119,12 @@ impl Default for Cluster {
 impl Default for TaskDefaults {
     fn default() -> TaskDefaults {
         TaskDefaults {
-            tuning: tuning(),
+            tuning: Tuning::default(),
             shards: Auto::Fixed(number(1)),
             stop_drain: StopDrain::Timeout,
             send_params: true,
             max_params: ByteSize(64 << 10),
         }
-    }
-}
-
-/// Not `Default` of [`Tuning`]: the defaults belong to the configuration, and a task gets those of its node.
-fn tuning() -> Tuning {
-    Tuning {
-        rate: written("100/s"),
-        burst: written("100ms"),
-        concurrency: Auto::Auto,
-        max_concurrency: number(1024),
-        window: Auto::Auto,
-        batch: number(1),
-        batch_linger: Duration::from_millis(5),
-        timeout: seconds(10),
-        max_attempts: number(5),
-        backoff: written("1s..60s x2 jitter 20%"),
-        on_exhausted: OnExhausted::Abandon,
-        error_budget: written("10/s"),
-        checkpoint_interval: seconds(1),
-        unsaved_max: Auto::Auto,
-        straggler_after: seconds(1),
-        park_after: seconds(2),
-        parked_max: 10_000,
-        ordered: false,
-        outage_patience: OUTAGE_PATIENCE_DEFAULT,
-        judge_after: JUDGE_AFTER_DEFAULT,
     }
 }
 

@@ -13,7 +13,9 @@ use super::sections::{
     Auth, Cluster, CommandHandler, Config, Dashboard, DataLog, Http, HttpHandler, Log, Node, Retention,
     Store, TaskDefaults, Telemetry,
 };
-use windrow_core::settings::{Auto, ErrorBudget};
+use windrow_core::live_settings;
+use windrow_core::settings::Auto;
+use windrow_core::settings_table::{self, Written};
 use windrow_core::settings_text::parse_span;
 use windrow_core::task::Tuning;
 
@@ -94,6 +96,11 @@ impl Reader {
     /// A value that serde can read.
     fn value<T: DeserializeOwned>(&mut self, key: &str, default: T) -> T {
         self.key(key, default, |entry| from_value(&entry.value))
+    }
+
+    /// A live setting of tasks.
+    fn setting<T: settings_table::Value>(&mut self, key: &str, default: T) -> T {
+        self.key(key, default, |entry| from_value::<Written<T>>(&entry.value).map(|Written(value)| value))
     }
 
     /// A value that is a text.
@@ -277,32 +284,14 @@ fn task_defaults(read: &mut Reader) -> TaskDefaults {
     }
 }
 
-fn tuning(read: &mut Reader, default: Tuning) -> Tuning {
-    let window = read.span("task_defaults.error_window", default.error_budget.window);
-    let budget = read.value("task_defaults.error_budget", default.error_budget);
-    Tuning {
-        rate: read.value("task_defaults.rate", default.rate),
-        burst: read.value("task_defaults.burst", default.burst),
-        concurrency: read.value("task_defaults.concurrency", default.concurrency),
-        max_concurrency: read.value("task_defaults.max_concurrency", default.max_concurrency),
-        window: read.value("task_defaults.window", default.window),
-        batch: read.value("task_defaults.batch", default.batch),
-        batch_linger: read.span("task_defaults.batch_linger", default.batch_linger),
-        timeout: read.span("task_defaults.timeout", default.timeout),
-        max_attempts: read.value("task_defaults.max_attempts", default.max_attempts),
-        backoff: read.value("task_defaults.backoff", default.backoff),
-        on_exhausted: read.value("task_defaults.on_exhausted", default.on_exhausted),
-        error_budget: ErrorBudget { window, ..budget },
-        checkpoint_interval: read.span("task_defaults.checkpoint_interval", default.checkpoint_interval),
-        unsaved_max: read.value("task_defaults.unsaved_max", default.unsaved_max),
-        straggler_after: read.span("task_defaults.straggler_after", default.straggler_after),
-        park_after: read.span("task_defaults.park_after", default.park_after),
-        parked_max: read.value("task_defaults.parked_max", default.parked_max),
-        ordered: read.value("task_defaults.ordered", default.ordered),
-        outage_patience: read.span("task_defaults.outage_patience", default.outage_patience),
-        judge_after: read.span("task_defaults.judge_after", default.judge_after),
-    }
+macro_rules! read_tuning {
+    ($($(#[doc = $about:literal])* $name:ident: $type:ty = $default:tt;)*) => {
+        fn tuning(read: &mut Reader, default: Tuning) -> Tuning {
+            Tuning { $($name: read.setting(concat!("task_defaults.", stringify!($name)), default.$name),)* }
+        }
+    };
 }
+live_settings!(read_tuning);
 
 fn http_handler(read: &mut Reader) -> HttpHandler {
     let default = HttpHandler::default();

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::settings::Rate;
-use super::settings_serde::{object_option, span_option};
+use super::settings_serde::object_option;
+use super::settings_table::written_option;
 use super::tuning_patch::TuningPatch;
 
 /// The pool of a business that names none, and of a node that serves no other.
@@ -107,7 +108,7 @@ pub struct Hook {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// `prepare`: until when the business must be ready; else how long one call may take.
-    #[serde(skip_serializing_if = "Option::is_none", with = "span_option")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "written_option")]
     pub timeout: Option<Duration>,
 }
 

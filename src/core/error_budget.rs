@@ -13,23 +13,24 @@ const SLICES: u32 = 10;
 #[derive(Clone, Debug)]
 pub struct Meter {
     budget: ErrorBudget,
+    window: Duration,
     slices: VecDeque<(u64, u64)>,
     failed_in_window: u64,
 }
 
 impl Meter {
-    /// A meter that has seen nothing.
-    pub fn new(budget: ErrorBudget) -> Meter {
-        Meter { budget, slices: VecDeque::new(), failed_in_window: 0 }
+    /// A meter that has seen nothing; `window` is the span over which failed attempts are counted.
+    pub fn new(budget: ErrorBudget, window: Duration) -> Meter {
+        Meter { budget, window, slices: VecDeque::new(), failed_in_window: 0 }
     }
 
     /// Changes the budget; what was counted stays counted.
-    pub fn set(&mut self, budget: ErrorBudget) {
-        if self.budget.window != budget.window {
+    pub fn set(&mut self, budget: ErrorBudget, window: Duration) {
+        if self.window != window {
             self.slices.clear();
             self.failed_in_window = 0;
         }
-        self.budget = budget;
+        (self.budget, self.window) = (budget, window);
     }
 
     /// Counts a failed attempt; says whether there are now more than the budget's rate allows in its window.
@@ -44,7 +45,7 @@ impl Meter {
             _ => self.slices.push_back((slice, 1)),
         }
         self.failed_in_window += 1;
-        self.failed_in_window > rate.items_in(self.budget.window)
+        self.failed_in_window > rate.items_in(self.window)
     }
 
     /// Whether a task of `total` items with this many abandoned ones has more than its budget allows.
@@ -63,7 +64,7 @@ impl Meter {
         let attempts = self.budget.failed_attempts.map(|rate| {
             let slice = now.0 / self.slice_ns();
             let fresh = self.slices.iter().filter(|(at, _)| at + u64::from(SLICES) > slice);
-            left(fresh.map(|(_, count)| count).sum(), u128::from(rate.items_in(self.budget.window)))
+            left(fresh.map(|(_, count)| count).sum(), u128::from(rate.items_in(self.window)))
         });
         let items = self.budget.abandoned.map(|limit| match limit {
             AbandonedLimit::Count(most) => left(abandoned, u128::from(most)),
@@ -74,13 +75,8 @@ impl Meter {
         attempts.into_iter().chain(items).min()
     }
 
-    /// The budget.
-    pub fn budget(&self) -> &ErrorBudget {
-        &self.budget
-    }
-
     fn slice_ns(&self) -> u64 {
-        let window = self.budget.window.max(Duration::from_millis(1));
+        let window = self.window.max(Duration::from_millis(1));
         u64::try_from(window.as_nanos() / u128::from(SLICES)).unwrap_or(u64::MAX).max(1)
     }
 }
@@ -98,7 +94,7 @@ mod tests {
 
     fn meter(abandoned: Option<AbandonedLimit>) -> Meter {
         let failed_attempts = Rate::per_second(10);
-        Meter::new(ErrorBudget { failed_attempts, window: Duration::from_secs(10), abandoned })
+        Meter::new(ErrorBudget { failed_attempts, abandoned }, Duration::from_secs(10))
     }
 
     #[test]
@@ -140,7 +136,8 @@ mod tests {
         }
         assert_eq!(left(&both, 1, 2), Some(500_000), "half of a hundred attempts in the window");
         assert_eq!(left(&both, 1, 20_000_000_000), Some(900_000), "the window went by");
-        let none = Meter::new(ErrorBudget { failed_attempts: None, abandoned: None, ..*both.budget() });
+        let none =
+            Meter::new(ErrorBudget { failed_attempts: None, abandoned: None }, Duration::from_secs(10));
         assert_eq!(left(&none, 5, 0), None);
     }
 }

@@ -1,8 +1,8 @@
 //! The pure core: no I/O, clock, async, randomness or logging. It decides; the crates above act.
 //!
 //! Vocabulary: `ids`, `run`, `verdict`, `counters`, `invariants`, `settings` (written as `settings_text`,
-//! `settings_serde`), `task` (checked by `tuning_check`, changed by `tuning_patch`), `business`, `business_secrets`,
-//! `access`, `lifecycle`, `abandonment`, `meaning`, `network`, `shards`.
+//! `settings_serde`, declared in `settings_table`), `task` (checked by `tuning_check`, changed by `tuning_patch`),
+//! `business`, `business_secrets`, `access`, `lifecycle`, `abandonment`, `meaning`, `network`, `shards`.
 //! Mechanisms, each alone and property-tested against a naive twin: `window`, `pace`, `retry`, `waiting`,
 //! `error_budget`, `capacity`, `trust`, `checkpoint`, `stall`. `execution` composes them into a run, `life` what a task goes
 //! through over all of its runs.
@@ -43,6 +43,7 @@ pub mod run;
 pub mod series;
 pub mod settings;
 pub mod settings_serde;
+pub mod settings_table;
 pub mod settings_text;
 pub mod shards;
 pub mod stall;

@@ -136,14 +136,12 @@ pub enum AbandonedLimit {
     RatioPpm(u32),
 }
 
-/// The errors that a task may have. More failed attempts than `failed_attempts` over `window` make it
+/// The errors that a task may have. More failed attempts than `failed_attempts` over `error_window` make it
 /// `recovering`; more abandoned items than `abandoned` stop it. Both may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorBudget {
     /// The rate of failed attempts.
     pub failed_attempts: Option<Rate>,
-    /// The span over which that rate is measured.
-    pub window: Duration,
     /// The number or share of abandoned items.
     pub abandoned: Option<AbandonedLimit>,
 }

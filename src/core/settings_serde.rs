@@ -1,7 +1,4 @@
 //! The serde form of settings: their text (`settings_text`), and a plain number where a number is meant.
-//!
-//! Also the serde form of [`Tuning`], which is the table `[task_defaults]` of `config.toml`: there the window of the
-//! error budget is a key of its own.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +13,6 @@ use serde::ser::{Serialize, Serializer};
 
 use super::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit};
 use super::settings_text::{ByteSize, TextError, parse_span, span_text};
-use super::task::Tuning;
 
 /// The longest text of a setting: each is shorter when it is written back. Unit: characters.
 pub const TEXT_CHARS_MAX: usize = 80;
@@ -102,31 +98,6 @@ pub mod span {
     /// When it isn't one.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         parse_span(short(&String::deserialize(from)?)?).map_err(D::Error::custom)
-    }
-}
-
-/// The serde form of an `Option<Duration>`: `"15s"`, or nothing.
-pub mod span_option {
-    use super::{Deserialize, Deserializer, Duration, Error, Serializer, parse_span, short, span_text};
-
-    /// Writes the span as people would.
-    ///
-    /// # Errors
-    /// When the format refuses.
-    pub fn serialize<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
-        match span {
-            Some(span) => to.serialize_str(&span_text(*span)),
-            None => to.serialize_none(),
-        }
-    }
-
-    /// Reads a span as people write it.
-    ///
-    /// # Errors
-    /// When it isn't one.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-        let text = Option::<String>::deserialize(from)?;
-        text.map(|text| parse_span(short(&text)?).map_err(D::Error::custom)).transpose()
     }
 }
 
@@ -225,108 +196,10 @@ pub fn few_texts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BTreeMap<S
     from.deserialize_option(FewOrNone)
 }
 
-/// [`Tuning`] as it is written: the keys of `[task_defaults]`.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TuningText {
-    rate: RateLimit,
-    burst: Burst,
-    concurrency: Auto<NonZeroU32>,
-    max_concurrency: NonZeroU32,
-    window: Auto<NonZeroU32>,
-    batch: NonZeroU32,
-    #[serde(with = "span")]
-    batch_linger: Duration,
-    #[serde(with = "span")]
-    timeout: Duration,
-    max_attempts: NonZeroU32,
-    backoff: Backoff,
-    on_exhausted: OnExhausted,
-    error_budget: ErrorBudget,
-    #[serde(with = "span")]
-    error_window: Duration,
-    #[serde(with = "span")]
-    checkpoint_interval: Duration,
-    unsaved_max: Auto<NonZeroU32>,
-    #[serde(with = "span")]
-    straggler_after: Duration,
-    #[serde(with = "span")]
-    park_after: Duration,
-    parked_max: u32,
-    ordered: bool,
-    // Tasks that were made before these settings don't say them.
-    #[serde(with = "span", default = "outage_patience")]
-    outage_patience: Duration,
-    #[serde(with = "span", default = "judge_after")]
-    judge_after: Duration,
-}
-
-fn outage_patience() -> Duration {
-    super::task::OUTAGE_PATIENCE_DEFAULT
-}
-
-fn judge_after() -> Duration {
-    super::task::JUDGE_AFTER_DEFAULT
-}
-
-impl From<TuningText> for Tuning {
-    fn from(text: TuningText) -> Tuning {
-        Tuning {
-            rate: text.rate,
-            burst: text.burst,
-            concurrency: text.concurrency,
-            max_concurrency: text.max_concurrency,
-            window: text.window,
-            batch: text.batch,
-            batch_linger: text.batch_linger,
-            timeout: text.timeout,
-            max_attempts: text.max_attempts,
-            backoff: text.backoff,
-            on_exhausted: text.on_exhausted,
-            error_budget: ErrorBudget { window: text.error_window, ..text.error_budget },
-            checkpoint_interval: text.checkpoint_interval,
-            unsaved_max: text.unsaved_max,
-            straggler_after: text.straggler_after,
-            park_after: text.park_after,
-            parked_max: text.parked_max,
-            ordered: text.ordered,
-            outage_patience: text.outage_patience,
-            judge_after: text.judge_after,
-        }
-    }
-}
-
-impl From<Tuning> for TuningText {
-    fn from(tuning: Tuning) -> TuningText {
-        TuningText {
-            rate: tuning.rate,
-            burst: tuning.burst,
-            concurrency: tuning.concurrency,
-            max_concurrency: tuning.max_concurrency,
-            window: tuning.window,
-            batch: tuning.batch,
-            batch_linger: tuning.batch_linger,
-            timeout: tuning.timeout,
-            max_attempts: tuning.max_attempts,
-            backoff: tuning.backoff,
-            on_exhausted: tuning.on_exhausted,
-            error_window: tuning.error_budget.window,
-            error_budget: tuning.error_budget,
-            checkpoint_interval: tuning.checkpoint_interval,
-            unsaved_max: tuning.unsaved_max,
-            straggler_after: tuning.straggler_after,
-            park_after: tuning.park_after,
-            parked_max: tuning.parked_max,
-            ordered: tuning.ordered,
-            outage_patience: tuning.outage_patience,
-            judge_after: tuning.judge_after,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::Tuning;
     use crate::tuning_patch::TuningPatch;
 
     const WRITTEN: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,
@@ -337,7 +210,7 @@ mod tests {
     #[test]
     fn a_tuning_reads_and_writes_like_the_configuration() {
         let tuning: Tuning = serde_json::from_str(WRITTEN).expect("the text is sound");
-        assert_eq!(tuning.error_budget.window, Duration::from_secs(30));
+        assert_eq!(tuning.error_window, Duration::from_secs(30));
         let written = serde_json::to_string(&tuning).expect("a tuning can be written");
         assert_eq!(written, WRITTEN.replace('\n', ""));
     }

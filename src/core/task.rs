@@ -1,13 +1,14 @@
 //! What a task is: what it means (fixed once it has dispatched) and how it is driven (may change while it runs).
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::ids::{ItemCount, ItemIndex};
-use super::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
-use super::settings_serde::TuningText;
+use super::settings::Auto;
+use super::settings_table::{default, written};
+use crate::live_settings;
 
 pub use super::settings::Rate;
 
@@ -16,57 +17,24 @@ pub const WINDOW_ITEMS_MAX: u32 = 1 << 20;
 /// The smallest automatic window. Unit: items.
 pub const WINDOW_ITEMS_AUTO_MIN: u32 = 4096;
 
-/// The live settings of a task. Every key and default is described in `config.toml`, `[task_defaults]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "TuningText", into = "TuningText")]
-pub struct Tuning {
-    /// How fast.
-    pub rate: RateLimit,
-    /// How much at once.
-    pub burst: Burst,
-    /// Calls' items in flight at the same time.
-    pub concurrency: Auto<NonZeroU32>,
-    /// Bounds `concurrency = "auto"` only.
-    pub max_concurrency: NonZeroU32,
-    /// The distance from low water to the highest dispatchable index.
-    pub window: Auto<NonZeroU32>,
-    /// Items of one call.
-    pub batch: NonZeroU32,
-    /// How long a fresh item may wait for its batch to fill.
-    pub batch_linger: Duration,
-    /// How long a call may take.
-    pub timeout: Duration,
-    /// Attempts of an item before it is exhausted.
-    pub max_attempts: NonZeroU32,
-    /// The wait between attempts.
-    pub backoff: Backoff,
-    /// What exhaustion means.
-    pub on_exhausted: OnExhausted,
-    /// The errors that are tolerated. Its window is `error_window`.
-    pub error_budget: ErrorBudget,
-    /// How often progress is saved.
-    pub checkpoint_interval: Duration,
-    /// Completions that may be unsaved: with what is in flight, the bound on repeats after a crash.
-    pub unsaved_max: Auto<NonZeroU32>,
-    /// How long an item may hold a full window before it is parked although in flight.
-    pub straggler_after: Duration,
-    /// A longer retry wait parks the item.
-    pub park_after: Duration,
-    /// Parked items per shard.
-    pub parked_max: u32,
-    /// One at a time, in index order.
-    pub ordered: bool,
-    /// How long the handler may be down before the task stops; nothing is lost by it.
-    pub outage_patience: Duration,
-    /// How long items without a verdict are tried when nothing else is left to compare them with. Zero: people have decided
-    /// that it is the items; they are judged at once, also where none ever succeeded.
-    pub judge_after: Duration,
-}
+macro_rules! tuning {
+    ($($(#[doc = $about:literal])* $name:ident: $type:ty = $default:tt;)*) => {
+        /// The live settings of a task: the table [`live_settings`](crate::live_settings).
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        // A task that was saved before a setting came has the default of it.
+        #[serde(deny_unknown_fields, default)]
+        pub struct Tuning {
+            $($(#[doc = $about])* #[serde(with = "written")] pub $name: $type,)*
+        }
 
-/// How long a handler may be down: a night and a day.
-pub const OUTAGE_PATIENCE_DEFAULT: Duration = Duration::from_secs(24 * 3600);
-/// How long the last items are tried: most outages of a deploy or a restart are over by then.
-pub const JUDGE_AFTER_DEFAULT: Duration = Duration::from_secs(600);
+        impl Default for Tuning {
+            fn default() -> Tuning {
+                Tuning { $($name: default(stringify!($default)),)* }
+            }
+        }
+    };
+}
+live_settings!(tuning);
 
 impl Tuning {
     /// The concurrency to begin with: `auto` is 64 until a latency is known (`config.toml`); ordered is 1.

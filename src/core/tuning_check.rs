@@ -86,7 +86,7 @@ fn check_spans(tuning: &Tuning, add: &mut impl FnMut(&'static str, String, Strin
         ("straggler_after", tuning.straggler_after, "1s"),
         ("park_after", tuning.park_after, "2s"),
         ("outage_patience", tuning.outage_patience, "24h"),
-        ("error_window", tuning.error_budget.window, "10s"),
+        ("error_window", tuning.error_window, "10s"),
     ];
     for (key, span, example) in spans {
         if span.is_zero() {

@@ -237,7 +237,7 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
 fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it() {
     let mut story = Story::new(1000, |t| {
         t.error_budget.failed_attempts = Rate::per_second(1);
-        t.error_budget.window = Duration::from_secs(7);
+        t.error_window = Duration::from_secs(7);
     });
     story.exchange(8);
     story.fail_all(Wish::Retry { after: None });

@@ -20,10 +20,9 @@ proptest! {
     ) {
         let budget = ErrorBudget {
             failed_attempts: Rate::per_second(per_second),
-            window: Duration::from_nanos(WINDOW_NS),
             abandoned: None,
         };
-        let (mut meter, mut now, mut seen) = (Meter::new(budget), 0u64, Vec::new());
+        let (mut meter, mut now, mut seen) = (Meter::new(budget, Duration::from_nanos(WINDOW_NS)), 0u64, Vec::new());
         let allowed = (per_second * 10) as usize;
         for gap in gaps {
             now += gap;
@@ -38,23 +37,19 @@ proptest! {
     #[test]
     fn a_share_of_abandoned_items_is_exact(abandoned in 0u64..2000, total in 1u64..100_000, ppm in 0u32..1_000_001) {
         let limit = Some(AbandonedLimit::RatioPpm(ppm));
-        let budget = ErrorBudget { failed_attempts: None, window: Duration::from_secs(1), abandoned: limit };
-        let exceeded = Meter::new(budget).is_abandoned_exceeded(abandoned, ItemCount(total));
+        let budget = ErrorBudget { failed_attempts: None, abandoned: limit };
+        let exceeded = Meter::new(budget, Duration::from_secs(1)).is_abandoned_exceeded(abandoned, ItemCount(total));
         prop_assert_eq!(exceeded, abandoned * 1_000_000 > total * u64::from(ppm));
     }
 }
 
 #[test]
 fn a_budget_changed_live_goes_on_counting_in_the_same_window_and_begins_anew_in_another() {
-    let budget = |per_second, seconds| ErrorBudget {
-        failed_attempts: Rate::per_second(per_second),
-        window: Duration::from_secs(seconds),
-        abandoned: None,
-    };
-    let mut meter = Meter::new(budget(10, 10));
+    let budget = |per_second| ErrorBudget { failed_attempts: Rate::per_second(per_second), abandoned: None };
+    let mut meter = Meter::new(budget(10), Duration::from_secs(10));
     (0..50).for_each(|_| assert!(!meter.on_failed_attempt(Moment(1))));
-    meter.set(budget(5, 10));
+    meter.set(budget(5), Duration::from_secs(10));
     assert!(meter.on_failed_attempt(Moment(2)), "51 of 50");
-    meter.set(budget(5, 20));
+    meter.set(budget(5), Duration::from_secs(20));
     assert!(!meter.on_failed_attempt(Moment(3)));
 }

@@ -12,7 +12,7 @@ use super::super::fault::Fault;
 use super::super::{handler, place, source};
 use super::{failures_out, resume};
 use windrow_config::{CommandHandler, Config};
-use windrow_core::settings::{ErrorBudget, RateLimit};
+use windrow_core::settings::RateLimit;
 use windrow_core::task::Tuning;
 use windrow_core::tuning_check;
 use windrow_engine::ports::clock::Clock;
@@ -97,8 +97,6 @@ pub(in super::super) fn load(file: Option<&Path>, shell: &Shell) -> Result<Confi
 
 /// The settings that flags change. Without `--rate` a run is unpaced, whatever the configuration says.
 fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
-    let window = base.error_budget.window;
-    let budget = tunes.error_budget.map(|budget| ErrorBudget { window, ..budget });
     let tuning = Tuning {
         rate: tunes.rate.unwrap_or(RateLimit::Unlimited),
         burst: tunes.burst.unwrap_or(base.burst),
@@ -109,7 +107,7 @@ fn tuned(tunes: &Tunes, base: Tuning) -> Result<Tuning, Fault> {
         max_attempts: tunes.max_attempts.unwrap_or(base.max_attempts),
         backoff: tunes.backoff.unwrap_or(base.backoff),
         on_exhausted: tunes.on_exhausted.unwrap_or(base.on_exhausted),
-        error_budget: budget.unwrap_or(base.error_budget),
+        error_budget: tunes.error_budget.unwrap_or(base.error_budget),
         ordered: tunes.ordered || base.ordered,
         outage_patience: tunes.outage_patience.unwrap_or(base.outage_patience),
         judge_after: tunes.judge_after.unwrap_or(base.judge_after),
@@ -145,7 +143,7 @@ mod tests {
         let tuning = tuned(&flags.tunes, base.clone()).expect("sound");
         assert_eq!(tuning.rate.to_string(), "5/s");
         assert_eq!((tuning.max_attempts.get(), tuning.error_budget.to_string()), (1, "1%".to_owned()));
-        assert_eq!(tuning.error_budget.window, base.error_budget.window);
+        assert_eq!(tuning.error_window, base.error_window);
         let plain = tuned(&args("windrow run --total 3 -- true").tunes, base.clone()).expect("sound");
         assert_eq!(plain, Tuning { rate: RateLimit::Unlimited, ..base });
     }

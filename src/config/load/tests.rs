@@ -204,7 +204,7 @@ fn values_other_than_the_default_are_read() {
     assert_eq!(config.store.url, StoreUrl::Sqlite(PathBuf::from("/tmp/w.db")));
     assert_eq!(config.auth.mode, AuthMode::Off);
     assert_eq!(config.task_defaults.stop_drain, StopDrain::Span(Duration::from_secs(5)));
-    assert_eq!(config.task_defaults.tuning.error_budget.window, Duration::from_secs(30));
+    assert_eq!(config.task_defaults.tuning.error_window, Duration::from_secs(30));
     assert_eq!(config.task_defaults.tuning.error_budget.to_string(), "10/s 1%");
     assert_eq!(config.node.labels["zone"], "a");
     assert!(!config.log.actor_tree.start);

@@ -138,7 +138,7 @@ impl Execution {
             troubles: Troubles::default(),
             counters: start.restored.counters,
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
-            budget: Meter::new(tuning.error_budget),
+            budget: Meter::new(tuning.error_budget, tuning.error_window),
             judge: judge::Judge::new(&start, now.moment),
             pauses_in_a_row: 0,
             side: BTreeMap::new(),

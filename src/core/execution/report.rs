@@ -210,9 +210,8 @@ impl Execution {
     }
 
     pub(super) fn recover_from_failures(&mut self) {
-        let budget = self.whole.error_budget;
-        let allowed = budget.failed_attempts.map_or(0.0, |rate| rate.as_per_second());
-        let text = format!("more than {allowed} failed attempts a second over {:?}", budget.window);
+        let allowed = self.whole.error_budget.failed_attempts.map_or(0.0, |rate| rate.as_per_second());
+        let text = format!("more than {allowed} failed attempts a second over {:?}", self.whole.error_window);
         self.stop(RunEnd::Recovering { reason: "error_budget", text });
     }
 

@@ -55,7 +55,7 @@ impl Execution {
     fn retune(&mut self, now: Now) {
         let tuning = part_of(&self.whole, self.shared.share);
         self.pace.set(tuning.rate, tuning.burst, tuning.batch.get(), now.moment);
-        self.budget.set(tuning.error_budget);
+        self.budget.set(tuning.error_budget, tuning.error_window);
         self.limits = Limits::of(&tuning);
         self.tuning = tuning;
         let (pace, latencies) = (&self.pace, &self.latencies);

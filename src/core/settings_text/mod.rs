@@ -69,8 +69,6 @@ const BUDGET: Form = Form {
 const BYTES: Form =
     Form { expected: "a size in bytes", examples: "\"64 KiB\", \"16 MiB\", \"20 GiB\", \"500 kB\", 4096" };
 
-/// The window of an error budget that is read from text alone. (`config.toml`, `error_window`.)
-pub const ERROR_WINDOW_DEFAULT: Duration = Duration::from_secs(10);
 /// The factor of a back-off that doesn't name one. (`config.toml`, `backoff`.)
 const BACKOFF_FACTOR_DEFAULT: u32 = 2;
 /// The jitter of a back-off that doesn't name one. (`config.toml`, `backoff`.)
@@ -287,7 +285,6 @@ impl fmt::Display for OnExhausted {
     }
 }
 
-/// The text says nothing of the window; that is a key of its own, and [`ERROR_WINDOW_DEFAULT`] until it is set.
 impl FromStr for ErrorBudget {
     type Err = TextError;
 
@@ -297,7 +294,7 @@ impl FromStr for ErrorBudget {
 }
 
 fn error_budget(text: &str) -> Option<ErrorBudget> {
-    let mut budget = ErrorBudget { failed_attempts: None, window: ERROR_WINDOW_DEFAULT, abandoned: None };
+    let mut budget = ErrorBudget { failed_attempts: None, abandoned: None };
     if text.trim() == "none" {
         return Some(budget);
     }

@@ -167,7 +167,7 @@ proptest! {
         failed_attempts in proptest::option::of(any_rate()),
         abandoned in proptest::option::of(any_limit()),
     ) {
-        reads_back(ErrorBudget { failed_attempts, window: ERROR_WINDOW_DEFAULT, abandoned })?;
+        reads_back(ErrorBudget { failed_attempts, abandoned })?;
     }
 
     #[test]
