@@ -50,6 +50,8 @@ const VOCABULARY: &[&str] = &[
     "settings",
     "settings_text",
     "settings_serde",
+    "settings_table",
+    "live_settings", // its macro, which Rust exports at the root of the crate
     "task",
     "tuning_patch",
     "business",
