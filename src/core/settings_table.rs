@@ -74,10 +74,12 @@ macro_rules! live_settings {
             /// One item at a time, in index order
             ordered: bool = false;
             /// How long the handler may be down before the task stops; nothing is lost by it
+            ///
+            /// A night and a day: somebody has seen it by then
             outage_patience: std::time::Duration = "24h";
             /// How long items without a verdict are tried when nothing else is left to compare them with
             ///
-            /// 0s judges them at once: it is the items
+            /// Most outages of a deploy or a restart are over by then; 0s judges them at once: people know that it is the items
             judge_after: std::time::Duration = "10m";
         }
     };
